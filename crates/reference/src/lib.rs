@@ -1,0 +1,6 @@
+//! What ONNX means: element types, values, messages, models, the specs of every operator version, and an executor.
+//!
+//! Nothing here knows a case, a tolerance or an expectation, and nothing here reads a file or panics on its input.
+
+pub mod dtype;
+pub mod types;
