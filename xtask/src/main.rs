@@ -1,2 +1,3 @@
-//! x
-fn main(){}
+//! The project's own tasks.
+mod proto;
+fn main(){ print!("{}", proto::generate(std::path::Path::new(".")).unwrap()); }

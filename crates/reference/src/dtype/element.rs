@@ -1,4 +1,4 @@
-//! The 28 element types of ONNX 1.23.2: name, code, width, kind, and how a wide value becomes one of theirs.
+//! Name, code, width and kind of each element type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -152,6 +152,16 @@ impl ElementType {
     /// The element type with this `TensorProto.DataType` value.
     pub fn from_code(code: i32) -> Option<ElementType> {
         Self::ALL.into_iter().find(|t| t.code() == code)
+    }
+
+    /// The type of one component of a complex number; any other type is its own.
+    #[must_use]
+    pub const fn component(self) -> ElementType {
+        match self {
+            E::Complex64 => E::Float,
+            E::Complex128 => E::Double,
+            other => other,
+        }
     }
 
     /// Whether the type is an integer (`bool` is not).

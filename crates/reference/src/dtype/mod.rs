@@ -1,0 +1,16 @@
+//! The 28 element types of ONNX 1.23.2, and how a wide value becomes one of theirs.
+//!
+//! An element travels as its *bits*: a `u64` that holds the little-endian value of the bytes a
+//! [`crate::tensor::Tensor`] stores for it. A sub-byte type takes the low bits of one byte, whose upper bits are zero
+//! or, for `int4` and `int2`, copies of the sign.
+
+mod convert;
+mod element;
+mod float_format;
+mod integer;
+mod scale;
+
+pub use convert::sticky_f64;
+pub use element::{ElementType, Kind, UnknownElementType};
+pub use float_format::{FloatFormat, Specials};
+pub use scale::{RoundMode, round_e8m0};

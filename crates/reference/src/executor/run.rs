@@ -1,0 +1,352 @@
+//! Runs a model on given inputs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::dtype::ElementType;
+use crate::kernels::budget::{Budget, Limits};
+use crate::kernels::call::{Call, Outputs, Result, Subgraphs};
+use crate::kernels::error::{KernelError, Missing, invalid, unsupported};
+use crate::kernels::registry;
+use crate::model::check::{find_spec, validate_node};
+use crate::model::{Attribute, Dim, Function, Graph, Model, Node, Opsets, Parameter};
+use crate::spec::{Argument, FormalType, OpSpec, SignatureError};
+use crate::tensor::Tensor;
+use crate::value::{SparseTensor, Value};
+
+/// A run that gave no outputs.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// An input that the model does not take, or takes otherwise.
+    #[error("input '{name}' {rule}")]
+    Input {
+        /// The name of the input.
+        name: String,
+        /// What is wrong with it.
+        rule: String,
+    },
+    /// A node failed.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+}
+
+/// The outputs of a model, in order, given its inputs by name. Inputs that have an initializer may be left out.
+pub fn run(model: &Model, mut inputs: BTreeMap<String, Value>, limits: Limits) -> Result<Vec<Value>, RunError> {
+    let budget = Budget::new(limits);
+    let no_bindings = BTreeMap::new();
+    let context = Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0 };
+    let mut frame = Frame { context: &context, parent: None, values: HashMap::new() };
+    let mut sizes = BTreeMap::new();
+    for parameter in &model.graph.inputs {
+        match inputs.remove(&parameter.name) {
+            Some(value) => {
+                check_input(parameter, &value, &mut sizes)?;
+                frame.values.insert(&parameter.name, frame.dense(value)?);
+            }
+            None if model.graph.initializers.contains_key(&parameter.name) => {}
+            None => {
+                let rule = "is missing, and has no initializer as its default".to_owned();
+                return Err(RunError::Input { name: parameter.name.clone(), rule });
+            }
+        }
+    }
+    if let Some(name) = inputs.into_keys().next() {
+        let names: Vec<&str> = model.graph.inputs.iter().map(|input| input.name.as_str()).collect();
+        let rule = format!("is none of the model's, which are {}", names.join(", "));
+        return Err(RunError::Input { name, rule });
+    }
+    Ok(frame.run_graph(&model.graph)?)
+}
+
+/// The declared type holds, and so does the shape as far as it is declared; a name means one size everywhere.
+fn check_input<'a>(
+    parameter: &'a Parameter,
+    value: &Value,
+    sizes: &mut BTreeMap<&'a str, usize>,
+) -> Result<(), RunError> {
+    let wrong = |rule: String| Err(RunError::Input { name: parameter.name.clone(), rule });
+    let actual = value.value_type();
+    match &parameter.value_type {
+        Some(declared) if *declared != actual => return wrong(format!("is declared {declared}, but is {actual}")),
+        _ => {}
+    }
+    let (Some(declared), Some(tensor)) = (&parameter.shape, value.as_tensor()) else { return Ok(()) };
+    let fits = declared.len() == tensor.rank()
+        && declared.iter().zip(tensor.shape()).all(|(dim, &size)| match dim {
+            Dim::Size(declared) => *declared == size,
+            Dim::Name(name) => *sizes.entry(name).or_insert(size) == size,
+            Dim::Unknown => true,
+        });
+    if fits {
+        Ok(())
+    } else {
+        wrong(format!("has shape {:?}, which the declared {declared:?} excludes", tensor.shape()))
+    }
+}
+
+/// What all graphs of one body share.
+struct Context<'a> {
+    model: &'a Model,
+    opsets: &'a Opsets,
+    /// The attributes that a function was called with.
+    bindings: &'a BTreeMap<String, Attribute>,
+    budget: &'a Budget,
+    depth: usize,
+}
+
+/// The values of one graph, inside those of the graph around it.
+struct Frame<'a> {
+    context: &'a Context<'a>,
+    parent: Option<&'a Frame<'a>>,
+    values: HashMap<&'a str, Value>,
+}
+
+impl<'a> Frame<'a> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name).or_else(|| self.parent.and_then(|parent| parent.get(name)))
+    }
+
+    /// Runs the nodes of the graph in order and returns its outputs.
+    fn run_graph(&mut self, graph: &'a Graph) -> Result<Vec<Value>> {
+        for (name, value) in &graph.initializers {
+            if !self.values.contains_key(name.as_str()) {
+                let value = self.dense(value.clone())?;
+                self.values.insert(name, value);
+            }
+        }
+        for (node, last_uses) in graph.nodes.iter().zip(&graph.last_uses) {
+            self.context.budget.work(1)?;
+            let outputs = self.run_node(node, last_uses)?;
+            for (name, value) in node.outputs.iter().zip(outputs.0) {
+                if let (Some(value), false) = (value, name.is_empty()) {
+                    self.values.insert(name, value);
+                }
+            }
+            for name in last_uses {
+                self.values.remove(name.as_str());
+            }
+        }
+        let output = |parameter: &Parameter| {
+            let name = &parameter.name;
+            self.get(name).cloned().ok_or_else(|| invalid(format!("output '{name}' was left out by its node")))
+        };
+        graph.outputs.iter().map(output).collect()
+    }
+
+    fn run_node(&self, node: &Node, last_uses: &[String]) -> Result {
+        let attributes = self.resolve_attributes(node)?;
+        let input = |name: &String| {
+            if name.is_empty() {
+                return Ok(None);
+            }
+            let none = || at(node, &[], invalid(format!("input '{name}' was left out by the node that computes it")));
+            self.get(name).cloned().map(Some).ok_or_else(none)
+        };
+        let inputs: Vec<Option<Value>> = node.inputs.iter().map(input).collect::<Result<_>>()?;
+        let result = match self.context.model.functions.get(&node.function_key()) {
+            Some(function) => self.call_function(node, function, inputs.clone(), attributes),
+            None => self.call_kernel(node, &inputs, &attributes, last_uses),
+        };
+        result.map_err(|error| at(node, &inputs, error))
+    }
+
+    /// The node's attributes; inside a function, references are replaced by what it was called with.
+    fn resolve_attributes(&self, node: &Node) -> Result<BTreeMap<String, Attribute>> {
+        let mut attributes = BTreeMap::new();
+        for (name, attribute) in &node.attributes {
+            match attribute {
+                Attribute::Reference(reference, _) => {
+                    attributes.extend(self.context.bindings.get(reference).map(|value| (name.clone(), value.clone())));
+                }
+                value => {
+                    attributes.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        Ok(attributes)
+    }
+
+    fn call_kernel(
+        &self,
+        node: &Node,
+        inputs: &[Option<Value>],
+        attributes: &BTreeMap<String, Attribute>,
+        last_uses: &[String],
+    ) -> Result {
+        let spec = find_spec(self.context.opsets, node).map_err(|error| invalid(error.to_string()))?;
+        let arguments: Vec<Argument> = inputs
+            .iter()
+            .map(|input| input.as_ref().map_or(Argument::Absent, |value| Argument::Typed(value.value_type())))
+            .collect();
+        let signature = |error: SignatureError| invalid(error.to_string());
+        let types = validate_node(spec, node, attributes, &arguments).map_err(signature)?;
+        let kernel = registry::find(&spec.version).ok_or_else(|| no_kernel(spec))?;
+        let wanted: Vec<bool> = node.outputs.iter().map(|name| !name.is_empty() && !last_uses.contains(name)).collect();
+        let call = Call {
+            spec,
+            opset: self.context.opsets.version(&node.domain).unwrap_or(0),
+            inputs,
+            attributes,
+            wanted: &wanted,
+            types: &types,
+            subgraphs: self,
+            budget: self.context.budget,
+        };
+        let outputs = kernel.run(&call)?;
+        check_outputs(&call, &outputs)?;
+        Ok(outputs)
+    }
+
+    fn call_function(
+        &self,
+        node: &Node,
+        function: &'a Function,
+        inputs: Vec<Option<Value>>,
+        mut attributes: BTreeMap<String, Attribute>,
+    ) -> Result {
+        if attributes.values().any(|attribute| !attribute.graphs().is_empty()) {
+            return Err(unsupported(Missing::Attribute, "a graph passed to a model-local function as an attribute"));
+        }
+        if inputs.len() > function.body.inputs.len() || node.outputs.len() > function.body.outputs.len() {
+            return Err(invalid(format!(
+                "the function takes {} inputs and has {} outputs",
+                function.body.inputs.len(),
+                function.body.outputs.len()
+            )));
+        }
+        for name in attributes.keys() {
+            if !function.attributes.contains(name) && !function.defaults.contains_key(name) {
+                return Err(invalid(format!("the function has no attribute '{name}'")));
+            }
+        }
+        for (name, default) in &function.defaults {
+            attributes.entry(name.clone()).or_insert_with(|| default.clone());
+        }
+        let context =
+            Context { opsets: &function.opsets, bindings: &attributes, depth: self.deeper()?, ..*self.context };
+        let mut frame = Frame { context: &context, parent: None, values: HashMap::new() };
+        for (parameter, value) in function.body.inputs.iter().zip(inputs) {
+            if let Some(value) = value {
+                frame.values.insert(&parameter.name, value);
+            }
+        }
+        let mut outputs = frame.run_graph(&function.body)?;
+        outputs.truncate(node.outputs.len());
+        Ok(outputs.into())
+    }
+
+    fn deeper(&self) -> Result<usize> {
+        let (depth, most) = (self.context.depth + 1, self.context.budget.limits().depth);
+        if depth > most {
+            return Err(KernelError::Limit(format!("graphs nest deeper than the limit of {most}")));
+        }
+        Ok(depth)
+    }
+
+    /// A sparse value as the dense tensor it stands for, which is all that operators take.
+    fn dense(&self, value: Value) -> Result<Value> {
+        match value {
+            Value::Sparse(sparse) => densify(&sparse, self.context.budget).map(Value::Tensor),
+            other => Ok(other),
+        }
+    }
+}
+
+/// The dense tensor that a sparse one stands for: zeros, or empty strings, where it has no value.
+pub(crate) fn densify(sparse: &SparseTensor, budget: &Budget) -> Result<Tensor> {
+    let element = sparse.values.element_type();
+    let buffer = budget.allocate(element, &sparse.shape)?;
+    let mut source: Vec<usize> = budget.scratch(buffer.len())?;
+    for (at, position) in sparse.positions().enumerate() {
+        let slot = position.and_then(|position| source.get_mut(position));
+        *slot.ok_or_else(|| invalid("an index of a sparse tensor lies outside its shape"))? = at + 1;
+    }
+    let zero = match element {
+        ElementType::String => Tensor::of_strings(&[1], &[""])?,
+        _ => Tensor::of_integers(element, &[1], &[0])?,
+    };
+    let positions = source.into_iter().map(|at| at.checked_sub(1).map_or((0, 0), |at| (1, at)));
+    Ok(buffer.select(&[&zero, &sparse.values], positions)?)
+}
+
+impl Subgraphs for Frame<'_> {
+    fn run(&self, graph: &Graph, inputs: Vec<Value>) -> Result<Vec<Value>> {
+        if inputs.len() != graph.inputs.len() {
+            return Err(invalid(format!(
+                "subgraph '{}' takes {} inputs, but is given {}",
+                graph.name,
+                graph.inputs.len(),
+                inputs.len()
+            )));
+        }
+        let context = Context { depth: self.deeper()?, ..*self.context };
+        let mut frame = Frame { context: &context, parent: Some(self), values: HashMap::new() };
+        for (parameter, value) in graph.inputs.iter().zip(inputs) {
+            if let Some(declared) = parameter.value_type.as_ref().filter(|declared| **declared != value.value_type()) {
+                let (name, actual) = (&parameter.name, value.value_type());
+                return Err(invalid(format!(
+                    "input '{name}' of subgraph '{}' is {actual}, not {declared}",
+                    graph.name
+                )));
+            }
+            frame.values.insert(&parameter.name, value);
+        }
+        frame.run_graph(graph)
+    }
+}
+
+fn no_kernel(spec: &OpSpec) -> KernelError {
+    let what = if registry::all().any(|kernel| kernel.row().1 == spec.version.name) {
+        Missing::Version
+    } else {
+        Missing::Operator
+    };
+    unsupported(what, format!("the reference has no kernel for {}", spec.version.qualified()))
+}
+
+/// A kernel's outputs have the types that the signature gives them: a test of ourselves.
+fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
+    let mut types = call.types.clone();
+    for (at, value) in outputs.0.iter().enumerate() {
+        let (Some(value), Some(formal)) = (value, call.spec.output_at(at)) else { continue };
+        let actual = value.value_type();
+        let allowed = call.spec.allowed(&formal.kind).contains(&actual);
+        let agrees = match &formal.kind {
+            FormalType::Parameter(name) if !formal.is_heterogeneous() => {
+                *types.entry(name.clone()).or_insert_with(|| actual.clone()) == actual
+            }
+            _ => true,
+        };
+        if !(allowed && agrees) {
+            let message = format!("{} gave {actual} for output {at} '{}'", call.spec.version, formal.name);
+            return Err(KernelError::Internal(message));
+        }
+    }
+    match (0..call.wanted.len()).find(|&at| call.wants(at) && outputs.0.get(at).is_none_or(Option::is_none)) {
+        Some(at) => Err(KernelError::Internal(format!("{} gave no output {at}", call.spec.version))),
+        None => Ok(()),
+    }
+}
+
+fn at(node: &Node, inputs: &[Option<Value>], source: KernelError) -> KernelError {
+    let shown: Vec<String> =
+        inputs.iter().map(|input| input.as_ref().map_or_else(|| "-".to_owned(), Value::to_string)).collect();
+    let place = if shown.is_empty() { node.to_string() } else { format!("{node} on {}", shown.join(", ")) };
+    KernelError::At { place, source: Box::new(source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparse_tensor_becomes_dense() {
+        let sparse = SparseTensor {
+            values: Tensor::of_floats(ElementType::Float, &[2], &[1.5, -2.0]).unwrap(),
+            indices: Tensor::of_integers(ElementType::Int64, &[2], &[1, 5]).unwrap(),
+            shape: vec![2, 3],
+        };
+        let dense = densify(&sparse, &Budget::new(Limits::default())).unwrap();
+        assert_eq!(dense.shape(), [2, 3]);
+        assert_eq!(dense.floats(), [0.0, 1.5, 0.0, 0.0, 0.0, -2.0]);
+    }
+}

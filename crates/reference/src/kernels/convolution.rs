@@ -1,0 +1,5 @@
+//! Conv, ConvTranspose and their integer and deformable forms.
+
+use crate::kernels::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[];

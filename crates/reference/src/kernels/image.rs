@@ -1,0 +1,5 @@
+//! ImageDecoder.
+
+use crate::kernels::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[];

@@ -1,0 +1,5 @@
+//! MatMul, Gemm and their integer forms.
+
+use crate::kernels::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[];

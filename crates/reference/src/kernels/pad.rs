@@ -1,0 +1,5 @@
+//! Pad, CenterCropPad.
+
+use crate::kernels::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[];

@@ -1,0 +1,5 @@
+//! Resize, Upsample, GridSample, AffineGrid.
+
+use crate::kernels::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[];

@@ -1,0 +1,5 @@
+//! Parts of a tensor: Slice.
+
+use crate::kernels::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[];

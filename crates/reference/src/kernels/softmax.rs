@@ -1,0 +1,5 @@
+//! Softmax, LogSoftmax, Hardmax.
+
+use crate::kernels::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[];

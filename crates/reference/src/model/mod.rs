@@ -1,0 +1,8 @@
+//! Models: graphs, nodes, attributes, subgraphs and functions, read from messages and checked before they run.
+
+pub mod check;
+pub mod graph;
+mod read;
+
+pub use graph::{Attribute, Dim, Function, FunctionKey, Graph, Model, Node, Opsets, Parameter};
+pub use read::{ModelError, read_model};

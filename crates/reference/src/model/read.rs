@@ -1,0 +1,307 @@
+//! From messages to a model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::model::graph::{
+    Attribute, AttributeType, Dim, Function, FunctionKey, Graph, Model, Node, Opsets, Parameter, plain_domain,
+};
+use crate::proto::decode::{self, DecodeError, ExternalData};
+use crate::proto::{
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, SparseTensorProto,
+    TensorProto, TypeProto, ValueInfoProto, onnx,
+};
+use crate::spec::Specs;
+use crate::value::Value;
+
+/// A model that cannot be read or breaks a rule of the format.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A message inside is broken.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A rule of the format is broken.
+    #[error("{place}: {rule}")]
+    Rule {
+        /// Where: the graph, the node, the tensor, by name.
+        place: String,
+        /// What is wrong, and what is allowed.
+        rule: String,
+    },
+    /// A node names an operator that ONNX does not have at the imported opset.
+    #[error("{node}: {source}")]
+    Operator {
+        /// The node.
+        node: String,
+        /// Why there is none.
+        source: crate::spec::LookupError,
+    },
+    /// A node breaks the signature of its operator.
+    #[error("{node}: {source}")]
+    Signature {
+        /// The node.
+        node: String,
+        /// How.
+        source: crate::spec::SignatureError,
+    },
+}
+
+pub(crate) fn broken(place: impl Into<String>, rule: impl Into<String>) -> ModelError {
+    ModelError::Rule { place: place.into(), rule: rule.into() }
+}
+
+/// Reads a model and checks everything that can be known before it runs.
+pub fn read_model(bytes: Bytes, external: &dyn ExternalData) -> Result<Model, ModelError> {
+    let proto = ModelProto::decode(bytes).map_err(DecodeError::from)?;
+    let model = model(&proto, external)?;
+    super::check::check_model(&model)?;
+    Ok(model)
+}
+
+fn model(proto: &ModelProto, external: &dyn ExternalData) -> Result<Model, ModelError> {
+    let ir_version = proto.ir_version.ok_or_else(|| broken("model", "ir_version is missing"))?;
+    check_ir_version(ir_version)?;
+    let graph = proto.graph.as_ref().ok_or_else(|| broken("model", "there is no graph"))?;
+    let mut functions = BTreeMap::new();
+    for proto in &proto.functions {
+        let key = FunctionKey {
+            domain: plain_domain(proto.domain()).to_owned(),
+            name: proto.name().to_owned(),
+            overload: proto.overload().to_owned(),
+        };
+        let place = format!("function {key}");
+        if functions.insert(key, function(proto, external)?).is_some() {
+            return Err(broken(place, "is defined twice"));
+        }
+    }
+    Ok(Model {
+        ir_version,
+        opsets: opsets("model", &proto.opset_import)?,
+        functions,
+        graph: read_graph(graph, external)?,
+    })
+}
+
+/// The first version that names operator sets.
+const OLDEST_IR_VERSION: i64 = 3;
+
+fn check_ir_version(ir_version: i64) -> Result<(), ModelError> {
+    let releases = Specs::embedded().releases().map_err(|error| broken("specs/releases.yaml", error.to_string()))?;
+    let newest = releases.newest().map_or(OLDEST_IR_VERSION, |release| i64::from(release.ir));
+    if (OLDEST_IR_VERSION..=newest).contains(&ir_version) {
+        return Ok(());
+    }
+    let rule = format!("IR version {ir_version} is outside {OLDEST_IR_VERSION} to {newest}, which are supported");
+    Err(broken("model", rule))
+}
+
+fn opsets(place: &str, protos: &[OperatorSetIdProto]) -> Result<Opsets, ModelError> {
+    let mut opsets = Opsets::default();
+    for proto in protos {
+        let domain = plain_domain(proto.domain());
+        if opsets.0.insert(domain.to_owned(), proto.version()).is_some_and(|other| other != proto.version()) {
+            let domain = if domain.is_empty() { "ai.onnx" } else { domain };
+            return Err(broken(place, format!("opset_import names domain '{domain}' with two versions")));
+        }
+    }
+    if opsets.0.is_empty() {
+        return Err(broken(place, "opset_import is empty; it must name the version of each domain in use"));
+    }
+    Ok(opsets)
+}
+
+fn function(proto: &FunctionProto, external: &dyn ExternalData) -> Result<Function, ModelError> {
+    let place = format!("function '{}'", proto.name());
+    let parameters = |names: &[String]| {
+        names.iter().map(|name| Parameter { name: name.clone(), value_type: None, shape: None }).collect()
+    };
+    let mut body = Graph {
+        name: proto.name().to_owned(),
+        inputs: parameters(&proto.input),
+        outputs: parameters(&proto.output),
+        initializers: BTreeMap::new(),
+        nodes: proto.node.iter().map(|node| read_node(node, external)).collect::<Result<_, _>>()?,
+        last_uses: Vec::new(),
+    };
+    body.find_last_uses();
+    Ok(Function {
+        opsets: opsets(&place, &proto.opset_import)?,
+        attributes: proto.attribute.clone(),
+        defaults: attributes(&place, &proto.attribute_proto, external)?,
+        body,
+    })
+}
+
+fn read_graph(proto: &GraphProto, external: &dyn ExternalData) -> Result<Graph, ModelError> {
+    let place = format!("graph '{}'", proto.name());
+    let mut initializers = BTreeMap::new();
+    let mut add = |name: &str, value: Value| match initializers.insert(name.to_owned(), value) {
+        Some(_) => Err(broken(&place, format!("initializer '{name}' stands twice"))),
+        None => Ok(()),
+    };
+    for proto in &proto.initializer {
+        add(proto.name(), Value::Tensor(decode::tensor(proto, external)?))?;
+    }
+    for proto in &proto.sparse_initializer {
+        let name = proto.values.as_ref().map_or("", |values| values.name());
+        add(name, sparse(proto, external)?)?;
+    }
+    let mut graph = Graph {
+        name: proto.name().to_owned(),
+        inputs: proto.input.iter().map(|info| parameter(&place, info)).collect::<Result<_, _>>()?,
+        outputs: proto.output.iter().map(|info| parameter(&place, info)).collect::<Result<_, _>>()?,
+        initializers,
+        nodes: proto.node.iter().map(|node| read_node(node, external)).collect::<Result<_, _>>()?,
+        last_uses: Vec::new(),
+    };
+    graph.find_last_uses();
+    Ok(graph)
+}
+
+fn sparse(proto: &SparseTensorProto, external: &dyn ExternalData) -> Result<Value, ModelError> {
+    Ok(Value::Sparse(Arc::new(decode::sparse_tensor(proto, external)?)))
+}
+
+fn parameter(place: &str, info: &ValueInfoProto) -> Result<Parameter, ModelError> {
+    let name = info.name().to_owned();
+    let declared = info.r#type.as_ref().filter(|declared| declared.value.is_some());
+    let value_type = declared
+        .map(decode::value_type)
+        .transpose()
+        .map_err(|error| broken(format!("{place}, value '{name}'"), error.to_string()))?;
+    Ok(Parameter { name, value_type, shape: declared.and_then(declared_shape) })
+}
+
+fn declared_shape(proto: &TypeProto) -> Option<Vec<Dim>> {
+    use onnx::tensor_shape_proto::dimension::Value as V;
+    let Some(onnx::type_proto::Value::TensorType(tensor)) = &proto.value else { return None };
+    let dim = |dim: &onnx::tensor_shape_proto::Dimension| match &dim.value {
+        Some(V::DimValue(size)) => usize::try_from(*size).map_or(Dim::Unknown, Dim::Size),
+        Some(V::DimParam(name)) if !name.is_empty() => Dim::Name(name.clone()),
+        _ => Dim::Unknown,
+    };
+    tensor.shape.as_ref().map(|shape| shape.dim.iter().map(dim).collect())
+}
+
+fn read_node(proto: &NodeProto, external: &dyn ExternalData) -> Result<Node, ModelError> {
+    let mut node = Node {
+        name: proto.name().to_owned(),
+        op_type: proto.op_type().to_owned(),
+        domain: plain_domain(proto.domain()).to_owned(),
+        overload: proto.overload().to_owned(),
+        inputs: proto.input.clone(),
+        outputs: proto.output.clone(),
+        attributes: BTreeMap::new(),
+    };
+    if node.op_type.is_empty() {
+        return Err(broken(node.to_string(), "op_type is empty"));
+    }
+    node.attributes = attributes(&node.to_string(), &proto.attribute, external)?;
+    Ok(node)
+}
+
+fn attributes(
+    place: &str,
+    protos: &[AttributeProto],
+    external: &dyn ExternalData,
+) -> Result<BTreeMap<String, Attribute>, ModelError> {
+    let mut attributes = BTreeMap::new();
+    for proto in protos {
+        let name = proto.name().to_owned();
+        let place = format!("{place}, attribute '{name}'");
+        let value = attribute(&place, proto, external)?;
+        if attributes.insert(name, value).is_some() {
+            return Err(broken(place, "stands twice"));
+        }
+    }
+    Ok(attributes)
+}
+
+fn attribute(place: &str, proto: &AttributeProto, external: &dyn ExternalData) -> Result<Attribute, ModelError> {
+    let kind = attribute_type(place, proto)?;
+    if let Some(reference) = proto.ref_attr_name.as_ref().filter(|name| !name.is_empty()) {
+        return Ok(Attribute::Reference(reference.clone(), kind));
+    }
+    let missing = || broken(place, format!("type is {kind}, but no such value is set"));
+    let text = |bytes: &Bytes| {
+        std::str::from_utf8(bytes).map(Arc::from).map_err(|_| broken(place, "holds a string that is not UTF-8"))
+    };
+    let tensor = |proto: &TensorProto| decode::tensor(proto, external).map(Value::Tensor).map_err(ModelError::from);
+    let types = |proto: &TypeProto| decode::value_type(proto).map_err(|error| broken(place, error.to_string()));
+    Ok(match kind {
+        AttributeType::Float => Attribute::Float(proto.f.ok_or_else(missing)?),
+        AttributeType::Int => Attribute::Int(proto.i.ok_or_else(missing)?),
+        AttributeType::String => Attribute::String(text(proto.s.as_ref().ok_or_else(missing)?)?),
+        AttributeType::Tensor => Attribute::Tensor(tensor(proto.t.as_ref().ok_or_else(missing)?)?),
+        AttributeType::SparseTensor => {
+            Attribute::SparseTensor(sparse(proto.sparse_tensor.as_ref().ok_or_else(missing)?, external)?)
+        }
+        AttributeType::Graph => {
+            Attribute::Graph(Arc::new(read_graph(proto.g.as_ref().ok_or_else(missing)?, external)?))
+        }
+        AttributeType::TypeProto => Attribute::Type(types(proto.tp.as_ref().ok_or_else(missing)?)?),
+        AttributeType::Floats => Attribute::Floats(proto.floats.as_slice().into()),
+        AttributeType::Ints => Attribute::Ints(proto.ints.as_slice().into()),
+        AttributeType::Strings => Attribute::Strings(proto.strings.iter().map(text).collect::<Result<_, _>>()?),
+        AttributeType::Tensors => Attribute::Tensors(proto.tensors.iter().map(tensor).collect::<Result<_, _>>()?),
+        AttributeType::SparseTensors => Attribute::SparseTensors(
+            proto.sparse_tensors.iter().map(|proto| sparse(proto, external)).collect::<Result<_, _>>()?,
+        ),
+        AttributeType::Graphs => {
+            let graph = |proto: &GraphProto| read_graph(proto, external).map(Arc::new);
+            Attribute::Graphs(proto.graphs.iter().map(graph).collect::<Result<_, _>>()?)
+        }
+        AttributeType::TypeProtos => Attribute::Types(proto.type_protos.iter().map(types).collect::<Result<_, _>>()?),
+    })
+}
+
+/// The declared type, or for messages of IR version 1 and 2 habits, the one field that is set.
+fn attribute_type(place: &str, proto: &AttributeProto) -> Result<AttributeType, ModelError> {
+    use onnx::attribute_proto::AttributeType as P;
+    Ok(match P::try_from(proto.r#type.unwrap_or(0)).unwrap_or(P::Undefined) {
+        P::Float => AttributeType::Float,
+        P::Int => AttributeType::Int,
+        P::String => AttributeType::String,
+        P::Tensor => AttributeType::Tensor,
+        P::Graph => AttributeType::Graph,
+        P::SparseTensor => AttributeType::SparseTensor,
+        P::TypeProto => AttributeType::TypeProto,
+        P::Floats => AttributeType::Floats,
+        P::Ints => AttributeType::Ints,
+        P::Strings => AttributeType::Strings,
+        P::Tensors => AttributeType::Tensors,
+        P::Graphs => AttributeType::Graphs,
+        P::SparseTensors => AttributeType::SparseTensors,
+        P::TypeProtos => AttributeType::TypeProtos,
+        P::Undefined => return Err(broken(place, "type is missing or unknown")),
+    })
+}
+
+impl Graph {
+    /// Finds for each node the names that are not used after it.
+    fn find_last_uses(&mut self) {
+        let mut used: BTreeSet<String> = self.outputs.iter().map(|output| output.name.clone()).collect();
+        let mut last_uses = vec![Vec::new(); self.nodes.len()];
+        for (node, last) in self.nodes.iter().zip(&mut last_uses).rev() {
+            let mut names = BTreeSet::new();
+            node.names_used(&mut names);
+            names.extend(node.outputs.iter().cloned());
+            *last = names.into_iter().filter(|name| used.insert(name.clone())).collect();
+        }
+        self.last_uses = last_uses;
+    }
+}
+
+impl Node {
+    /// The names that the node and the graphs inside it read.
+    fn names_used(&self, names: &mut BTreeSet<String>) {
+        names.extend(self.inputs.iter().filter(|name| !name.is_empty()).cloned());
+        for graph in self.attributes.values().flat_map(Attribute::graphs) {
+            names.extend(graph.outputs.iter().map(|output| output.name.clone()));
+            graph.nodes.iter().for_each(|node| node.names_used(names));
+        }
+    }
+}

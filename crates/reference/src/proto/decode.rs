@@ -1,0 +1,416 @@
+//! Messages to values. Raw tensor data is shared with the message, not copied, unless it is packed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::dtype::{ElementType, Kind};
+use crate::proto::{MapProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, TypeProto, onnx};
+use crate::tensor::packing::{extend, packed_len, unpack};
+use crate::tensor::shape::element_count;
+use crate::tensor::{Tensor, TensorError};
+use crate::types::ValueType;
+use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
+
+/// Where the bytes of tensors are read that a model keeps in files of their own.
+pub trait ExternalData: Sync {
+    /// The bytes at `offset` of the file at `location`, a checked path relative to the model; to its end without `length`.
+    fn read(&self, location: &str, offset: u64, length: Option<u64>) -> Result<Bytes, String>;
+}
+
+/// Refuses every tensor kept outside the model.
+pub struct NoExternalData;
+
+impl ExternalData for NoExternalData {
+    fn read(&self, location: &str, _: u64, _: Option<u64>) -> Result<Bytes, String> {
+        Err(format!("'{location}' cannot be read: this model was not loaded from a folder"))
+    }
+}
+
+/// A message that holds no value.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes are no protobuf message of this kind.
+    #[error("not an ONNX message: {0}")]
+    Message(#[from] prost::DecodeError),
+    /// A rule of the format is broken.
+    #[error("{place}: {rule}")]
+    Rule {
+        /// Which message, by kind and name.
+        place: String,
+        /// What is wrong.
+        rule: String,
+    },
+}
+
+fn broken(place: &str, rule: impl Into<String>) -> DecodeError {
+    DecodeError::Rule { place: place.to_owned(), rule: rule.into() }
+}
+
+/// The tensor that a message holds.
+pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor, DecodeError> {
+    let place = format!("tensor '{}'", proto.name());
+    let code = proto.data_type.unwrap_or(0);
+    let element = ElementType::from_code(code)
+        .ok_or_else(|| broken(&place, format!("data_type {code} is not an element type of ONNX 1.23 (1 to 28)")))?;
+    let shape = dimensions(&place, &proto.dims)?;
+    if proto.segment.is_some() {
+        return Err(broken(&place, "segments are not supported by any ONNX release; store the tensor whole"));
+    }
+    one_field_only(&place, proto)?;
+    let count = element_count(&shape).map_err(|error| broken(&place, error.to_string()))?;
+    let result = if element == ElementType::String {
+        strings(&place, proto, shape)?
+    } else if proto.data_location() == onnx::tensor_proto::DataLocation::External {
+        from_raw(element, shape, count, &external_bytes(&place, proto, external)?)
+    } else if let Some(raw) = proto.raw_data.as_ref().filter(|raw| !raw.is_empty() || typed_entries(proto) == 0) {
+        from_raw(element, shape, count, raw)
+    } else {
+        from_fields(&place, proto, element, shape, count)?
+    };
+    result.map_err(|error| broken(&place, error.to_string()))
+}
+
+/// Dims as sizes: none negative.
+fn dimensions(place: &str, dims: &[i64]) -> Result<Vec<usize>, DecodeError> {
+    dims.iter()
+        .map(|&dim| usize::try_from(dim).map_err(|_| broken(place, format!("dimension {dim} of {dims:?} is negative"))))
+        .collect()
+}
+
+/// At most one of the fields that hold elements may be used.
+fn one_field_only(place: &str, proto: &TensorProto) -> Result<(), DecodeError> {
+    let used = [
+        ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
+        ("float_data", !proto.float_data.is_empty()),
+        ("int32_data", !proto.int32_data.is_empty()),
+        ("string_data", !proto.string_data.is_empty()),
+        ("int64_data", !proto.int64_data.is_empty()),
+        ("double_data", !proto.double_data.is_empty()),
+        ("uint64_data", !proto.uint64_data.is_empty()),
+    ];
+    let names: Vec<&str> = used.iter().filter(|(_, used)| *used).map(|(name, _)| *name).collect();
+    match names.len() {
+        0 | 1 => Ok(()),
+        _ => Err(broken(place, format!("elements stand in {}; one field may hold them", names.join(" and ")))),
+    }
+}
+
+fn strings(place: &str, proto: &TensorProto, shape: Vec<usize>) -> Result<Result<Tensor, TensorError>, DecodeError> {
+    let text = |bytes: &Bytes| {
+        std::str::from_utf8(bytes).map(Arc::from).map_err(|_| broken(place, "string_data holds what is not UTF-8"))
+    };
+    let strings: Arc<[Arc<str>]> = proto.string_data.iter().map(text).collect::<Result<_, _>>()?;
+    Ok(Tensor::from_strings(shape, strings))
+}
+
+fn from_raw(element: ElementType, shape: Vec<usize>, count: usize, raw: &Bytes) -> Result<Tensor, TensorError> {
+    if element.bits() >= 8 {
+        return Tensor::from_bytes(element, shape, raw.clone());
+    }
+    let expected = packed_len(element, count).ok_or_else(|| TensorError::Overflow(shape.clone()))?;
+    if raw.len() != expected {
+        let (element_type, found) = (element, raw.len());
+        return Err(TensorError::Length { element_type, shape, unit: "packed bytes", expected, found });
+    }
+    Tensor::from_bytes(element, shape, unpack(element, raw, count).into())
+}
+
+/// The elements from the typed field that the element type names.
+fn from_fields(
+    place: &str,
+    proto: &TensorProto,
+    element: ElementType,
+    shape: Vec<usize>,
+    count: usize,
+) -> Result<Result<Tensor, TensorError>, DecodeError> {
+    use ElementType as E;
+    let (field, entries, bytes): (&str, usize, Vec<u8>) = match element {
+        E::Float | E::Complex64 => {
+            ("float_data", proto.float_data.len(), proto.float_data.iter().flat_map(|v| v.to_le_bytes()).collect())
+        }
+        E::Double | E::Complex128 => {
+            ("double_data", proto.double_data.len(), proto.double_data.iter().flat_map(|v| v.to_le_bytes()).collect())
+        }
+        E::Int64 => {
+            ("int64_data", proto.int64_data.len(), proto.int64_data.iter().flat_map(|v| v.to_le_bytes()).collect())
+        }
+        E::Uint64 => {
+            ("uint64_data", proto.uint64_data.len(), proto.uint64_data.iter().flat_map(|v| v.to_le_bytes()).collect())
+        }
+        E::Uint32 => (
+            "uint64_data",
+            proto.uint64_data.len(),
+            proto.uint64_data.iter().flat_map(|v| v.to_le_bytes().into_iter().take(4)).collect(),
+        ),
+        _ => ("int32_data", proto.int32_data.len(), int32_bytes(element, &proto.int32_data, count)),
+    };
+    if entries == 0 && typed_entries(proto) > 0 {
+        return Err(broken(place, format!("elements of {element} stand in {field}, which is empty")));
+    }
+    Ok(Tensor::from_bytes(element, shape, bytes.into()))
+}
+
+/// How many entries the typed fields have together.
+fn typed_entries(proto: &TensorProto) -> usize {
+    proto.float_data.len()
+        + proto.int32_data.len()
+        + proto.int64_data.len()
+        + proto.double_data.len()
+        + proto.uint64_data.len()
+        + proto.string_data.len()
+}
+
+/// `int32_data` as stored bytes: packed for 4- and 2-bit types, one entry an element for all others.
+fn int32_bytes(element: ElementType, entries: &[i32], count: usize) -> Vec<u8> {
+    if matches!(element.bits(), 2 | 4) {
+        let packed: Vec<u8> = entries.iter().map(|entry| entry.to_le_bytes()[0]).collect();
+        let holds = packed.len() * 8 / element.bits() as usize;
+        return if packed_len(element, count) == Some(packed.len()) {
+            unpack(element, &packed, count)
+        } else {
+            unpack(element, &packed, holds)
+        };
+    }
+    let narrow = element.bits() < 8;
+    let first = |entry: &i32| entry.to_le_bytes()[0];
+    match element.size() {
+        1 if narrow => entries.iter().map(|entry| extend(element, first(entry))).collect(),
+        1 if element.kind() == Kind::Bool => entries.iter().map(|&entry| u8::from(entry != 0)).collect(),
+        size => entries.iter().flat_map(|entry| entry.to_le_bytes().into_iter().take(size)).collect(),
+    }
+}
+
+fn external_bytes(place: &str, proto: &TensorProto, external: &dyn ExternalData) -> Result<Bytes, DecodeError> {
+    let entry =
+        |key: &str| proto.external_data.iter().find(|entry| entry.key() == key).map(|entry| entry.value().to_owned());
+    let number = |key: &str| match entry(key) {
+        None => Ok(None),
+        Some(text) => text
+            .parse::<u64>()
+            .map(Some)
+            .map_err(|_| broken(place, format!("external_data {key} '{text}' is not a number of bytes"))),
+    };
+    let location = entry("location").ok_or_else(|| broken(place, "external_data names no location"))?;
+    check_location(&location).map_err(|rule| broken(place, rule))?;
+    let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
+    external.read(&location, offset, length).map_err(|rule| broken(place, rule))
+}
+
+/// External data lies inside the model's folder: a relative path with `/`, without `..`.
+fn check_location(location: &str) -> Result<(), String> {
+    let bad = |why: &str| Err(format!("external data location '{location}' {why}; it must lie in the model's folder"));
+    if location.is_empty() {
+        return bad("is empty");
+    }
+    if location.starts_with('/') || location.contains('\\') || location.contains(':') || location.contains('\0') {
+        return bad("is not a relative POSIX path");
+    }
+    if location.split('/').any(|part| part == "..") {
+        return bad("leaves it with '..'");
+    }
+    Ok(())
+}
+
+/// The sparse tensor that a message holds.
+pub fn sparse_tensor(proto: &SparseTensorProto, external: &dyn ExternalData) -> Result<SparseTensor, DecodeError> {
+    let place = format!("sparse tensor '{}'", proto.values.as_ref().map_or("", |values| values.name()));
+    let part = |part: &Option<TensorProto>, what: &str| match part {
+        Some(proto) => tensor(proto, external),
+        None => Err(broken(&place, format!("{what} are missing"))),
+    };
+    let shape = dimensions(&place, &proto.dims)?;
+    let sparse =
+        SparseTensor { values: part(&proto.values, "values")?, indices: part(&proto.indices, "indices")?, shape };
+    check_sparse(&sparse).map_err(|rule| broken(&place, rule))?;
+    Ok(sparse)
+}
+
+/// Indices are `int64`, `[nnz]` or `[nnz, rank]`, inside the shape, ascending, and without repetition.
+fn check_sparse(sparse: &SparseTensor) -> Result<(), String> {
+    let count = element_count(&sparse.shape).map_err(|error| error.to_string())?;
+    let (values, indices) = (&sparse.values, &sparse.indices);
+    if indices.element_type() != ElementType::Int64 {
+        return Err(format!("indices are {}, not int64", indices.element_type()));
+    }
+    let linear = indices.shape() == [values.len()];
+    if values.rank() != 1 || !(linear || indices.shape() == [values.len(), sparse.shape.len()]) {
+        return Err(format!(
+            "values {:?} and indices {:?} do not describe a tensor of shape {:?}",
+            values.shape(),
+            indices.shape(),
+            sparse.shape
+        ));
+    }
+    let mut last = None;
+    for position in sparse.positions() {
+        let position = position.filter(|&at| at < count).ok_or("an index lies outside the shape")?;
+        if last.is_some_and(|last| position <= last) {
+            return Err("indices are not in ascending order".to_owned());
+        }
+        last = Some(position);
+    }
+    Ok(())
+}
+
+impl SparseTensor {
+    /// The flat position of each value; nothing where an index lies outside its dimension.
+    pub fn positions(&self) -> impl Iterator<Item = Option<usize>> {
+        let width = if self.indices.rank() == 2 { self.shape.len() } else { 1 };
+        let indices = self.indices.indices();
+        let linear = self.indices.rank() != 2;
+        (0..self.values.len()).map(move |at| {
+            let row = indices.get(at * width..(at + 1) * width)?;
+            if linear {
+                return row.first().and_then(|&index| usize::try_from(index).ok());
+            }
+            row.iter().zip(&self.shape).try_fold(0usize, |flat, (&index, &dim)| {
+                let index = usize::try_from(index).ok().filter(|&index| index < dim)?;
+                flat.checked_mul(dim)?.checked_add(index)
+            })
+        })
+    }
+}
+
+/// The type that a message names, and its shape where it is a tensor's and given: sizes, names, or nothing per axis.
+pub fn value_type(proto: &TypeProto) -> Result<ValueType, DecodeError> {
+    use onnx::type_proto::Value as V;
+    let element = |code: i32| {
+        ElementType::from_code(code)
+            .ok_or_else(|| broken("type", format!("element type {code} is not one of ONNX 1.23's")))
+    };
+    let inner = |inner: &Option<Box<TypeProto>>| match inner {
+        Some(inner) => value_type(inner).map(Box::new),
+        None => Err(broken("type", "a container names no type of its items")),
+    };
+    match &proto.value {
+        Some(V::TensorType(tensor)) => Ok(ValueType::Tensor(element(tensor.elem_type())?)),
+        Some(V::SparseTensorType(tensor)) => Ok(ValueType::SparseTensor(element(tensor.elem_type())?)),
+        Some(V::SequenceType(sequence)) => Ok(ValueType::Sequence(inner(&sequence.elem_type)?)),
+        Some(V::OptionalType(optional)) => Ok(ValueType::Optional(inner(&optional.elem_type)?)),
+        Some(V::MapType(map)) => Ok(ValueType::Map(element(map.key_type())?, inner(&map.value_type)?)),
+        Some(V::OpaqueType(_)) => Err(broken("type", "opaque types have no meaning in ONNX's own domains")),
+        None => Err(broken("type", "no type is given")),
+    }
+}
+
+/// The sequence that a message holds. An empty one takes its item type from `hint`, the declared type of the value.
+pub fn sequence(
+    proto: &SequenceProto,
+    hint: Option<&ValueType>,
+    external: &dyn ExternalData,
+) -> Result<Sequence, DecodeError> {
+    use onnx::sequence_proto::DataType as D;
+    let place = format!("sequence '{}'", proto.name());
+    let item_hint = match hint {
+        Some(ValueType::Sequence(item)) => Some(&**item),
+        _ => None,
+    };
+    let kind = D::try_from(proto.elem_type()).unwrap_or(D::Undefined);
+    let items: Vec<Value> = match kind {
+        D::Undefined => Vec::new(),
+        D::Tensor => collect(&proto.tensor_values, |t| tensor(t, external).map(Value::Tensor))?,
+        D::SparseTensor => {
+            collect(&proto.sparse_tensor_values, |t| Ok(Value::Sparse(Arc::new(sparse_tensor(t, external)?))))?
+        }
+        D::Sequence => collect(&proto.sequence_values, |s| sequence(s, item_hint, external).map(Value::Sequence))?,
+        D::Map => collect(&proto.map_values, |m| map(m, item_hint, external).map(Value::Map))?,
+        D::Optional => collect(&proto.optional_values, |o| optional(o, item_hint, external).map(Value::Optional))?,
+    };
+    let item_type = match (items.first(), item_hint) {
+        (Some(first), _) => first.value_type(),
+        (None, Some(hint)) => hint.clone(),
+        (None, None) => return Err(broken(&place, "an empty sequence needs a declared type")),
+    };
+    match items.iter().find(|item| item.value_type() != item_type) {
+        Some(other) => Err(broken(&place, format!("items are of {item_type} and of {}", other.value_type()))),
+        None => Ok(Sequence::new(item_type, items)),
+    }
+}
+
+fn collect<P>(protos: &[P], decode: impl Fn(&P) -> Result<Value, DecodeError>) -> Result<Vec<Value>, DecodeError> {
+    protos.iter().map(decode).collect()
+}
+
+/// The optional that a message holds. An absent one takes its type from `hint`, the declared type of the value.
+pub fn optional(
+    proto: &OptionalProto,
+    hint: Option<&ValueType>,
+    external: &dyn ExternalData,
+) -> Result<Optional, DecodeError> {
+    let place = format!("optional '{}'", proto.name());
+    let item_hint = match hint {
+        Some(ValueType::Optional(item)) => Some(&**item),
+        _ => None,
+    };
+    let item = if let Some(proto) = &proto.tensor_value {
+        Some(Value::Tensor(tensor(proto, external)?))
+    } else if let Some(proto) = &proto.sparse_tensor_value {
+        Some(Value::Sparse(Arc::new(sparse_tensor(proto, external)?)))
+    } else if let Some(proto) = &proto.sequence_value {
+        Some(Value::Sequence(sequence(proto, item_hint, external)?))
+    } else if let Some(proto) = &proto.map_value {
+        Some(Value::Map(map(proto, item_hint, external)?))
+    } else if let Some(proto) = &proto.optional_value {
+        Some(Value::Optional(optional(proto, item_hint, external)?))
+    } else {
+        None
+    };
+    let item_type = match (&item, item_hint) {
+        (Some(item), _) => item.value_type(),
+        (None, Some(hint)) => hint.clone(),
+        (None, None) => return Err(broken(&place, "an absent optional needs a declared type")),
+    };
+    Ok(Optional { item_type, item: item.map(Arc::new) })
+}
+
+/// The map that a message holds. An empty one takes its types from `hint`, the declared type of the value.
+pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalData) -> Result<Map, DecodeError> {
+    let place = format!("map '{}'", proto.name());
+    let code = proto.key_type();
+    let key_type = ElementType::from_code(code)
+        .filter(|key| key.is_integer() || *key == ElementType::String)
+        .ok_or_else(|| broken(&place, format!("key_type {code} is neither an integer type nor string")))?;
+    let value_hint = match hint {
+        Some(ValueType::Map(_, value)) => Some(&**value),
+        _ => None,
+    };
+    let keys: Vec<MapKey> = if key_type == ElementType::String {
+        let text = |bytes: &Bytes| {
+            std::str::from_utf8(bytes)
+                .map(|text| MapKey::String(Arc::from(text)))
+                .map_err(|_| broken(&place, "string_keys holds what is not UTF-8"))
+        };
+        proto.string_keys.iter().map(text).collect::<Result<_, _>>()?
+    } else {
+        proto.keys.iter().map(|&key| MapKey::Integer(i128::from(key))).collect()
+    };
+    let sequence_hint = value_hint.map(|value| ValueType::Sequence(Box::new(value.clone())));
+    let values = match &proto.values {
+        Some(values) => sequence(values, sequence_hint.as_ref(), external)?,
+        None => return Err(broken(&place, "values are missing")),
+    };
+    if keys.len() != values.items.len() {
+        return Err(broken(&place, format!("{} keys have {} values", keys.len(), values.items.len())));
+    }
+    let count = keys.len();
+    let entries: BTreeMap<MapKey, Value> = keys.into_iter().zip(values.items.iter().cloned()).collect();
+    if entries.len() != count {
+        return Err(broken(&place, "a key stands twice"));
+    }
+    Ok(Map { key_type, value_type: values.item_type, entries: Arc::new(entries) })
+}
+
+/// The value in a file of an ONNX test folder, which holds the message that `declared` calls for.
+pub fn value(bytes: Bytes, declared: &ValueType) -> Result<Value, DecodeError> {
+    use prost::Message;
+    let none = &NoExternalData;
+    Ok(match declared {
+        ValueType::Tensor(_) => Value::Tensor(tensor(&TensorProto::decode(bytes)?, none)?),
+        ValueType::SparseTensor(_) => Value::Sparse(Arc::new(sparse_tensor(&SparseTensorProto::decode(bytes)?, none)?)),
+        ValueType::Sequence(_) => Value::Sequence(sequence(&SequenceProto::decode(bytes)?, Some(declared), none)?),
+        ValueType::Optional(_) => Value::Optional(optional(&OptionalProto::decode(bytes)?, Some(declared), none)?),
+        ValueType::Map(..) => Value::Map(map(&MapProto::decode(bytes)?, Some(declared), none)?),
+    })
+}

@@ -1,0 +1,12 @@
+//! The ONNX messages, and what they hold as values.
+
+pub mod decode;
+pub mod encode;
+#[expect(missing_docs, clippy::pedantic, reason = "generated from proto/onnx.proto; ONNX documents the messages")]
+pub mod onnx;
+
+pub use onnx::{
+    AttributeProto, FunctionProto, GraphProto, MapProto, ModelProto, NodeProto, OperatorSetIdProto, OptionalProto,
+    SequenceProto, SparseTensorProto, TensorProto, TypeProto, ValueInfoProto,
+};
+pub use prost::Message;

@@ -1,0 +1,1 @@
+//! The typed difference of two versions of an operator.

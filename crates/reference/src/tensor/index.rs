@@ -1,0 +1,119 @@
+//! Index maps: for each element of a result, in row-major order, the flat position it comes from.
+
+/// Visits positions of a row-major walk over `shape` where a step along axis `a` moves by `strides[a]`.
+///
+/// Strides may be zero (broadcasting) or negative (reversal); `offset` is where the walk begins. Positions are
+/// `offset + sum(index[a] * strides[a])`, which the caller keeps within the source.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    index: Vec<usize>,
+    position: isize,
+    remaining: usize,
+}
+
+impl Walk {
+    /// A walk over `shape` with the given strides from `offset`.
+    pub fn new(shape: &[usize], strides: &[isize], offset: isize) -> Walk {
+        debug_assert_eq!(shape.len(), strides.len());
+        Walk {
+            remaining: shape.iter().product(),
+            index: vec![0; shape.len()],
+            shape: shape.to_vec(),
+            strides: strides.to_vec(),
+            position: offset,
+        }
+    }
+
+    /// A walk that reads a tensor of `shape` as if it were broadcast to `target`.
+    pub fn broadcast(shape: &[usize], target: &[usize]) -> Walk {
+        let strides: Vec<isize> =
+            super::shape::broadcast_strides(shape, target).into_iter().map(usize::cast_signed).collect();
+        Walk::new(target, &strides, 0)
+    }
+
+    /// A walk that reads a tensor of `shape` with its axes in the order `permutation`.
+    pub fn transposed(shape: &[usize], permutation: &[usize]) -> Walk {
+        let own = super::shape::strides(shape);
+        let target: Vec<usize> = permutation.iter().map(|&axis| shape[axis]).collect();
+        let strides: Vec<isize> = permutation.iter().map(|&axis| own[axis].cast_signed()).collect();
+        Walk::new(&target, &strides, 0)
+    }
+}
+
+impl Iterator for Walk {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        self.remaining = self.remaining.checked_sub(1)?;
+        let here = self.position.cast_unsigned();
+        for axis in (0..self.shape.len()).rev() {
+            self.index[axis] += 1;
+            if self.index[axis] < self.shape[axis] {
+                self.position += self.strides[axis];
+                break;
+            }
+            self.index[axis] = 0;
+            self.position -= self.strides[axis] * (self.shape[axis] - 1).cast_signed();
+        }
+        Some(here)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.remaining, Some(self.remaining))
+    }
+}
+
+impl ExactSizeIterator for Walk {}
+
+/// Visits every multi-index of a shape in row-major order, calling `visit` with it.
+pub fn for_each_index<E>(shape: &[usize], mut visit: impl FnMut(&[usize]) -> Result<(), E>) -> Result<(), E> {
+    let mut index = vec![0; shape.len()];
+    for _ in 0..shape.iter().product() {
+        visit(&index)?;
+        for axis in (0..shape.len()).rev() {
+            index[axis] += 1;
+            if index[axis] < shape[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broadcast_walk_repeats() {
+        assert_eq!(Walk::broadcast(&[2, 1], &[2, 3]).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 1]);
+        assert_eq!(Walk::broadcast(&[3], &[2, 3]).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(Walk::broadcast(&[], &[2]).collect::<Vec<_>>(), [0, 0]);
+        assert_eq!(Walk::broadcast(&[1], &[0]).count(), 0);
+    }
+
+    #[test]
+    fn a_transposed_walk_swaps_axes() {
+        assert_eq!(Walk::transposed(&[2, 3], &[1, 0]).collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
+    }
+
+    #[test]
+    fn a_walk_may_run_backwards() {
+        assert_eq!(Walk::new(&[3], &[-1], 2).collect::<Vec<_>>(), [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_scalar_has_one_index() {
+        let mut seen = Vec::new();
+        for_each_index::<()>(&[], |index| {
+            seen.push(index.to_vec());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, [Vec::<usize>::new()]);
+    }
+}

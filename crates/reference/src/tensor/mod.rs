@@ -1,0 +1,12 @@
+//! Tensors: an element type, a shape and little-endian bytes; their shapes, index maps, packing and products.
+
+pub mod gemm;
+pub mod index;
+pub mod packing;
+pub mod read;
+pub mod shape;
+pub mod storage;
+pub mod write;
+
+pub use storage::{Tensor, TensorError};
+pub use write::Buffer;

@@ -1,0 +1,74 @@
+//! How sub-byte elements stand in `raw_data` and `int32_data`: a bit stream, the first element in the lowest bits.
+
+use crate::dtype::{ElementType, Kind};
+
+/// The bytes that `count` elements take when packed.
+pub fn packed_len(element: ElementType, count: usize) -> Option<usize> {
+    count.checked_mul(element.bits() as usize).map(|bits| bits.div_ceil(8))
+}
+
+/// One byte an element from the packed form, signed types sign-extended. `packed` holds `packed_len` bytes or more.
+pub fn unpack(element: ElementType, packed: &[u8], count: usize) -> Vec<u8> {
+    let bits = element.bits() as usize;
+    (0..count).map(|at| extend(element, read_bits(packed, at * bits, bits))).collect()
+}
+
+/// The packed form of one byte an element; the last byte is filled up with zeros.
+pub fn pack(element: ElementType, elements: &[u8]) -> Vec<u8> {
+    let bits = element.bits() as usize;
+    let mask = low_mask(bits);
+    let mut packed = vec![0u8; (elements.len() * bits).div_ceil(8)];
+    for (at, &value) in elements.iter().enumerate() {
+        let (byte, shift) = (at * bits / 8, at * bits % 8);
+        let [low, high] = (u16::from(value & mask) << shift).to_le_bytes();
+        for (slot, part) in packed.iter_mut().skip(byte).zip([low, high]) {
+            *slot |= part;
+        }
+    }
+    packed
+}
+
+/// The stored byte of a sub-byte element given its bits: sign-extended for signed integers.
+pub fn extend(element: ElementType, value: u8) -> u8 {
+    let unused = 8 - element.bits().min(8);
+    let shifted = (value & low_mask(element.bits() as usize)) << unused;
+    match element.kind() {
+        Kind::Signed => (shifted.cast_signed() >> unused).cast_unsigned(),
+        _ => shifted >> unused,
+    }
+}
+
+fn read_bits(packed: &[u8], from: usize, bits: usize) -> u8 {
+    let byte = |at: usize| packed.get(at).copied().unwrap_or(0);
+    let [low, _] = (u16::from_le_bytes([byte(from / 8), byte(from / 8 + 1)]) >> (from % 8)).to_le_bytes();
+    low & low_mask(bits)
+}
+
+fn low_mask(bits: usize) -> u8 {
+    u8::MAX >> (8 - bits.min(8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_element_stands_in_the_lowest_bits() {
+        assert_eq!(pack(ElementType::Uint4, &[1, 2, 3]), [0x21, 0x03]);
+        assert_eq!(pack(ElementType::Uint2, &[1, 2, 3, 0, 1]), [0b0011_1001, 1]);
+        assert_eq!(pack(ElementType::Float6e2m3, &[0b11_1111, 0, 0, 0b10_0001]), [0b0011_1111, 0, 0b1000_0100]);
+        assert_eq!(pack(ElementType::Int4, &[0xff, 0xf8]), [0x8f]);
+    }
+
+    #[test]
+    fn what_is_packed_unpacks() {
+        for element in ElementType::ALL.into_iter().filter(|t| (1..8).contains(&t.bits())) {
+            let all: Vec<u8> = (0..1u8 << element.bits()).map(|value| extend(element, value)).collect();
+            for count in 0..=all.len() {
+                let packed = pack(element, &all[..count]);
+                assert_eq!(Some(packed.len()), packed_len(element, count), "{element}");
+                assert_eq!(unpack(element, &packed, count), &all[..count], "{element}");
+            }
+        }
+    }
+}

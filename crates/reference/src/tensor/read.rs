@@ -1,0 +1,146 @@
+//! Reading elements as wide numbers.
+
+use std::fmt;
+
+use num_complex::Complex;
+use rayon::prelude::*;
+
+use crate::dtype::{ElementType, Kind};
+use crate::tensor::Tensor;
+
+/// Below this many elements, a conversion stays on one thread.
+const PARALLEL: usize = 1 << 16;
+
+impl Tensor {
+    /// Every element as `f64`: exact but for 64-bit integers beyond 2^53. `bool` gives 0 and 1, complex its real part,
+    /// strings nothing.
+    pub fn floats(&self) -> Vec<f64> {
+        let bytes = self.bytes();
+        match self.element_type() {
+            ElementType::Float => convert(bytes, |b: [u8; 4]| f64::from(f32::from_le_bytes(b))),
+            ElementType::Double => convert(bytes, f64::from_le_bytes),
+            ElementType::Complex64 => {
+                convert(bytes, |b: [u8; 8]| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+            }
+            ElementType::Complex128 => self.complexes().into_iter().map(|z| z.re).collect(),
+            element => match element.size() {
+                0 => Vec::new(),
+                1 => convert(bytes, |b: [u8; 1]| element.decode_f64(u64::from(b[0]))),
+                2 => convert(bytes, |b: [u8; 2]| element.decode_f64(u64::from(u16::from_le_bytes(b)))),
+                4 => convert(bytes, |b: [u8; 4]| element.decode_f64(u64::from(u32::from_le_bytes(b)))),
+                _ => convert(bytes, |b: [u8; 8]| element.decode_f64(u64::from_le_bytes(b))),
+            },
+        }
+    }
+
+    /// Every element as `i128`; a float is truncated toward zero, strings give nothing.
+    pub fn integers(&self) -> Vec<i128> {
+        let bytes = self.bytes();
+        match self.element_type() {
+            ElementType::Int64 => convert(bytes, |b: [u8; 8]| i128::from(i64::from_le_bytes(b))),
+            ElementType::Int32 => convert(bytes, |b: [u8; 4]| i128::from(i32::from_le_bytes(b))),
+            element if element.is_integer() || element.kind() == Kind::Bool => {
+                (0..self.len()).map(|at| element.decode_i128(self.bits_at(at))).collect()
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "the documented truncation toward zero")]
+            _ => self.floats().into_iter().map(|value| value as i128).collect(),
+        }
+    }
+
+    /// Every element as a complex number; real types have no imaginary part.
+    pub fn complexes(&self) -> Vec<Complex<f64>> {
+        let bytes = self.bytes();
+        match self.element_type() {
+            ElementType::Complex64 => convert(bytes, |b: [u8; 8]| {
+                let [re, im] = [[b[0], b[1], b[2], b[3]], [b[4], b[5], b[6], b[7]]];
+                Complex::new(f64::from(f32::from_le_bytes(re)), f64::from(f32::from_le_bytes(im)))
+            }),
+            ElementType::Complex128 => convert(bytes, |b: [u8; 16]| {
+                let bits = u128::from_le_bytes(b);
+                #[expect(clippy::cast_possible_truncation, reason = "splits 128 bits into their halves")]
+                let [re, im] = [bits as u64, (bits >> 64) as u64];
+                Complex::new(f64::from_bits(re), f64::from_bits(im))
+            }),
+            _ => self.floats().into_iter().map(|re| Complex::new(re, 0.0)).collect(),
+        }
+    }
+
+    /// Every element as a truth value: whether it differs from zero.
+    pub fn bools(&self) -> Vec<bool> {
+        match self.element_type().kind() {
+            Kind::Bool => self.bytes().iter().map(|&byte| byte != 0).collect(),
+            Kind::Complex => self.complexes().into_iter().map(|z| z.re != 0.0 || z.im != 0.0).collect(),
+            _ => self.floats().into_iter().map(|value| value != 0.0).collect(),
+        }
+    }
+
+    /// Every element as `i64`, for indices, sizes and axes; beyond its range the nearest end.
+    pub fn indices(&self) -> Vec<i64> {
+        let clamp = |value: i128| i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX });
+        self.integers().into_iter().map(clamp).collect()
+    }
+
+    /// The stored bits of one element of at most 64 bits; 0 beyond the end.
+    pub fn bits_at(&self, at: usize) -> u64 {
+        let size = self.element_type().size();
+        let mut word = [0u8; 8];
+        if let Some(bytes) = at.checked_mul(size).and_then(|from| self.bytes().get(from..from + size))
+            && let Some(head) = word.get_mut(..size)
+        {
+            head.copy_from_slice(bytes);
+        }
+        u64::from_le_bytes(word)
+    }
+
+    /// The one element of a tensor that has exactly one, as `f64`.
+    pub fn single_float(&self) -> Option<f64> {
+        (self.len() == 1).then(|| self.floats().first().copied()).flatten()
+    }
+
+    /// The one element of a tensor that has exactly one, as `i128`.
+    pub fn single_integer(&self) -> Option<i128> {
+        (self.len() == 1).then(|| self.integers().first().copied()).flatten()
+    }
+
+    /// Writes up to `most` elements for people: `[1, 2.5, ...]`.
+    pub fn write_elements(&self, f: &mut dyn fmt::Write, most: usize) -> fmt::Result {
+        f.write_char('[')?;
+        for at in 0..self.len().min(most) {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            self.write_element(f, at)?;
+        }
+        f.write_str(if self.len() > most { ", ...]" } else { "]" })
+    }
+
+    /// Writes one element for people, in as few digits as tell it from its neighbours.
+    pub fn write_element(&self, f: &mut dyn fmt::Write, at: usize) -> fmt::Result {
+        let element = self.element_type();
+        #[expect(clippy::cast_possible_truncation, reason = "the value came from an f32 and fits it")]
+        match element.kind() {
+            Kind::String => match self.strings().get(at) {
+                Some(text) => write!(f, "{text:?}"),
+                None => Ok(()),
+            },
+            Kind::Bool => f.write_str(if self.bits_at(at) == 0 { "false" } else { "true" }),
+            Kind::Signed | Kind::Unsigned => write!(f, "{}", element.decode_i128(self.bits_at(at))),
+            Kind::Float if element == ElementType::Double => write!(f, "{:?}", element.decode_f64(self.bits_at(at))),
+            Kind::Float => write!(f, "{:?}", element.decode_f64(self.bits_at(at)) as f32),
+            Kind::Complex => match self.complexes().get(at) {
+                Some(z) => write!(f, "{:?}{:+?}i", z.re, z.im),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// Converts fixed-size groups of bytes, on several threads when there are many.
+fn convert<const N: usize, T: Send>(bytes: &[u8], from: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
+    let (groups, _) = bytes.as_chunks::<N>();
+    if groups.len() < PARALLEL {
+        groups.iter().map(|&group| from(group)).collect()
+    } else {
+        groups.par_iter().map(|&group| from(group)).collect()
+    }
+}

@@ -1,0 +1,147 @@
+//! What a tensor is made of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::dtype::ElementType;
+use crate::tensor::shape::element_count;
+
+/// An element type, a shape, and the elements in row-major order.
+///
+/// Numbers are little-endian bytes, one element per byte or more: sub-byte types take one byte each, signed ones
+/// sign-extended. Cloning shares the elements.
+#[derive(Clone, PartialEq)]
+pub struct Tensor {
+    element_type: ElementType,
+    shape: Vec<usize>,
+    data: Data,
+}
+
+#[derive(Clone, PartialEq)]
+enum Data {
+    Bytes(Bytes),
+    Strings(Arc<[Arc<str>]>),
+}
+
+/// A tensor that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TensorError {
+    /// The product of the dimensions is beyond what can be addressed.
+    #[error("the number of elements of shape {0:?} overflows")]
+    Overflow(Vec<usize>),
+    /// Elements and shape disagree.
+    #[error("shape {shape:?} of {element_type} takes {expected} {unit}, but there are {found}")]
+    Length {
+        /// The element type.
+        element_type: ElementType,
+        /// The shape.
+        shape: Vec<usize>,
+        /// What is counted: `bytes` or `elements`.
+        unit: &'static str,
+        /// How many the shape takes.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// Text for a numeric type, or bytes for `string`.
+    #[error("{0} elements are not stored this way")]
+    Storage(ElementType),
+}
+
+impl Tensor {
+    /// A tensor over bytes as they are stored (see [`Tensor`]), which are shared, not copied.
+    pub fn from_bytes(element_type: ElementType, shape: Vec<usize>, bytes: Bytes) -> Result<Tensor, TensorError> {
+        if element_type == ElementType::String {
+            return Err(TensorError::Storage(element_type));
+        }
+        let count = element_count(&shape)?;
+        let expected = count.checked_mul(element_type.size()).ok_or_else(|| TensorError::Overflow(shape.clone()))?;
+        if bytes.len() != expected {
+            let found = bytes.len();
+            return Err(TensorError::Length { element_type, shape, unit: "bytes", expected, found });
+        }
+        Ok(Tensor { element_type, shape, data: Data::Bytes(bytes) })
+    }
+
+    /// A tensor of strings.
+    pub fn from_strings(shape: Vec<usize>, strings: Arc<[Arc<str>]>) -> Result<Tensor, TensorError> {
+        let expected = element_count(&shape)?;
+        if strings.len() != expected {
+            let (element_type, found) = (ElementType::String, strings.len());
+            return Err(TensorError::Length { element_type, shape, unit: "elements", expected, found });
+        }
+        Ok(Tensor { element_type: ElementType::String, shape, data: Data::Strings(strings) })
+    }
+
+    /// The same elements under another shape of as many elements.
+    pub fn with_shape(&self, shape: Vec<usize>) -> Result<Tensor, TensorError> {
+        let (expected, found) = (element_count(&shape)?, self.len());
+        if expected != found {
+            let element_type = self.element_type;
+            return Err(TensorError::Length { element_type, shape, unit: "elements", expected, found });
+        }
+        Ok(Tensor { element_type: self.element_type, shape, data: self.data.clone() })
+    }
+
+    /// The same bits read as another element type of the same width.
+    pub fn with_element_type(&self, element_type: ElementType) -> Result<Tensor, TensorError> {
+        match &self.data {
+            Data::Bytes(bytes) => Tensor::from_bytes(element_type, self.shape.clone(), bytes.clone()),
+            Data::Strings(_) => Err(TensorError::Storage(element_type)),
+        }
+    }
+
+    /// The element type.
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// The dimensions; empty for a scalar.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        match &self.data {
+            Data::Bytes(bytes) => bytes.len() / self.element_type.size(),
+            Data::Strings(strings) => strings.len(),
+        }
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The stored bytes; empty for strings.
+    pub fn bytes(&self) -> &Bytes {
+        static NONE: Bytes = Bytes::new();
+        match &self.data {
+            Data::Bytes(bytes) => bytes,
+            Data::Strings(_) => &NONE,
+        }
+    }
+
+    /// The strings; empty for every other type.
+    pub fn strings(&self) -> &[Arc<str>] {
+        match &self.data {
+            Data::Bytes(_) => &[],
+            Data::Strings(strings) => strings,
+        }
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?} ", self.element_type, self.shape)?;
+        self.write_elements(f, 32)
+    }
+}

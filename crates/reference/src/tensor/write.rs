@@ -1,0 +1,295 @@
+//! Making tensors: room for the elements, filled once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use num_complex::Complex;
+
+use crate::dtype::{ElementType, Kind};
+use crate::tensor::shape::element_count;
+use crate::tensor::{Tensor, TensorError};
+
+/// Room for a tensor that is still to be filled. The executor hands it out within its limits; every filling method
+/// takes exactly as many elements as the shape has.
+#[derive(Debug)]
+pub struct Buffer {
+    element_type: ElementType,
+    shape: Vec<usize>,
+    len: usize,
+    reservation: Option<Reservation>,
+}
+
+/// Bytes counted as in use until dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    bytes: usize,
+    in_use: Arc<AtomicUsize>,
+}
+
+impl Reservation {
+    /// Counts `bytes` in `in_use` until dropped, or gives nothing where the sum would pass `limit`.
+    pub fn new(bytes: usize, in_use: &Arc<AtomicUsize>, limit: usize) -> Option<Reservation> {
+        let add = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= limit);
+        in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
+        Some(Reservation { bytes, in_use: Arc::clone(in_use) })
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A vector that returns its reservation when the last tensor over it goes.
+struct Reserved(Vec<u8>, #[expect(dead_code, reason = "held for its Drop")] Reservation);
+
+impl AsRef<[u8]> for Reserved {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Buffer {
+    /// Room without a limit, for values that come from outside a model run.
+    pub fn unlimited(element_type: ElementType, shape: Vec<usize>) -> Result<Buffer, TensorError> {
+        Buffer::new(element_type, shape, None)
+    }
+
+    /// Room whose bytes are counted by `reservation`.
+    pub fn new(
+        element_type: ElementType,
+        shape: Vec<usize>,
+        reservation: Option<Reservation>,
+    ) -> Result<Buffer, TensorError> {
+        let len = element_count(&shape)?;
+        Ok(Buffer { element_type, shape, len, reservation })
+    }
+
+    /// The number of elements to fill.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is nothing to fill.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The element type of the tensor to be.
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// Rounds each number once into the element type; integers truncate toward zero and wrap, `bool` is whether it
+    /// differs from zero.
+    pub fn floats(self, values: impl IntoIterator<Item = f64>) -> Result<Tensor, TensorError> {
+        let element = self.element_type;
+        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
+        match element.kind() {
+            Kind::Float if element == ElementType::Float => {
+                self.fill(values.into_iter().map(|value| (value as f32).to_le_bytes()))
+            }
+            Kind::Float if element == ElementType::Double => self.fill(values.into_iter().map(f64::to_le_bytes)),
+            Kind::Float => self.bits(values.into_iter().map(|value| element.round(value))),
+            Kind::Complex => self.complexes(values.into_iter().map(|re| Complex::new(re, 0.0))),
+            _ => self.bits(values.into_iter().map(|value| element.truncate(value))),
+        }
+    }
+
+    /// Wraps each integer into the element type, or rounds it once into a floating one.
+    pub fn integers(self, values: impl IntoIterator<Item = i128>) -> Result<Tensor, TensorError> {
+        let element = self.element_type;
+        match element.kind() {
+            Kind::Float => self.bits(values.into_iter().map(|value| element.round_i128(value))),
+            Kind::Complex => self.complexes(values.into_iter().map(|re| Complex::new(re as f64, 0.0))),
+            _ => self.bits(values.into_iter().map(|value| element.wrap(value))),
+        }
+    }
+
+    /// Rounds both parts of each number once; a real element type takes the real part.
+    pub fn complexes(self, values: impl IntoIterator<Item = Complex<f64>>) -> Result<Tensor, TensorError> {
+        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
+        match self.element_type {
+            ElementType::Complex64 => self.fill(values.into_iter().map(|z| {
+                let (re, im) = ((z.re as f32).to_bits(), (z.im as f32).to_bits());
+                (u64::from(im) << 32 | u64::from(re)).to_le_bytes()
+            })),
+            ElementType::Complex128 => self.fill(
+                values
+                    .into_iter()
+                    .map(|z| (u128::from(z.im.to_bits()) << 64 | u128::from(z.re.to_bits())).to_le_bytes()),
+            ),
+            _ => self.floats(values.into_iter().map(|z| z.re)),
+        }
+    }
+
+    /// Writes truth values as 1 and 0 of the element type.
+    pub fn bools(self, values: impl IntoIterator<Item = bool>) -> Result<Tensor, TensorError> {
+        self.integers(values.into_iter().map(i128::from))
+    }
+
+    /// Writes stored bits as they are, the low bytes of each.
+    pub fn bits(self, values: impl IntoIterator<Item = u64>) -> Result<Tensor, TensorError> {
+        #[expect(clippy::cast_possible_truncation, reason = "the element's bits stand in the low bytes")]
+        match self.element_type.size() {
+            1 => self.fill(values.into_iter().map(|bits| [bits as u8])),
+            2 => self.fill(values.into_iter().map(|bits| (bits as u16).to_le_bytes())),
+            4 => self.fill(values.into_iter().map(|bits| (bits as u32).to_le_bytes())),
+            8 => self.fill(values.into_iter().map(u64::to_le_bytes)),
+            _ => Err(TensorError::Storage(self.element_type)),
+        }
+    }
+
+    /// Takes strings.
+    pub fn strings(self, values: impl IntoIterator<Item = Arc<str>>) -> Result<Tensor, TensorError> {
+        if self.element_type != ElementType::String {
+            return Err(TensorError::Storage(self.element_type));
+        }
+        Tensor::from_strings(self.shape, values.into_iter().collect())
+    }
+
+    /// Takes bytes that are already laid out.
+    pub fn bytes(self, bytes: Vec<u8>) -> Result<Tensor, TensorError> {
+        let bytes = match self.reservation {
+            Some(reservation) => Bytes::from_owner(Reserved(bytes, reservation)),
+            None => Bytes::from(bytes),
+        };
+        Tensor::from_bytes(self.element_type, self.shape, bytes)
+    }
+
+    /// Copies elements of `source`, which has the same element type, from the positions given.
+    pub fn take(self, source: &Tensor, positions: impl IntoIterator<Item = usize>) -> Result<Tensor, TensorError> {
+        self.select(&[source], positions.into_iter().map(|position| (0, position)))
+    }
+
+    /// Copies elements of several tensors of the same element type, from (which, position).
+    pub fn select(
+        self,
+        sources: &[&Tensor],
+        positions: impl IntoIterator<Item = (usize, usize)>,
+    ) -> Result<Tensor, TensorError> {
+        if let Some(other) = sources.iter().find(|source| source.element_type() != self.element_type) {
+            return Err(TensorError::Storage(other.element_type()));
+        }
+        let outside = TensorError::Length {
+            element_type: self.element_type,
+            shape: self.shape.clone(),
+            unit: "elements",
+            expected: self.len,
+            found: 0,
+        };
+        if self.element_type == ElementType::String {
+            let strings: Option<Arc<[Arc<str>]>> = positions
+                .into_iter()
+                .map(|(which, position)| sources.get(which)?.strings().get(position).map(Arc::clone))
+                .collect();
+            return Tensor::from_strings(self.shape, strings.ok_or(outside)?);
+        }
+        let slices: Vec<&[u8]> = sources.iter().map(|source| source.bytes().as_ref()).collect();
+        match self.element_type.size() {
+            1 => self.move_elements::<1>(&slices, positions, outside),
+            2 => self.move_elements::<2>(&slices, positions, outside),
+            4 => self.move_elements::<4>(&slices, positions, outside),
+            8 => self.move_elements::<8>(&slices, positions, outside),
+            _ => self.move_elements::<16>(&slices, positions, outside),
+        }
+    }
+
+    fn move_elements<const N: usize>(
+        self,
+        sources: &[&[u8]],
+        positions: impl IntoIterator<Item = (usize, usize)>,
+        outside: TensorError,
+    ) -> Result<Tensor, TensorError> {
+        let sources: Vec<&[[u8; N]]> = sources.iter().map(|source| source.as_chunks::<N>().0).collect();
+        let mut all_inside = true;
+        let groups = positions.into_iter().map(|(which, position)| {
+            sources.get(which).and_then(|source| source.get(position)).copied().unwrap_or_else(|| {
+                all_inside = false;
+                [0; N]
+            })
+        });
+        let tensor = self.fill(groups)?;
+        if all_inside { Ok(tensor) } else { Err(outside) }
+    }
+
+    /// Lays out groups of bytes, one an element, and insists on as many as the shape has.
+    fn fill<const N: usize>(self, groups: impl IntoIterator<Item = [u8; N]>) -> Result<Tensor, TensorError> {
+        let mut bytes = vec![0u8; self.len * N];
+        let (slots, _) = bytes.as_chunks_mut::<N>();
+        let mut groups = groups.into_iter();
+        let mut written = 0;
+        for slot in slots {
+            let Some(group) = groups.next() else { break };
+            *slot = group;
+            written += 1;
+        }
+        let found = written + usize::from(groups.next().is_some());
+        if found != self.len {
+            let Buffer { element_type, shape, len, .. } = self;
+            return Err(TensorError::Length { element_type, shape, unit: "elements", expected: len, found });
+        }
+        self.bytes(bytes)
+    }
+}
+
+impl Tensor {
+    /// A tensor of numbers, each rounded once. For values that come from outside a model run.
+    pub fn of_floats(element: ElementType, shape: &[usize], values: &[f64]) -> Result<Tensor, TensorError> {
+        Buffer::unlimited(element, shape.to_vec())?.floats(values.iter().copied())
+    }
+
+    /// A tensor of integers, each wrapped. For values that come from outside a model run.
+    pub fn of_integers(element: ElementType, shape: &[usize], values: &[i128]) -> Result<Tensor, TensorError> {
+        Buffer::unlimited(element, shape.to_vec())?.integers(values.iter().copied())
+    }
+
+    /// A tensor of strings. For values that come from outside a model run.
+    pub fn of_strings(shape: &[usize], values: &[&str]) -> Result<Tensor, TensorError> {
+        Tensor::from_strings(shape.to_vec(), values.iter().map(|&text| Arc::from(text)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_and_too_many_elements_are_refused() {
+        for count in [0, 1, 3] {
+            let buffer = Buffer::unlimited(ElementType::Float, vec![2]).unwrap();
+            assert!(buffer.floats((0..count).map(f64::from)).is_err(), "{count} elements were taken for 2");
+        }
+    }
+
+    #[test]
+    fn moved_elements_keep_their_bits() {
+        let nan = f32::from_bits(0x7fc0_1234);
+        let bytes: Vec<u8> = [1.0f32, nan].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let source = Tensor::from_bytes(ElementType::Float, vec![2], bytes.into()).unwrap();
+        let moved = Buffer::unlimited(ElementType::Float, vec![3]).unwrap().take(&source, [1, 0, 1]).unwrap();
+        assert_eq!(moved.bits_at(0), 0x7fc0_1234);
+        assert_eq!(moved.bits_at(2), 0x7fc0_1234);
+    }
+
+    #[test]
+    fn a_position_outside_the_source_is_refused() {
+        let source = Tensor::of_floats(ElementType::Float, &[2], &[1.0, 2.0]).unwrap();
+        assert!(Buffer::unlimited(ElementType::Float, vec![1]).unwrap().take(&source, [2]).is_err());
+    }
+
+    #[test]
+    fn reserved_bytes_come_back_with_the_last_tensor() {
+        let in_use = Arc::new(AtomicUsize::new(0));
+        let reservation = Reservation::new(8, &in_use, 8).unwrap();
+        assert!(Reservation::new(1, &in_use, 8).is_none());
+        let tensor = Buffer::new(ElementType::Double, vec![1], Some(reservation)).unwrap().floats([1.0]).unwrap();
+        let copy = tensor.clone();
+        drop(tensor);
+        assert_eq!(in_use.load(Ordering::Relaxed), 8);
+        drop(copy);
+        assert_eq!(in_use.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,121 @@
+//! What flows along an edge of a graph: a tensor, a sparse tensor, a sequence, an optional, or a map.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::dtype::ElementType;
+use crate::tensor::Tensor;
+use crate::types::ValueType;
+
+/// A value of any ONNX type. Cloning shares the elements.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// A dense tensor.
+    Tensor(Tensor),
+    /// A tensor given by its nonzero elements.
+    Sparse(Arc<SparseTensor>),
+    /// A list of values of one type.
+    Sequence(Sequence),
+    /// A value that may be absent.
+    Optional(Optional),
+    /// A dictionary.
+    Map(Map),
+}
+
+/// A tensor given by its nonzero elements in coordinate form.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SparseTensor {
+    /// The elements, `[nnz]`.
+    pub values: Tensor,
+    /// Where they stand: `int64`, `[nnz]` flat positions or `[nnz, rank]` coordinates, ascending.
+    pub indices: Tensor,
+    /// The shape of the dense tensor.
+    pub shape: Vec<usize>,
+}
+
+/// A list of values of one type, which an empty list still has.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sequence {
+    /// The type of every item.
+    pub item_type: ValueType,
+    /// The items.
+    pub items: Arc<Vec<Value>>,
+}
+
+/// A value that may be absent, and its type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Optional {
+    /// The type of the value, whether there is one or not.
+    pub item_type: ValueType,
+    /// The value.
+    pub item: Option<Arc<Value>>,
+}
+
+/// A dictionary from integers or strings, in key order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Map {
+    /// An integer type or `string`.
+    pub key_type: ElementType,
+    /// The type of every value.
+    pub value_type: ValueType,
+    /// The entries.
+    pub entries: Arc<BTreeMap<MapKey, Value>>,
+}
+
+/// A key of a map.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MapKey {
+    /// Of any integer type.
+    Integer(i128),
+    /// Of type `string`.
+    String(Arc<str>),
+}
+
+impl Value {
+    /// The type of the value.
+    pub fn value_type(&self) -> ValueType {
+        match self {
+            Value::Tensor(tensor) => ValueType::Tensor(tensor.element_type()),
+            Value::Sparse(sparse) => ValueType::SparseTensor(sparse.values.element_type()),
+            Value::Sequence(sequence) => ValueType::Sequence(Box::new(sequence.item_type.clone())),
+            Value::Optional(optional) => ValueType::Optional(Box::new(optional.item_type.clone())),
+            Value::Map(map) => ValueType::Map(map.key_type, Box::new(map.value_type.clone())),
+        }
+    }
+
+    /// The tensor, where the value is one.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+}
+
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Value {
+        Value::Tensor(tensor)
+    }
+}
+
+impl Sequence {
+    /// A sequence of tensors or other values of `item_type`.
+    pub fn new(item_type: ValueType, items: Vec<Value>) -> Sequence {
+        Sequence { item_type, items: Arc::new(items) }
+    }
+}
+
+impl fmt::Display for Value {
+    /// The type and, for tensors, the shape: `tensor(float)[2, 3]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value_type())?;
+        match self {
+            Value::Tensor(tensor) => write!(f, "{:?}", tensor.shape()),
+            Value::Sparse(sparse) => write!(f, "{:?}", sparse.shape),
+            Value::Sequence(sequence) => write!(f, " of {} items", sequence.items.len()),
+            Value::Optional(optional) => f.write_str(if optional.item.is_some() { " present" } else { " absent" }),
+            Value::Map(map) => write!(f, " of {} entries", map.entries.len()),
+        }
+    }
+}
