@@ -3,4 +3,5 @@
 //! Nothing here knows a case, a tolerance or an expectation, and nothing here reads a file or panics on its input.
 
 pub mod dtype;
+pub mod spec;
 pub mod types;

@@ -1,0 +1,37 @@
+//! Embeds the text of every YAML file under `specs/`, as a table sorted by path; nothing is parsed here.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../specs").canonicalize()?;
+    let mut files = Vec::new();
+    walk(&root, &mut files)?;
+    files.sort();
+    let mut table = String::from("&[\n");
+    for file in &files {
+        let relative = file.strip_prefix(&root)?.to_str().ok_or("a path under specs/ is not UTF-8")?.replace('\\', "/");
+        let absolute = file.to_str().ok_or("the path of specs/ is not UTF-8")?;
+        writeln!(table, "    ({relative:?}, include_str!({absolute:?})),")?;
+    }
+    table.push_str("]\n");
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("specs.rs"), table)?;
+    Ok(())
+}
+
+/// Collects the YAML files below `folder`, and has cargo watch it: a new file changes only its folder.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            walk(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            println!("cargo::rerun-if-changed={}", path.display());
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! The files under `specs/` as they were when this crate was built.
+
+/// Every YAML file under `specs/`: its path relative to that folder, and its text, sorted by path.
+pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/specs.rs"));
+
+/// The text of one file, by its path relative to `specs/`.
+pub fn file(path: &str) -> Option<&'static str> {
+    FILES.binary_search_by(|(candidate, _)| candidate.cmp(&path)).ok().and_then(|index| FILES.get(index)).map(|f| f.1)
+}

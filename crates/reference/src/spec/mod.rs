@@ -1,0 +1,23 @@
+//! What the standard fixes for every operator version: signatures, lookup by opset, validation and typed differences.
+
+pub mod diff;
+pub mod embedded;
+pub mod yaml;
+
+mod attribute;
+mod describe;
+mod names;
+mod operator;
+mod releases;
+mod specs;
+mod unique;
+mod validate;
+mod version;
+
+pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
+pub use describe::type_list;
+pub use operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};
+pub use releases::{Release, Releases};
+pub use specs::{LookupError, SpecError, Specs};
+pub use validate::{Argument, Bindings, NodeSignature, Side, SignatureError, validate};
+pub use version::{DEFAULT_DOMAIN, OperatorVersion, OperatorVersionError, canonical_domain, model_domain};

@@ -1,0 +1,350 @@
+//! One operator version, as its file under `specs/` fixes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::attribute::AttributeSpec;
+use super::unique::{checked, unique_map};
+use super::version::{OperatorVersion, canonical_domain};
+use crate::types::ValueType;
+
+/// What the standard fixes for one operator version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpSpec {
+    /// Which operator version this is.
+    pub version: OperatorVersion,
+    /// What changed in meaning since the version before, in our words; signatures are compared by machine.
+    pub changes: Option<String>,
+    /// Whether the version withdraws the operator.
+    pub deprecated: bool,
+    /// Whether the standard calls the version experimental.
+    pub experimental: bool,
+    /// Whether the standard defines the operator by a function body.
+    pub function: Option<FunctionKind>,
+    /// Whether the standard infers types and shapes of the outputs.
+    pub shape_inference: bool,
+    /// The attributes by name.
+    pub attributes: BTreeMap<String, AttributeSpec>,
+    /// The formal inputs in order.
+    pub inputs: Vec<FormalParameter>,
+    /// The formal outputs in order.
+    pub outputs: Vec<FormalParameter>,
+    /// The allowed types of each type parameter, sorted by spelling.
+    pub types: BTreeMap<String, Vec<ValueType>>,
+}
+
+/// How the standard defines an operator by other operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum FunctionKind {
+    /// One body for every node.
+    Body,
+    /// A body built for each node from its attributes, inputs and types.
+    Context,
+}
+
+impl fmt::Display for FunctionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FunctionKind::Body => "body",
+            FunctionKind::Context => "context",
+        })
+    }
+}
+
+/// A formal input or output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormalParameter {
+    /// The name, unique among the inputs or among the outputs.
+    pub name: String,
+    /// What types it takes.
+    pub kind: FormalType,
+    /// Whether and how often it appears.
+    pub presence: Presence,
+}
+
+/// What types a formal parameter takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormalType {
+    /// Those of a type parameter, by its name.
+    Parameter(String),
+    /// Exactly one.
+    Literal(ValueType),
+}
+
+impl fmt::Display for FormalType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FormalType::Parameter(name) => f.write_str(name),
+            FormalType::Literal(literal) => write!(f, "{literal}"),
+        }
+    }
+}
+
+/// Whether and how often a formal parameter appears in a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Presence {
+    /// Once.
+    Single,
+    /// Once or not at all.
+    Optional,
+    /// At least `min` times; always the last parameter.
+    Variadic {
+        /// The least number.
+        min: usize,
+        /// Whether each may have a type of its own.
+        heterogeneous: bool,
+    },
+}
+
+impl fmt::Display for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Presence::Single => f.write_str("required"),
+            Presence::Optional => f.write_str("optional"),
+            Presence::Variadic { min, heterogeneous: false } => write!(f, "variadic, at least {min}"),
+            Presence::Variadic { min, heterogeneous: true } => write!(f, "heterogeneous variadic, at least {min}"),
+        }
+    }
+}
+
+impl FormalParameter {
+    /// Whether the parameter takes any number of values.
+    pub fn is_variadic(&self) -> bool {
+        matches!(self.presence, Presence::Variadic { .. })
+    }
+
+    /// Whether the parameter takes any number of values, each with a type of its own.
+    pub fn is_heterogeneous(&self) -> bool {
+        matches!(self.presence, Presence::Variadic { heterogeneous: true, .. })
+    }
+}
+
+impl OpSpec {
+    /// The types a formal parameter takes.
+    pub fn allowed<'a>(&'a self, kind: &'a FormalType) -> &'a [ValueType] {
+        match kind {
+            FormalType::Parameter(name) => self.types.get(name).map_or(&[], Vec::as_slice),
+            FormalType::Literal(literal) => std::slice::from_ref(literal),
+        }
+    }
+
+    /// The formal input that stands for the node's input at `position`; the variadic one stands for all that follow.
+    pub fn input_at(&self, position: usize) -> Option<&FormalParameter> {
+        formal_at(&self.inputs, position)
+    }
+
+    /// The formal output that stands for the node's output at `position`; the variadic one stands for all that follow.
+    pub fn output_at(&self, position: usize) -> Option<&FormalParameter> {
+        formal_at(&self.outputs, position)
+    }
+}
+
+fn formal_at(formals: &[FormalParameter], position: usize) -> Option<&FormalParameter> {
+    formals.get(position).or_else(|| formals.last().filter(|last| last.is_variadic()))
+}
+
+impl<'de> Deserialize<'de> for OpSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        checked::<VersionFile, _, _>(deserializer)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for OpSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        VersionFile::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        VersionFile::json_schema(generator)
+    }
+}
+
+/// What the standard fixes for one operator version: `specs/<domain>/<operator>/<since>.yaml`.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct VersionFile {
+    /// The operator's name, as the folder is called.
+    op: String,
+    /// The domain, as its folder is called; the default domain is `ai.onnx`.
+    domain: String,
+    /// The opset of the domain that introduced this version, as the file is called.
+    since: u32,
+    /// What changed in meaning since the version before, in our words; signatures are compared by machine.
+    changes: Option<String>,
+    /// Whether the version withdraws the operator.
+    #[serde(default)]
+    deprecated: bool,
+    /// Whether the standard calls the version experimental.
+    #[serde(default)]
+    experimental: bool,
+    /// Whether the standard defines the operator by one function body, or by one built for each node.
+    function: Option<FunctionKind>,
+    /// Whether the standard infers types and shapes of the outputs.
+    #[serde(default)]
+    shape_inference: bool,
+    /// The attributes by name.
+    #[serde(default, deserialize_with = "unique_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, super::attribute::AttributeFile>"))]
+    attributes: BTreeMap<String, AttributeSpec>,
+    /// The formal inputs in order.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<FormalFile>"))]
+    inputs: Vec<FormalParameter>,
+    /// The formal outputs in order.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<FormalFile>"))]
+    outputs: Vec<FormalParameter>,
+    /// The allowed types of each type parameter, one a line, sorted.
+    #[serde(default, deserialize_with = "unique_map")]
+    types: BTreeMap<String, Vec<ValueType>>,
+}
+
+impl TryFrom<VersionFile> for OpSpec {
+    type Error = String;
+
+    fn try_from(file: VersionFile) -> Result<Self, String> {
+        if canonical_domain(&file.domain) != file.domain {
+            return Err("the default domain is written ai.onnx".to_owned());
+        }
+        if file.since == 0 {
+            return Err("since is 0; opsets count from 1".to_owned());
+        }
+        let spec = OpSpec {
+            version: OperatorVersion { domain: file.domain, name: file.op, since: file.since },
+            changes: file.changes,
+            deprecated: file.deprecated,
+            experimental: file.experimental,
+            function: file.function,
+            shape_inference: file.shape_inference,
+            attributes: file.attributes,
+            inputs: file.inputs,
+            outputs: file.outputs,
+            types: file.types,
+        };
+        check_types(&spec)?;
+        check_formals(&spec, "input", &spec.inputs)?;
+        check_formals(&spec, "output", &spec.outputs)?;
+        Ok(spec)
+    }
+}
+
+/// Sorted lists make the text diff of two versions read as the change.
+fn check_types(spec: &OpSpec) -> Result<(), String> {
+    for (parameter, types) in &spec.types {
+        let names: Vec<String> = types.iter().map(ValueType::to_string).collect();
+        match names.windows(2).find(|pair| pair[0] >= pair[1]) {
+            Some([first, second]) if first == second => return Err(format!("{parameter} lists {first} twice")),
+            Some([first, second, ..]) => {
+                return Err(format!("{parameter} lists {second} after {first}; sort the types by spelling"));
+            }
+            _ => {}
+        }
+        if types.is_empty() {
+            return Err(format!("{parameter} allows no type; list them, or remove the type parameter"));
+        }
+    }
+    Ok(())
+}
+
+fn check_formals(spec: &OpSpec, side: &str, formals: &[FormalParameter]) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for (position, formal) in formals.iter().enumerate() {
+        let name = &formal.name;
+        if !names.insert(name) {
+            return Err(format!("two {side}s are called '{name}'"));
+        }
+        if formal.is_variadic() && position + 1 != formals.len() {
+            return Err(format!("the variadic {side} '{name}' is not the last"));
+        }
+        if let FormalType::Parameter(parameter) = &formal.kind
+            && !spec.types.contains_key(parameter)
+        {
+            return Err(format!("{side} '{name}' has type {parameter}, which is not under types; add it there"));
+        }
+    }
+    Ok(())
+}
+
+impl<'de> Deserialize<'de> for FormalParameter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        checked::<FormalFile, _, _>(deserializer)
+    }
+}
+
+/// A formal input or output.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct FormalFile {
+    /// The name, unique among the inputs or among the outputs.
+    name: String,
+    /// A type parameter, or one type such as tensor(int64).
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    r#type: FormalType,
+    /// Left out when the parameter appears exactly once.
+    option: Option<FormalOption>,
+    /// The least number of values of a variadic parameter, when not 1.
+    min: Option<usize>,
+    /// Whether each value of a variadic parameter may have a type of its own.
+    #[serde(default)]
+    heterogeneous: bool,
+}
+
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum FormalOption {
+    /// Once or not at all.
+    Optional,
+    /// Any number of times.
+    Variadic,
+}
+
+impl TryFrom<FormalFile> for FormalParameter {
+    type Error = String;
+
+    fn try_from(file: FormalFile) -> Result<Self, String> {
+        let presence = match file.option {
+            Some(FormalOption::Variadic) => {
+                Presence::Variadic { min: file.min.unwrap_or(1), heterogeneous: file.heterogeneous }
+            }
+            _ if file.min.is_some() || file.heterogeneous => {
+                return Err(format!("'{}' is not variadic, so it has neither min nor heterogeneous", file.name));
+            }
+            Some(FormalOption::Optional) => Presence::Optional,
+            None => Presence::Single,
+        };
+        Ok(FormalParameter { name: file.name, kind: file.r#type, presence })
+    }
+}
+
+impl<'de> Deserialize<'de> for FormalType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        super::names::by_name(deserializer, "a type parameter, or a type such as tensor(int64)")
+    }
+}
+
+impl Serialize for FormalType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl std::str::FromStr for FormalType {
+    type Err = crate::types::TypeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.contains('(') {
+            text.parse().map(FormalType::Literal)
+        } else {
+            Ok(FormalType::Parameter(text.to_owned()))
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! All operator versions, found by name and opset, each file read when it is first asked for.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::{LazyLock, OnceLock};
+
+use miette::Diagnostic;
+use thiserror::Error;
+
+use super::embedded;
+use super::operator::OpSpec;
+use super::releases::Releases;
+use super::version::{OperatorVersion, canonical_domain};
+use super::yaml::{self, YamlError};
+
+/// Every operator version that a set of files under one folder describes.
+#[derive(Debug)]
+pub struct Specs {
+    root: String,
+    files: BTreeMap<Text, Text>,
+    domains: BTreeMap<String, BTreeMap<String, BTreeMap<u32, Entry>>>,
+    releases: OnceLock<Result<Releases, YamlError>>,
+}
+
+type Text = Cow<'static, str>;
+
+#[derive(Debug)]
+struct Entry {
+    path: Text,
+    spec: OnceLock<Result<OpSpec, Box<SpecError>>>,
+}
+
+/// A file under `specs/` that is not what its place says.
+#[derive(Clone, Debug, Error, Diagnostic)]
+pub enum SpecError {
+    /// The text is not a version file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Yaml(#[from] YamlError),
+    /// The file describes another operator version than its folder and name say.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Misplaced(YamlError),
+    /// Two files claim one operator version.
+    #[error("{first} and {second} both claim {version}")]
+    #[diagnostic(help("keep one of the two; a version file is called <domain>/<operator>/<since>.yaml"))]
+    Duplicate {
+        /// The version both claim.
+        version: OperatorVersion,
+        /// The file read first.
+        first: String,
+        /// The other file.
+        second: String,
+    },
+    /// The file stands where no file belongs.
+    #[error("{path}: no file is expected here")]
+    #[diagnostic(help(
+        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, releases.yaml and recipes.yaml"
+    ))]
+    Unexpected {
+        /// The file.
+        path: String,
+    },
+}
+
+/// Why an operator has no version at an opset.
+#[derive(Clone, Debug, Error, Diagnostic)]
+pub enum LookupError {
+    /// No operator is known in the domain.
+    #[error("domain '{domain}' is unknown; the domains are {known}")]
+    UnknownDomain {
+        /// The domain in its canonical spelling.
+        domain: String,
+        /// The domains there are.
+        known: String,
+    },
+    /// The domain has no operator of that name in any opset.
+    #[error("{domain} has no operator '{name}'{hint}")]
+    UnknownOperator {
+        /// The domain in its canonical spelling.
+        domain: String,
+        /// The name asked for.
+        name: String,
+        /// An operator that may be meant, or nothing.
+        hint: String,
+    },
+    /// The opset is older than the operator.
+    #[error("{domain} {opset} has no operator '{name}'; it came with opset {first}")]
+    NotYet {
+        /// The domain in its canonical spelling.
+        domain: String,
+        /// The operator.
+        name: String,
+        /// The opset asked for.
+        opset: i64,
+        /// The first opset that has the operator.
+        first: u32,
+    },
+    /// The opset is newer than any known one.
+    #[error("opset {opset} of {domain} is unknown; the newest known is {newest}")]
+    NewerOpset {
+        /// The domain in its canonical spelling.
+        domain: String,
+        /// The opset asked for.
+        opset: i64,
+        /// The newest known one.
+        newest: u32,
+    },
+    /// No operator version begins at exactly this opset.
+    #[error("{version} is not a version of the operator; {domain} has {known}", domain = version.domain)]
+    NoSuchVersion {
+        /// The version asked for.
+        version: OperatorVersion,
+        /// The versions there are.
+        known: String,
+    },
+    /// The version's file, or the list of releases, cannot be read.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(Box<SpecError>),
+}
+
+impl Specs {
+    /// The specs that were embedded when this crate was built.
+    pub fn embedded() -> &'static Specs {
+        static SPECS: LazyLock<Specs> = LazyLock::new(|| {
+            let files = embedded::FILES.iter().map(|(path, text)| (Text::Borrowed(*path), Text::Borrowed(*text)));
+            Specs::new("specs", files).expect("the embedded files stand where they belong, as a test checks")
+        });
+        &SPECS
+    }
+
+    /// Indexes files by their paths relative to the folder `root`, which only errors name. Reads none of them.
+    pub fn new(root: &str, files: impl IntoIterator<Item = (Text, Text)>) -> Result<Specs, SpecError> {
+        let root = root.to_owned();
+        let mut specs = Specs { root, files: BTreeMap::new(), domains: BTreeMap::new(), releases: OnceLock::new() };
+        for (path, text) in files {
+            specs.add(path, text)?;
+        }
+        Ok(specs)
+    }
+
+    fn add(&mut self, path: Text, text: Text) -> Result<(), SpecError> {
+        let display = self.display(&path);
+        match place(&path) {
+            Some(Place::Other) => {}
+            Some(Place::Version(version)) => {
+                let operator = self.domains.entry(version.domain.clone()).or_default().entry(version.name.clone());
+                let entry = Entry { path: path.clone(), spec: OnceLock::new() };
+                if let Some(first) = operator.or_default().insert(version.since, entry) {
+                    let first = self.display(&first.path);
+                    return Err(SpecError::Duplicate { version, first, second: display });
+                }
+                if path != path_of(&version) {
+                    return Err(SpecError::Unexpected { path: display });
+                }
+            }
+            None => return Err(SpecError::Unexpected { path: display }),
+        }
+        self.files.insert(path, text);
+        Ok(())
+    }
+
+    fn display(&self, path: &str) -> String {
+        if self.root.is_empty() { path.to_owned() } else { format!("{}/{path}", self.root) }
+    }
+
+    /// The version of an operator that a model importing `opset` means. It may be deprecated.
+    pub fn find(&self, domain: &str, name: &str, opset: impl Into<i64>) -> Result<&OpSpec, LookupError> {
+        let (domain, opset) = (canonical_domain(domain), opset.into());
+        let versions = self.entries(domain, name)?;
+        let newest = self.newest_opset(domain)?;
+        if opset > i64::from(newest) {
+            return Err(LookupError::NewerOpset { domain: domain.to_owned(), opset, newest });
+        }
+        match versions.iter().rev().find(|(since, _)| i64::from(**since) <= opset) {
+            Some((since, entry)) => self.read(domain, name, *since, entry),
+            None => {
+                let first = versions.keys().next().copied().unwrap_or(newest);
+                Err(LookupError::NotYet { domain: domain.to_owned(), name: name.to_owned(), opset, first })
+            }
+        }
+    }
+
+    /// Exactly this version of an operator.
+    pub fn get(&self, version: &OperatorVersion) -> Result<&OpSpec, LookupError> {
+        let versions = self.entries(&version.domain, &version.name)?;
+        let no_such_version = || LookupError::NoSuchVersion {
+            version: version.clone(),
+            known: versions.keys().map(|since| format!("{}-{since}", version.name)).collect::<Vec<_>>().join(", "),
+        };
+        let entry = versions.get(&version.since).ok_or_else(no_such_version)?;
+        self.read(&version.domain, &version.name, version.since, entry)
+    }
+
+    /// The opsets that introduced the versions of an operator, ascending; none when the operator is unknown.
+    pub fn versions(&self, domain: &str, name: &str) -> impl Iterator<Item = u32> {
+        let operator = self.domains.get(canonical_domain(domain)).and_then(|operators| operators.get(name));
+        operator.into_iter().flat_map(|versions| versions.keys().copied())
+    }
+
+    /// The domains that have operators, in canonical spelling.
+    pub fn domains(&self) -> impl Iterator<Item = &str> {
+        self.domains.keys().map(String::as_str)
+    }
+
+    /// The operators of a domain by name.
+    pub fn operators(&self, domain: &str) -> impl Iterator<Item = &str> {
+        self.domains
+            .get(canonical_domain(domain))
+            .into_iter()
+            .flat_map(|operators| operators.keys().map(String::as_str))
+    }
+
+    /// Every operator version, by domain, name and since.
+    pub fn all(&self) -> impl Iterator<Item = OperatorVersion> {
+        self.domains.iter().flat_map(|(domain, operators)| {
+            operators.iter().flat_map(move |(name, versions)| {
+                versions.keys().map(move |since| OperatorVersion::new(domain, name, *since))
+            })
+        })
+    }
+
+    /// The opsets at which a model means this version: up to the next version, or to the newest opset.
+    pub fn opsets(&self, version: &OperatorVersion) -> Result<RangeInclusive<u32>, LookupError> {
+        let versions = self.entries(&version.domain, &version.name)?;
+        let last = match versions.keys().find(|since| **since > version.since) {
+            Some(next) => next - 1,
+            None => self.newest_opset(&version.domain)?,
+        };
+        Ok(version.since..=last)
+    }
+
+    /// The newest known opset of a domain.
+    pub fn newest_opset(&self, domain: &str) -> Result<u32, LookupError> {
+        let domain = canonical_domain(domain);
+        let versions = || self.domains.get(domain)?.values().filter_map(|versions| versions.keys().next_back()).max();
+        let released = self.releases()?.newest_opset(domain);
+        released.max(versions().copied()).ok_or_else(|| self.unknown_domain(domain))
+    }
+
+    /// The releases of ONNX; none when the files hold no releases.yaml.
+    pub fn releases(&self) -> Result<&Releases, LookupError> {
+        let path = "releases.yaml";
+        let read =
+            || self.file(path).map_or_else(|| Ok(Releases::default()), |text| yaml::read(&self.display(path), text));
+        let releases = self.releases.get_or_init(read);
+        releases.as_ref().map_err(|error| LookupError::File(Box::new(SpecError::Yaml(error.clone()))))
+    }
+
+    /// The text of a file, by its path below the folder.
+    pub fn file(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(AsRef::as_ref)
+    }
+
+    /// The text of the file of an operator version.
+    pub fn text(&self, version: &OperatorVersion) -> Option<&str> {
+        let entry = self.domains.get(&version.domain)?.get(&version.name)?.get(&version.since)?;
+        self.file(&entry.path)
+    }
+
+    fn entries(&self, domain: &str, name: &str) -> Result<&BTreeMap<u32, Entry>, LookupError> {
+        let domain = canonical_domain(domain);
+        if !self.domains.contains_key(domain) && self.releases()?.newest_opset(domain).is_none() {
+            return Err(self.unknown_domain(domain));
+        }
+        self.domains.get(domain).and_then(|operators| operators.get(name)).ok_or_else(|| {
+            let (domain, name, hint) = (domain.to_owned(), name.to_owned(), self.hint(domain, name));
+            LookupError::UnknownOperator { domain, name, hint }
+        })
+    }
+
+    fn unknown_domain(&self, domain: &str) -> LookupError {
+        let known = self.domains().collect::<Vec<_>>().join(", ");
+        LookupError::UnknownDomain { domain: domain.to_owned(), known }
+    }
+
+    /// Names an operator spelt alike but for case, or one of the same name in another domain.
+    fn hint(&self, domain: &str, name: &str) -> String {
+        let all = || self.domains.iter().flat_map(|(d, operators)| operators.keys().map(move |operator| (d, operator)));
+        let alike = all().filter(|(_, operator)| operator.eq_ignore_ascii_case(name));
+        match alike.max_by_key(|(d, _)| *d == domain) {
+            Some((d, operator)) if d == domain => format!("; it has '{operator}'"),
+            Some((d, operator)) => format!("; {d} has '{operator}'"),
+            None => String::new(),
+        }
+    }
+
+    fn read<'a>(&'a self, domain: &str, name: &str, since: u32, entry: &'a Entry) -> Result<&'a OpSpec, LookupError> {
+        let read = || self.read_file(&OperatorVersion::new(domain, name, since), &entry.path).map_err(Box::new);
+        entry.spec.get_or_init(read).as_ref().map_err(|error| LookupError::File(error.clone()))
+    }
+
+    fn read_file(&self, version: &OperatorVersion, path: &str) -> Result<OpSpec, SpecError> {
+        let text = self.file(path).unwrap_or_default();
+        let spec: OpSpec = yaml::read(&self.display(path), text)?;
+        if spec.version == *version { Ok(spec) } else { Err(self.misplaced(version, path, text, &spec.version)) }
+    }
+
+    /// Points at the first line that contradicts the path.
+    fn misplaced(&self, expected: &OperatorVersion, path: &str, text: &str, found: &OperatorVersion) -> SpecError {
+        let key = match () {
+            () if found.name != expected.name => "op:",
+            () if found.domain != expected.domain => "domain:",
+            () => "since:",
+        };
+        let line = text.lines().position(|line| line.starts_with(key)).map_or(1, |index| index + 1);
+        let home = path_of(found);
+        let help = match self.text(found) {
+            Some(_) => {
+                format!("{found} already stands in {}; correct the line or remove this file", self.display(&home))
+            }
+            None => format!("correct the line, or move the file to {}", self.display(&home)),
+        };
+        let message =
+            format!("this is the place of {}, but the file describes {}", expected.qualified(), found.qualified());
+        SpecError::Misplaced(YamlError::new(&self.display(path), text, (line, key.len() + 2), message, Some(help)))
+    }
+}
+
+/// Where the file of an operator version stands.
+fn path_of(version: &OperatorVersion) -> String {
+    format!("{}/{}/{}.yaml", version.domain, version.name, version.since)
+}
+
+/// What belongs at a path below the folder.
+enum Place {
+    Version(OperatorVersion),
+    Other,
+}
+
+fn place(path: &str) -> Option<Place> {
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        ["releases.yaml" | "recipes.yaml"] | [_, _, "op.yaml"] => Some(Place::Other),
+        [domain, name, file] => {
+            let since = file.strip_suffix(".yaml")?.parse().ok()?;
+            Some(Place::Version(OperatorVersion { domain: (*domain).to_owned(), name: (*name).to_owned(), since }))
+        }
+        _ => None,
+    }
+}

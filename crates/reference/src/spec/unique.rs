@@ -1,0 +1,83 @@
+//! Maps and records that refuse what YAML would let pass: a key written twice, fields that contradict each other.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// Reads a map, refusing a key that appears twice.
+pub(super) fn unique_map<'de, V, D>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
+where
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_map(UniqueMap(PhantomData))
+}
+
+struct UniqueMap<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueMap<V> {
+    type Value = BTreeMap<String, V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        let mut map = BTreeMap::new();
+        while let Some(key) = access.next_key_seed(UniqueKey(&map))? {
+            let value = access.next_value()?;
+            map.insert(key, value);
+        }
+        Ok(map)
+    }
+}
+
+struct UniqueKey<'a, V>(&'a BTreeMap<String, V>);
+
+impl<'de, V> DeserializeSeed<'de> for UniqueKey<'_, V> {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<V> Visitor<'_> for UniqueKey<'_, V> {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<String, E> {
+        if self.0.contains_key(key) { Err(E::custom(format!("'{key}' appears twice"))) } else { Ok(key.to_owned()) }
+    }
+}
+
+/// Reads a record as `File` says it is written, then turns it into `T`; a refusal points at the record.
+pub(super) fn checked<'de, File, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    File: DeserializeOwned,
+    T: TryFrom<File, Error: fmt::Display>,
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_map(Checked(PhantomData::<(File, T)>))
+}
+
+struct Checked<File, T>(PhantomData<(File, T)>);
+
+impl<'de, File: DeserializeOwned, T: TryFrom<File, Error: fmt::Display>> Visitor<'de> for Checked<File, T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<T, A::Error> {
+        T::try_from(File::deserialize(MapAccessDeserializer::new(access))?).map_err(A::Error::custom)
+    }
+}
