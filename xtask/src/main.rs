@@ -1,3 +1,32 @@
 //! The project's own tasks.
-mod proto;
-fn main(){ print!("{}", proto::generate(std::path::Path::new(".")).unwrap()); }
+
+mod emit;
+mod generated;
+mod import_specs;
+mod python;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Write the files that are generated from the Rust types.
+    Gen(generated::Arguments),
+    /// Write the version files and releases.yaml under specs/ from the onnx Python package.
+    ImportSpecs(import_specs::Arguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        Task::Gen(arguments) => generated::run(&arguments),
+        Task::ImportSpecs(arguments) => import_specs::run(&arguments),
+    }
+}

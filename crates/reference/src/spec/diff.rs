@@ -1,1 +1,383 @@
-//! The typed difference of two versions of an operator.
+//! The typed difference of two versions of an operator, and of two opsets.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::attribute::{AttributeSpec, AttributeType, DefaultValue};
+use super::operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};
+use super::specs::{LookupError, Specs};
+use super::validate::Side;
+use super::version::{OperatorVersion, canonical_domain};
+use crate::types::ValueType;
+
+/// One way in which a version of an operator differs from an earlier one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields are the parts of what changed")]
+pub enum Change {
+    /// The meaning changed, as a version file's `changes` says.
+    Semantics { version: OperatorVersion, text: String },
+    /// The operator was withdrawn, or is in force again.
+    Deprecated { now: bool },
+    /// The standard calls the version experimental, or no longer does.
+    Experimental { now: bool },
+    /// A function body was added, removed, or is built otherwise.
+    Function { from: Option<FunctionKind>, to: Option<FunctionKind> },
+    /// Shape inference was added or removed.
+    ShapeInference { now: bool },
+    /// An attribute was added.
+    AttributeAdded { name: String, kind: AttributeType, required: bool, default: Option<DefaultValue> },
+    /// An attribute was removed.
+    AttributeRemoved { name: String },
+    /// An attribute has another type.
+    AttributeType { name: String, from: AttributeType, to: AttributeType },
+    /// An attribute became required or optional.
+    AttributeRequired { name: String, now: bool },
+    /// An attribute has another default.
+    AttributeDefault { name: String, from: Option<DefaultValue>, to: Option<DefaultValue> },
+    /// An input or output was added.
+    ParameterAdded { side: Side, position: usize, name: String, kind: FormalType, presence: Presence },
+    /// An input or output was removed.
+    ParameterRemoved { side: Side, position: usize, name: String },
+    /// An input or output is called otherwise.
+    ParameterRenamed { side: Side, position: usize, from: String, to: String },
+    /// An input or output stands at another position.
+    ParameterMoved { side: Side, name: String, from: usize, to: usize },
+    /// An input or output became required, optional or variadic.
+    ParameterPresence { side: Side, name: String, from: Presence, to: Presence },
+    /// An input or output is governed by another type parameter.
+    ParameterType { side: Side, name: String, from: FormalType, to: FormalType },
+    /// A type parameter is called otherwise.
+    TypeParameterRenamed { from: String, to: String },
+    /// A type parameter was added.
+    TypeParameterAdded { name: String, types: Vec<ValueType> },
+    /// A type parameter was removed.
+    TypeParameterRemoved { name: String },
+    /// A type parameter allows more types.
+    TypesAdded { parameter: String, types: Vec<ValueType> },
+    /// A type parameter allows fewer types.
+    TypesRemoved { parameter: String, types: Vec<ValueType> },
+}
+
+/// How one version of an operator differs from an earlier one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VersionDiff {
+    /// The earlier version.
+    pub from: OperatorVersion,
+    /// The later version.
+    pub to: OperatorVersion,
+    /// What changed; empty when the versions are the same.
+    pub changes: Vec<Change>,
+}
+
+/// How the operators of a domain differ between two opsets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OpsetDiff {
+    /// The domain in its canonical spelling.
+    pub domain: String,
+    /// The earlier opset.
+    pub from: u32,
+    /// The later opset.
+    pub to: u32,
+    /// The operators that the earlier opset does not have.
+    pub added: Vec<OperatorVersion>,
+    /// The operators that changed, by name.
+    pub operators: Vec<VersionDiff>,
+}
+
+/// Why there is no difference to show.
+#[derive(Clone, Debug, Error)]
+pub enum DiffError {
+    /// One of the versions does not exist or cannot be read.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// The versions are given in the wrong order.
+    #[error("{from} is newer than {to}; give the earlier one first")]
+    Backwards {
+        /// The version or opset given first.
+        from: String,
+        /// The version or opset given second.
+        to: String,
+    },
+}
+
+/// Compares the versions of an operator that two opsets mean.
+pub fn versions(specs: &Specs, domain: &str, name: &str, from: u32, to: u32) -> Result<VersionDiff, DiffError> {
+    let (before, after) = (specs.find(domain, name, from)?, specs.find(domain, name, to)?);
+    if before.version.since > after.version.since {
+        let (from, to) = (before.version.to_string(), after.version.to_string());
+        return Err(DiffError::Backwards { from, to });
+    }
+    version_diff(specs, before, after)
+}
+
+/// Compares every operator of a domain between two opsets.
+pub fn opsets(specs: &Specs, domain: &str, from: u32, to: u32) -> Result<OpsetDiff, DiffError> {
+    let domain = canonical_domain(domain);
+    if from > to {
+        return Err(DiffError::Backwards { from: format!("opset {from}"), to: format!("opset {to}") });
+    }
+    let mut diff = OpsetDiff { domain: domain.to_owned(), from, to, added: Vec::new(), operators: Vec::new() };
+    for name in specs.operators(domain) {
+        let after = match specs.find(domain, name, to) {
+            Err(LookupError::NotYet { .. }) => continue,
+            found => found?,
+        };
+        match specs.find(domain, name, from) {
+            Err(LookupError::NotYet { .. }) => diff.added.push(after.version.clone()),
+            found => {
+                let before = found?;
+                if before.version != after.version {
+                    diff.operators.push(version_diff(specs, before, after)?);
+                }
+            }
+        }
+    }
+    Ok(diff)
+}
+
+fn version_diff(specs: &Specs, before: &OpSpec, after: &OpSpec) -> Result<VersionDiff, DiffError> {
+    let (from, to) = (before.version.clone(), after.version.clone());
+    let mut changes = Vec::new();
+    for since in specs.versions(&to.domain, &to.name).filter(|since| from.since < *since && *since <= to.since) {
+        let version = OperatorVersion { since, ..to.clone() };
+        if let Some(text) = &specs.get(&version)?.changes {
+            changes.push(Change::Semantics { version, text: text.clone() });
+        }
+    }
+    changes.extend(compare(before, after));
+    Ok(VersionDiff { from, to, changes })
+}
+
+impl OpsetDiff {
+    /// Keeps what mentions `pattern`: changes, and added operators by name.
+    #[must_use]
+    pub fn grep(mut self, pattern: &str) -> OpsetDiff {
+        self.added.retain(|version| version.to_string().contains(pattern));
+        for operator in &mut self.operators {
+            operator.changes.retain(|change| change.mentions(pattern));
+        }
+        self.operators.retain(|operator| !operator.changes.is_empty());
+        self
+    }
+
+    /// How many type parameters the changes concern.
+    pub fn type_parameters(&self) -> usize {
+        self.operators.iter().map(VersionDiff::type_parameters).sum()
+    }
+}
+
+impl VersionDiff {
+    /// How many type parameters the changes concern.
+    pub fn type_parameters(&self) -> usize {
+        let names: std::collections::BTreeSet<&str> = self.changes.iter().filter_map(Change::type_parameter).collect();
+        names.len()
+    }
+}
+
+impl Change {
+    /// The type parameter, as the later version calls it, that the change concerns.
+    pub fn type_parameter(&self) -> Option<&str> {
+        match self {
+            Change::TypeParameterRenamed { to: name, .. }
+            | Change::TypeParameterAdded { name, .. }
+            | Change::TypeParameterRemoved { name }
+            | Change::TypesAdded { parameter: name, .. }
+            | Change::TypesRemoved { parameter: name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether the change, or a type in it, contains this text.
+    pub fn mentions(&self, pattern: &str) -> bool {
+        let types = match self {
+            Change::TypeParameterAdded { types, .. }
+            | Change::TypesAdded { types, .. }
+            | Change::TypesRemoved { types, .. } => types.as_slice(),
+            _ => &[],
+        };
+        self.to_string().contains(pattern) || types.iter().any(|value_type| value_type.to_string().contains(pattern))
+    }
+}
+
+/// Compares two signatures: everything but `changes`.
+pub fn compare(before: &OpSpec, after: &OpSpec) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if before.deprecated != after.deprecated {
+        changes.push(Change::Deprecated { now: after.deprecated });
+    }
+    if before.experimental != after.experimental {
+        changes.push(Change::Experimental { now: after.experimental });
+    }
+    if before.function != after.function {
+        changes.push(Change::Function { from: before.function, to: after.function });
+    }
+    if before.shape_inference != after.shape_inference {
+        changes.push(Change::ShapeInference { now: after.shape_inference });
+    }
+    compare_attributes(before, after, &mut changes);
+    let inputs = pair_formals(&before.inputs, &after.inputs);
+    let outputs = pair_formals(&before.outputs, &after.outputs);
+    let type_parameters = pair_type_parameters(before, after, inputs.iter().chain(&outputs));
+    compare_formals(Side::Input, &inputs, &type_parameters, &mut changes);
+    compare_formals(Side::Output, &outputs, &type_parameters, &mut changes);
+    compare_types(before, after, &type_parameters, &mut changes);
+    changes
+}
+
+fn compare_attributes(before: &OpSpec, after: &OpSpec, changes: &mut Vec<Change>) {
+    for name in before.attributes.keys().filter(|name| !after.attributes.contains_key(*name)) {
+        changes.push(Change::AttributeRemoved { name: name.clone() });
+    }
+    for (name, attribute) in &after.attributes {
+        match before.attributes.get(name) {
+            Some(earlier) => compare_attribute(name, earlier, attribute, changes),
+            None => changes.push(Change::AttributeAdded {
+                name: name.clone(),
+                kind: attribute.kind,
+                required: attribute.required,
+                default: attribute.default.clone(),
+            }),
+        }
+    }
+}
+
+fn compare_attribute(name: &str, before: &AttributeSpec, after: &AttributeSpec, changes: &mut Vec<Change>) {
+    let name = || name.to_owned();
+    if before.kind != after.kind {
+        changes.push(Change::AttributeType { name: name(), from: before.kind, to: after.kind });
+    }
+    if before.required != after.required {
+        changes.push(Change::AttributeRequired { name: name(), now: after.required });
+    }
+    if before.default != after.default {
+        let (from, to) = (before.default.clone(), after.default.clone());
+        changes.push(Change::AttributeDefault { name: name(), from, to });
+    }
+}
+
+/// A formal parameter with its position in the earlier and in the later version.
+struct Pair<'a> {
+    before: Option<(usize, &'a FormalParameter)>,
+    after: Option<(usize, &'a FormalParameter)>,
+}
+
+/// Pairs parameters of one name, then the others that stand at one position; removed ones come last.
+fn pair_formals<'a>(before: &'a [FormalParameter], after: &'a [FormalParameter]) -> Vec<Pair<'a>> {
+    let is_named = |formals: &[FormalParameter], name: &str| formals.iter().any(|formal| formal.name == name);
+    let mut pairs = Vec::new();
+    for (position, formal) in after.iter().enumerate() {
+        let same_name = before.iter().enumerate().find(|(_, earlier)| earlier.name == formal.name);
+        let same_place =
+            || before.get(position).filter(|earlier| !is_named(after, &earlier.name)).map(|f| (position, f));
+        pairs.push(Pair { before: same_name.or_else(same_place), after: Some((position, formal)) });
+    }
+    let is_paired = |place: usize| pairs.iter().any(|pair| pair.before.is_some_and(|(other, _)| other == place));
+    let removed: Vec<_> = before.iter().enumerate().filter(|(position, _)| !is_paired(*position)).collect();
+    pairs.extend(removed.into_iter().map(|earlier| Pair { before: Some(earlier), after: None }));
+    pairs
+}
+
+/// Pairs type parameters that govern one formal parameter, those that kept their name first; then by name alone.
+fn pair_type_parameters<'a>(
+    before: &'a OpSpec,
+    after: &'a OpSpec,
+    formals: impl Iterator<Item = &'a Pair<'a>>,
+) -> BTreeMap<&'a str, &'a str> {
+    let uses: Vec<(&str, &str)> = formals.filter_map(type_parameters_of).collect();
+    let same_name = uses.iter().filter(|(earlier, later)| earlier == later);
+    let other_name = uses.iter().filter(|(earlier, later)| earlier != later);
+    let unused: Vec<(&str, &str)> = before
+        .types
+        .keys()
+        .filter(|name| after.types.contains_key(*name))
+        .map(|name| (name.as_str(), name.as_str()))
+        .collect();
+    let mut pairs = BTreeMap::new();
+    for &(earlier, later) in same_name.chain(other_name).chain(&unused) {
+        if !pairs.contains_key(earlier) && !pairs.values().any(|taken| *taken == later) {
+            pairs.insert(earlier, later);
+        }
+    }
+    pairs
+}
+
+fn type_parameters_of<'a>(pair: &Pair<'a>) -> Option<(&'a str, &'a str)> {
+    match (&pair.before?.1.kind, &pair.after?.1.kind) {
+        (FormalType::Parameter(earlier), FormalType::Parameter(later)) => Some((earlier, later)),
+        _ => None,
+    }
+}
+
+fn compare_formals(side: Side, pairs: &[Pair], renamed: &BTreeMap<&str, &str>, changes: &mut Vec<Change>) {
+    for pair in pairs {
+        match (pair.before, pair.after) {
+            (Some(before), Some(after)) => compare_formal(side, before, after, renamed, changes),
+            (Some((position, formal)), None) => {
+                changes.push(Change::ParameterRemoved { side, position, name: formal.name.clone() });
+            }
+            (None, Some((position, formal))) => {
+                let (name, kind) = (formal.name.clone(), formal.kind.clone());
+                changes.push(Change::ParameterAdded { side, position, name, kind, presence: formal.presence });
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+fn compare_formal(
+    side: Side,
+    (place, before): (usize, &FormalParameter),
+    (position, after): (usize, &FormalParameter),
+    renamed: &BTreeMap<&str, &str>,
+    changes: &mut Vec<Change>,
+) {
+    let name = || after.name.clone();
+    if before.name != after.name {
+        changes.push(Change::ParameterRenamed { side, position, from: before.name.clone(), to: name() });
+    }
+    if place != position {
+        changes.push(Change::ParameterMoved { side, name: name(), from: place, to: position });
+    }
+    if before.presence != after.presence {
+        changes.push(Change::ParameterPresence { side, name: name(), from: before.presence, to: after.presence });
+    }
+    let kept = match (&before.kind, &after.kind) {
+        (FormalType::Parameter(earlier), FormalType::Parameter(later)) => {
+            renamed.get(earlier.as_str()) == Some(&later.as_str())
+        }
+        (earlier, later) => earlier == later,
+    };
+    if !kept {
+        changes.push(Change::ParameterType { side, name: name(), from: before.kind.clone(), to: after.kind.clone() });
+    }
+}
+
+fn compare_types(before: &OpSpec, after: &OpSpec, pairs: &BTreeMap<&str, &str>, changes: &mut Vec<Change>) {
+    for name in before.types.keys().filter(|name| !pairs.contains_key(name.as_str())) {
+        changes.push(Change::TypeParameterRemoved { name: name.clone() });
+    }
+    for (name, types) in &after.types {
+        let earlier = pairs.iter().find(|(_, later)| **later == name).map(|(earlier, _)| *earlier);
+        let Some(earlier) = earlier else {
+            changes.push(Change::TypeParameterAdded { name: name.clone(), types: types.clone() });
+            continue;
+        };
+        if earlier != name {
+            changes.push(Change::TypeParameterRenamed { from: earlier.to_owned(), to: name.clone() });
+        }
+        let earlier = before.types.get(earlier).map_or(&[][..], Vec::as_slice);
+        let only_in = |these: &[ValueType], those: &[ValueType]| -> Vec<ValueType> {
+            these.iter().filter(|value_type| !those.contains(value_type)).cloned().collect()
+        };
+        let (added, removed) = (only_in(types, earlier), only_in(earlier, types));
+        if !added.is_empty() {
+            changes.push(Change::TypesAdded { parameter: name.clone(), types: added });
+        }
+        if !removed.is_empty() {
+            changes.push(Change::TypesRemoved { parameter: name.clone(), types: removed });
+        }
+    }
+}

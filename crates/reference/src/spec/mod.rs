@@ -5,6 +5,7 @@ pub mod embedded;
 pub mod yaml;
 
 mod attribute;
+mod describe;
 mod names;
 mod operator;
 mod releases;
@@ -14,6 +15,7 @@ mod validate;
 mod version;
 
 pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
+pub use describe::type_list;
 pub use operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};
 pub use releases::{Release, Releases};
 pub use specs::{LookupError, SpecError, Specs};

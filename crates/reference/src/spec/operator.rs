@@ -85,7 +85,8 @@ impl fmt::Display for FormalType {
 }
 
 /// Whether and how often a formal parameter appears in a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Presence {
     /// Once.
     Single,
@@ -150,6 +151,17 @@ fn formal_at(formals: &[FormalParameter], position: usize) -> Option<&FormalPara
 impl<'de> Deserialize<'de> for OpSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked::<VersionFile, _, _>(deserializer)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for OpSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        VersionFile::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        VersionFile::json_schema(generator)
     }
 }
 

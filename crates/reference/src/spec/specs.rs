@@ -152,6 +152,9 @@ impl Specs {
                     let first = self.display(&first.path);
                     return Err(SpecError::Duplicate { version, first, second: display });
                 }
+                if path != path_of(&version) {
+                    return Err(SpecError::Unexpected { path: display });
+                }
             }
             None => return Err(SpecError::Unexpected { path: display }),
         }
@@ -303,7 +306,7 @@ impl Specs {
             () => "since:",
         };
         let line = text.lines().position(|line| line.starts_with(key)).map_or(1, |index| index + 1);
-        let home = format!("{}/{}/{}.yaml", found.domain, found.name, found.since);
+        let home = path_of(found);
         let help = match self.text(found) {
             Some(_) => {
                 format!("{found} already stands in {}; correct the line or remove this file", self.display(&home))
@@ -314,6 +317,11 @@ impl Specs {
             format!("this is the place of {}, but the file describes {}", expected.qualified(), found.qualified());
         SpecError::Misplaced(YamlError::new(&self.display(path), text, (line, key.len() + 2), message, Some(help)))
     }
+}
+
+/// Where the file of an operator version stands.
+fn path_of(version: &OperatorVersion) -> String {
+    format!("{}/{}/{}.yaml", version.domain, version.name, version.since)
 }
 
 /// What belongs at a path below the folder.

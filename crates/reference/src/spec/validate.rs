@@ -156,10 +156,21 @@ fn check_arity(
     if variadic.is_none() && actual > formals.len() {
         return Err(SignatureError::Surplus { version: version(), side, most: formals.len(), actual });
     }
+    let missing = |position, formal: &FormalParameter| {
+        Err(SignatureError::Missing { version: version(), side, position, name: formal.name.clone() })
+    };
     for (position, formal) in formals.iter().enumerate() {
         let absent = arguments.get(position).is_none_or(|argument| *argument == Argument::Absent);
         if formal.presence == Presence::Single && absent {
-            return Err(SignatureError::Missing { version: version(), side, position, name: formal.name.clone() });
+            return missing(position, formal);
+        }
+    }
+    // A node may leave the name of a variadic output empty, because it does not use the value; an input it needs.
+    if let (Side::Input, Some(formal)) = (side, variadic) {
+        let first = formals.len() - 1;
+        let gap = (first..actual).find(|position| arguments.get(*position) == Some(&Argument::Absent));
+        if let Some(position) = gap {
+            return missing(position, formal);
         }
     }
     let Some(FormalParameter { name, presence: Presence::Variadic { min, .. }, .. }) = variadic else { return Ok(()) };
@@ -230,7 +241,8 @@ impl Place<'_> {
         let (version, side, position, name) =
             (self.spec.version.clone(), self.side, self.position, self.formal.name.clone());
         let (first, actual) = (first.clone(), actual.clone());
-        if self.formal.is_variadic() && self.side == Side::Input {
+        let formals = if side == Side::Input { &self.spec.inputs } else { &self.spec.outputs };
+        if self.formal.is_variadic() && position >= formals.len() {
             SignatureError::Mixed { version, side, position, name, first, actual }
         } else {
             SignatureError::Rebound { version, side, position, name, parameter: parameter.to_owned(), first, actual }

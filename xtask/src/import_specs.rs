@@ -1,0 +1,148 @@
+//! `cargo xtask import-specs`: the version files and releases.yaml, from the onnx package, and the check against it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use onnx_conformance_reference::spec::diff::compare;
+use onnx_conformance_reference::spec::{OpSpec, Releases, yaml};
+use serde::Deserialize;
+use walkdir::WalkDir;
+
+use crate::{emit, python, workspace};
+
+const ONNX: &str = "onnx==1.23.2";
+const SCRIPT: &str = include_str!("import_specs.py");
+const RELEASES: &str = "releases.yaml";
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Compare the committed files with the package, field by field, and write nothing.
+    #[arg(long)]
+    check: bool,
+}
+
+/// What the script prints: version files without `changes`, and releases.yaml.
+#[derive(Deserialize)]
+struct Dump {
+    schemas: Vec<OpSpec>,
+    releases: Releases,
+}
+
+/// Writes the files, or checks them.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let python = python::environment("import-specs", &[ONNX])?;
+    let dump: Dump = serde_json::from_slice(&python::run(&python, SCRIPT)?).context("the script's output")?;
+    let committed = committed()?;
+    let found = if arguments.check { check(&dump, &committed) } else { write(&dump, &committed)? };
+    for line in &found {
+        anstream::println!("{line}");
+    }
+    let (files, what) = (dump.schemas.len() + 1, ONNX);
+    if !found.is_empty() && arguments.check {
+        bail!("specs/ differs from {what} in {} places; run `cargo xtask import-specs`", found.len());
+    }
+    anstream::println!("specs/ holds {files} files that equal {what}");
+    Ok(())
+}
+
+/// The version files and releases.yaml under specs/, by their paths below it.
+fn committed() -> Result<BTreeMap<String, String>> {
+    let root = workspace::root().join("specs");
+    let mut files = BTreeMap::new();
+    for entry in WalkDir::new(&root) {
+        let entry = entry?;
+        let path = entry.path().strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
+        let stem = path.rsplit('/').next().and_then(|name| name.strip_suffix(".yaml"));
+        let is_version = stem.is_some_and(|stem| stem.starts_with(|c: char| c.is_ascii_digit()));
+        if entry.file_type().is_file() && (is_version || path == RELEASES) {
+            files.insert(path, fs::read_to_string(entry.path())?);
+        }
+    }
+    Ok(files)
+}
+
+fn path_of(spec: &OpSpec) -> String {
+    format!("{}/{}/{}.yaml", spec.version.domain, spec.version.name, spec.version.since)
+}
+
+/// Writes every file that differs and removes those of no version; returns what it did.
+fn write(dump: &Dump, committed: &BTreeMap<String, String>) -> Result<Vec<String>> {
+    let root = workspace::root().join("specs");
+    let mut files = BTreeMap::from([(RELEASES.to_owned(), emit::releases_file(&dump.releases))]);
+    for schema in &dump.schemas {
+        let path = path_of(schema);
+        let changes = committed.get(&path).map(|text| changes_of(&path, text)).transpose()?.flatten();
+        files.insert(path, emit::version_file(&OpSpec { changes, ..schema.clone() }));
+    }
+    let mut done = Vec::new();
+    for (path, text) in &files {
+        if committed.get(path) != Some(text) {
+            write_file(&root.join(path), text)?;
+            done.push(format!("wrote specs/{path}"));
+        }
+    }
+    for path in committed.keys().filter(|path| !files.contains_key(*path)) {
+        fs::remove_file(root.join(path)).with_context(|| format!("cannot remove specs/{path}"))?;
+        done.push(format!("removed specs/{path}, which is no operator version"));
+    }
+    Ok(done)
+}
+
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The one hand-written field of a version file, which survives whatever else the file says.
+fn changes_of(path: &str, text: &str) -> Result<Option<String>> {
+    #[derive(Deserialize)]
+    struct HandWritten {
+        changes: Option<String>,
+    }
+    Ok(yaml::read::<HandWritten>(&format!("specs/{path}"), text)?.changes)
+}
+
+/// Every difference between the committed files and the package.
+fn check(dump: &Dump, committed: &BTreeMap<String, String>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut extra: BTreeMap<&str, &str> = committed.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    for schema in &dump.schemas {
+        let path = path_of(schema);
+        let differences = match extra.remove(path.as_str()) {
+            Some(text) => differences(schema, &path, text),
+            None => vec!["the file is missing".to_owned()],
+        };
+        found.extend(differences.into_iter().map(|difference| format!("specs/{path}: {difference}")));
+    }
+    if extra.remove(RELEASES) != Some(emit::releases_file(&dump.releases).as_str()) {
+        found.push(format!("specs/{RELEASES}: the releases differ"));
+    }
+    found.extend(extra.keys().map(|path| format!("specs/{path}: {ONNX} has no such operator version")));
+    found
+}
+
+/// How one committed file differs from the package: by fields, and failing that, in how it is written.
+fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
+    let committed: OpSpec = match yaml::read(&format!("specs/{path}"), text) {
+        Ok(committed) => committed,
+        Err(error) => return vec![error.to_string()],
+    };
+    let expected = OpSpec { changes: committed.changes.clone(), ..schema.clone() };
+    if committed == expected {
+        let written = emit::version_file(&committed) == text;
+        return if written { Vec::new() } else { vec!["the file is not written as import-specs writes it".to_owned()] };
+    }
+    let mut fields: Vec<String> = compare(&committed, &expected).iter().map(ToString::to_string).collect();
+    if committed.version != expected.version {
+        fields.push(format!("it describes {}", committed.version.qualified()));
+    }
+    if fields.is_empty() {
+        fields.push("the formal parameters differ".to_owned());
+    }
+    fields
+}

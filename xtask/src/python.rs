@@ -1,0 +1,51 @@
+//! Python environments for the tasks that need the onnx package, made under target/ and kept.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::workspace;
+
+/// The interpreter of an environment that holds exactly these pinned packages and what they need.
+pub(crate) fn environment(name: &str, requirements: &[&str]) -> Result<PathBuf> {
+    let folder = workspace::target().join("python").join(name);
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let stamp = folder.join("requirements.txt");
+    let wanted = requirements.join("\n");
+    if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) && python.exists() {
+        return Ok(python);
+    }
+    let base = if cfg!(windows) { "python" } else { "python3" };
+    succeed(Command::new(base).args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    succeed(Command::new(&python).args(pip).args(requirements))?;
+    // Written last, so that an interrupted installation is made again.
+    fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
+    Ok(python)
+}
+
+/// Runs a script given as text and returns what it prints.
+pub(crate) fn run(python: &Path, script: &str) -> Result<Vec<u8>> {
+    let mut child = Command::new(python)
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", python.display()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(script.as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        bail!("the script for {} failed with {}", python.display(), output.status);
+    }
+    Ok(output.stdout)
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {command:?}; Python 3 with venv is needed"))?;
+    if status.success() { Ok(()) } else { bail!("{command:?} failed with {status}") }
+}
