@@ -3,6 +3,13 @@
 //! Nothing here knows a case, a tolerance or an expectation, and nothing here reads a file or panics on its input.
 
 pub mod dtype;
+pub mod executor;
+pub mod kernels;
+pub mod model;
+pub mod proto;
 pub mod spec;
+pub mod tensor;
+#[cfg(test)]
+mod testing;
 pub mod types;
 pub mod value;
