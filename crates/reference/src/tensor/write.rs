@@ -85,16 +85,9 @@ impl Buffer {
     /// Rounds each number once into the element type; integers truncate toward zero and wrap, `bool` is whether it
     /// differs from zero.
     pub fn floats(self, values: impl IntoIterator<Item = f64>) -> Result<Tensor, TensorError> {
-        let element = self.element_type;
-        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
-        match element.kind() {
-            Kind::Float if element == ElementType::Float => {
-                self.fill(values.into_iter().map(|value| (value as f32).to_le_bytes()))
-            }
-            Kind::Float if element == ElementType::Double => self.fill(values.into_iter().map(f64::to_le_bytes)),
-            Kind::Float => self.bits(values.into_iter().map(|value| element.round(value))),
-            Kind::Complex => self.complexes(values.into_iter().map(|re| Complex::new(re, 0.0))),
-            _ => self.bits(values.into_iter().map(|value| element.truncate(value))),
+        match self.element_type.kind() {
+            Kind::Complex => self.write_complexes(values.into_iter().map(|re| Complex::new(re, 0.0))),
+            _ => self.write_floats(values),
         }
     }
 
@@ -103,25 +96,40 @@ impl Buffer {
         let element = self.element_type;
         match element.kind() {
             Kind::Float => self.bits(values.into_iter().map(|value| element.round_i128(value))),
-            Kind::Complex => self.complexes(values.into_iter().map(|re| Complex::new(re as f64, 0.0))),
+            Kind::Complex => self.write_complexes(values.into_iter().map(|re| Complex::new(re as f64, 0.0))),
             _ => self.bits(values.into_iter().map(|value| element.wrap(value))),
         }
     }
 
     /// Rounds both parts of each number once; a real element type takes the real part.
     pub fn complexes(self, values: impl IntoIterator<Item = Complex<f64>>) -> Result<Tensor, TensorError> {
+        match self.element_type.kind() {
+            Kind::Complex => self.write_complexes(values),
+            _ => self.write_floats(values.into_iter().map(|z| z.re)),
+        }
+    }
+
+    fn write_floats(self, values: impl IntoIterator<Item = f64>) -> Result<Tensor, TensorError> {
+        let element = self.element_type;
         #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
+        match element.kind() {
+            Kind::Float if element == ElementType::Float => {
+                self.fill(values.into_iter().map(|value| (value as f32).to_le_bytes()))
+            }
+            Kind::Float if element == ElementType::Double => self.fill(values.into_iter().map(f64::to_le_bytes)),
+            Kind::Float => self.bits(values.into_iter().map(|value| element.round(value))),
+            _ => self.bits(values.into_iter().map(|value| element.truncate(value))),
+        }
+    }
+
+    fn write_complexes(self, values: impl IntoIterator<Item = Complex<f64>>) -> Result<Tensor, TensorError> {
+        #[expect(clippy::cast_possible_truncation, reason = "this is the one rounding to float")]
+        let narrow = |part: f64| (part as f32).to_bits();
+        let pair = |z: Complex<f64>| u64::from(narrow(z.im)) << 32 | u64::from(narrow(z.re));
+        let wide = |z: Complex<f64>| u128::from(z.im.to_bits()) << 64 | u128::from(z.re.to_bits());
         match self.element_type {
-            ElementType::Complex64 => self.fill(values.into_iter().map(|z| {
-                let (re, im) = ((z.re as f32).to_bits(), (z.im as f32).to_bits());
-                (u64::from(im) << 32 | u64::from(re)).to_le_bytes()
-            })),
-            ElementType::Complex128 => self.fill(
-                values
-                    .into_iter()
-                    .map(|z| (u128::from(z.im.to_bits()) << 64 | u128::from(z.re.to_bits())).to_le_bytes()),
-            ),
-            _ => self.floats(values.into_iter().map(|z| z.re)),
+            ElementType::Complex64 => self.fill(values.into_iter().map(|z| pair(z).to_le_bytes())),
+            _ => self.fill(values.into_iter().map(|z| wide(z).to_le_bytes())),
         }
     }
 
