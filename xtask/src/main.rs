@@ -4,6 +4,7 @@ mod emit;
 mod generated;
 mod import_specs;
 mod python;
+mod vendor;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -22,11 +23,14 @@ enum Task {
     Gen(generated::Arguments),
     /// Write the version files and releases.yaml under specs/ from the onnx Python package.
     ImportSpecs(import_specs::Arguments),
+    /// Write the cases of the onnx Python package into testdata/onnx/RELEASE.
+    Vendor(vendor::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Gen(arguments) => generated::run(&arguments),
         Task::ImportSpecs(arguments) => import_specs::run(&arguments),
+        Task::Vendor(arguments) => vendor::run(&arguments),
     }
 }
