@@ -9,7 +9,7 @@ use crate::kernels::error::{KernelError, Missing, invalid, unsupported};
 use crate::kernels::registry;
 use crate::model::check::{find_spec, validate_node};
 use crate::model::{Attribute, Dim, Function, Graph, Model, Node, Opsets, Parameter};
-use crate::spec::{Argument, FormalType, OpSpec, SignatureError};
+use crate::spec::{Argument, FormalType, OpSpec, OperatorVersion, SignatureError};
 use crate::tensor::Tensor;
 use crate::value::{SparseTensor, Value};
 
@@ -138,7 +138,10 @@ impl<'a> Frame<'a> {
             if name.is_empty() {
                 return Ok(None);
             }
-            let none = || at(node, &[], invalid(format!("input '{name}' was left out by the node that computes it")));
+            let none = || {
+                let rule = format!("input '{name}' was left out by the node that computes it");
+                at(node, None, &[], invalid(rule))
+            };
             self.get(name).cloned().map(Some).ok_or_else(none)
         };
         let inputs: Vec<Option<Value>> = node.inputs.iter().map(input).collect::<Result<_>>()?;
@@ -146,7 +149,8 @@ impl<'a> Frame<'a> {
             Some(function) => self.call_function(node, function, inputs.clone(), attributes),
             None => self.call_kernel(node, &inputs, &attributes, last_uses),
         };
-        result.map_err(|error| at(node, &inputs, error))
+        let operator = || find_spec(self.context.opsets, node).ok().map(|spec| spec.version.clone());
+        result.map_err(|error| at(node, operator(), &inputs, error))
     }
 
     /// The node's attributes; inside a function, references are replaced by what it was called with.
@@ -321,17 +325,20 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
             return Err(KernelError::Internal(message));
         }
     }
+    if let Some(observer) = &call.budget.limits().observer {
+        observer(call.spec, &types);
+    }
     match (0..call.wanted.len()).find(|&at| call.wants(at) && outputs.0.get(at).is_none_or(Option::is_none)) {
         Some(at) => Err(KernelError::Internal(format!("{} gave no output {at}", call.spec.version))),
         None => Ok(()),
     }
 }
 
-fn at(node: &Node, inputs: &[Option<Value>], source: KernelError) -> KernelError {
+fn at(node: &Node, operator: Option<OperatorVersion>, inputs: &[Option<Value>], source: KernelError) -> KernelError {
     let shown: Vec<String> =
         inputs.iter().map(|input| input.as_ref().map_or_else(|| "-".to_owned(), Value::to_string)).collect();
     let place = if shown.is_empty() { node.to_string() } else { format!("{node} on {}", shown.join(", ")) };
-    KernelError::At { place, source: Box::new(source) }
+    KernelError::At { place, operator, source: Box::new(source) }
 }
 
 #[cfg(test)]

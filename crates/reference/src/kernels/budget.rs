@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::dtype::ElementType;
 use crate::kernels::error::KernelError;
+use crate::spec::{Bindings, OpSpec};
 use crate::tensor::Buffer;
 use crate::tensor::shape::element_count;
 use crate::tensor::write::Reservation;
 
 /// The units of work between two looks at the clock.
 const WORK_BETWEEN_CHECKS: u64 = 1 << 20;
+
+/// Is told of every node that ran: its operator version and what its type parameters stood for.
+pub type Observer = Arc<dyn Fn(&OpSpec, &Bindings) + Send + Sync>;
 
 /// What one run of a model may use. The defaults suit every model of the vendored corpus.
 #[derive(Clone)]
@@ -28,11 +32,13 @@ pub struct Limits {
     pub expired: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
     /// Feeds the random operators that have no seed of their own.
     pub seed: u64,
+    /// Is told of every node that ran.
+    pub observer: Option<Observer>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { elements: 1 << 30, bytes: 4 << 30, depth: 64, trips: 1 << 24, expired: None, seed: 0 }
+        Limits { elements: 1 << 30, bytes: 4 << 30, depth: 64, trips: 1 << 24, expired: None, seed: 0, observer: None }
     }
 }
 

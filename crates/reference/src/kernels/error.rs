@@ -1,5 +1,8 @@
 //! Why a kernel gives no result.
 
+use std::fmt;
+
+use crate::spec::OperatorVersion;
 use crate::tensor::TensorError;
 use crate::tensor::shape::{AxisError, ShapeMismatch};
 
@@ -40,6 +43,8 @@ pub enum KernelError {
     At {
         /// The node and its inputs.
         place: String,
+        /// The node's operator, where it is one of the standard's.
+        operator: Option<OperatorVersion>,
         /// What happened there.
         source: Box<KernelError>,
     },
@@ -58,7 +63,35 @@ pub enum Missing {
     Attribute,
 }
 
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Missing::Operator => "operator",
+            Missing::Version => "version",
+            Missing::Type => "type of",
+            Missing::Attribute => "attribute of",
+        })
+    }
+}
+
 impl KernelError {
+    /// What the executor does not have, in a form that is the same for every node that lacks it: `operator ai.onnx/Abs`.
+    pub fn missing(&self) -> Option<String> {
+        self.missing_in(None)
+    }
+
+    fn missing_in(&self, innermost: Option<&OperatorVersion>) -> Option<String> {
+        match self {
+            KernelError::At { operator, source, .. } => source.missing_in(operator.as_ref().or(innermost)),
+            KernelError::Unsupported { what, .. } => Some(match (what, innermost) {
+                (_, None) => what.to_string(),
+                (Missing::Operator, Some(version)) => format!("{what} {}/{}", version.domain, version.name),
+                (_, Some(version)) => format!("{what} {}", version.qualified()),
+            }),
+            _ => None,
+        }
+    }
+
     /// The innermost error: what happened, without where.
     pub fn root(&self) -> &KernelError {
         match self {

@@ -1,0 +1,131 @@
+//! What a case is made of.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::Accuracy;
+
+/// A model, its inputs, and what is expected of a runtime.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The stable name: `onnx-1.23.2/node/test_sum_example`.
+    pub id: String,
+    /// The serialized `ModelProto`.
+    pub model: Bytes,
+    /// The folder that holds the model, where it has external data.
+    pub folder: Option<PathBuf>,
+    /// What the model is run on, each with its own expected outputs.
+    pub data: Vec<DataSet>,
+    /// What to expect instead of outputs, for a case that must be refused.
+    pub refusal: Option<Refusal>,
+    /// How binding the expectation is.
+    pub level: Level,
+    /// What confirms the expected outputs besides our own kernels.
+    pub evidence: Vec<Evidence>,
+}
+
+/// The inputs of one run and the outputs expected of it.
+#[derive(Clone, Debug, Default)]
+pub struct DataSet {
+    /// The inputs, by name.
+    pub inputs: Vec<Named>,
+    /// The outputs, in the order of the graph's.
+    pub outputs: Vec<Expected>,
+}
+
+/// A value and the name of the graph's input or output that it belongs to.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: Value,
+}
+
+/// What is expected of one output.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// The name of the output.
+    pub name: String,
+    /// What it must be.
+    pub want: Want,
+}
+
+/// What an output must be.
+#[derive(Clone, Debug)]
+pub enum Want {
+    /// This value, as exactly as the accuracy says.
+    Value(Value, Accuracy),
+    /// This value within a bound for each element.
+    Bounded(Tensor, Tensor),
+    /// One of these values, exactly.
+    AnyOf(Vec<Value>),
+    /// Any value of this type and, for tensors, this shape.
+    Unspecified(ValueType, Option<Vec<usize>>),
+}
+
+/// What must be refused, and how it is known that the refusal is for that reason.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The rule that the case breaks, in a few words.
+    pub rule: String,
+    /// The same model with the one violation repaired, which must run.
+    pub control: Box<Case>,
+}
+
+/// How binding an expectation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// A sentence of the standard says so.
+    #[default]
+    Required,
+    /// Implied by the standard, or common ground.
+    Recommended,
+    /// The standard is silent: recorded, never judged.
+    Open,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Level::Required => "required",
+            Level::Recommended => "recommended",
+            Level::Open => "open",
+        })
+    }
+}
+
+/// What confirms the expected outputs of a case besides our own kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// Derived by hand, in the operator's YAML.
+    Literal,
+    /// Upstream's own node tests.
+    Vendored,
+    /// The function body that defines the operator.
+    Body,
+    /// Another implementation gave the same.
+    Onnxruntime,
+    /// Upstream's reference implementation gave the same.
+    OnnxReference,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Evidence::Literal => "literal",
+            Evidence::Vendored => "vendored",
+            Evidence::Body => "body",
+            Evidence::Onnxruntime => "onnxruntime",
+            Evidence::OnnxReference => "onnx.reference",
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Reading a case from an ordinary ONNX test folder: `model.onnx` and `test_data_set_N/{input,output}_M.pb`.
+
+use std::path::{Component, Path, PathBuf};
+
+use bytes::Bytes;
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::decode::{self, DecodeError, ExternalData};
+use onnx_conformance_reference::proto::{Message, ModelProto, ValueInfoProto, onnx};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+
+use crate::case::{Case, DataSet, Evidence, Expected, Level, Named, Want};
+use crate::compare::Accuracy;
+
+/// A case whose files cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{path}: {source}")]
+    Decode {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: DecodeError,
+    },
+    /// The folder is no test folder.
+    #[error("{path}: {rule}")]
+    Folder {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is missing or too much.
+        rule: String,
+    },
+}
+
+/// Where inputs come from that the folder has no files for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Feed {
+    /// From nowhere: every input has a file.
+    #[default]
+    Files,
+    /// Element i of n is i / n, as upstream feeds the light models.
+    Ramp,
+}
+
+/// Reads a test folder under an id. The accuracy holds for floating types; all others are exact.
+pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
+    let path = folder.join("model.onnx");
+    let model = read(&path)?;
+    let proto = ModelProto::decode(model.clone())
+        .map_err(|error| CaseError::Decode { path: path.clone(), source: error.into() })?;
+    let graph = proto.graph.unwrap_or_default();
+    let is_initializer = |info: &&ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == info.name());
+    let inputs: Vec<&ValueInfoProto> = graph.input.iter().filter(|info| !is_initializer(info)).collect();
+    let outputs: Vec<&ValueInfoProto> = graph.output.iter().collect();
+    let mut data = Vec::new();
+    for set in data_sets(folder)? {
+        data.push(DataSet {
+            inputs: match feed {
+                Feed::Files => read_values(&set, "input", &inputs)?,
+                Feed::Ramp => inputs.iter().map(|info| ramp(&path, info)).collect::<Result<_, _>>()?,
+            },
+            outputs: read_values(&set, "output", &outputs)?
+                .into_iter()
+                .map(|Named { name, value }| Expected { name, want: Want::Value(value, accuracy.clone()) })
+                .collect(),
+        });
+    }
+    Ok(Case {
+        id: id.to_owned(),
+        model,
+        folder: Some(folder.to_owned()),
+        data,
+        refusal: None,
+        level: Level::Required,
+        evidence: vec![Evidence::Vendored],
+    })
+}
+
+fn read(path: &Path) -> Result<Bytes, CaseError> {
+    std::fs::read(path).map(Bytes::from).map_err(|source| CaseError::Io { path: path.to_owned(), source })
+}
+
+fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
+    CaseError::Folder { path: path.to_owned(), rule: rule.into() }
+}
+
+/// The folders `test_data_set_0`, `test_data_set_1`, ... without a gap.
+fn data_sets(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
+    let sets: Vec<PathBuf> =
+        (0..).map(|number| folder.join(format!("test_data_set_{number}"))).take_while(|set| set.is_dir()).collect();
+    if sets.is_empty() { Err(wrong(folder, "there is no test_data_set_0 beside model.onnx")) } else { Ok(sets) }
+}
+
+/// The values `KIND_0.pb`, `KIND_1.pb`, ... of a data set, which belong to the parameters in order.
+fn read_values(set: &Path, kind: &str, parameters: &[&ValueInfoProto]) -> Result<Vec<Named>, CaseError> {
+    let mut values = Vec::new();
+    for (number, info) in parameters.iter().enumerate() {
+        let path = set.join(format!("{kind}_{number}.pb"));
+        if !path.exists() {
+            break;
+        }
+        let declared = declared_type(&path, info)?;
+        let value = decode::value(read(&path)?, &declared)
+            .map_err(|source| CaseError::Decode { path: path.clone(), source })?;
+        values.push(Named { name: info.name().to_owned(), value });
+    }
+    let next = set.join(format!("{kind}_{}.pb", parameters.len()));
+    if next.exists() {
+        return Err(wrong(
+            &next,
+            format!("the model has {} {kind}s, so no file of this number belongs here", parameters.len()),
+        ));
+    }
+    if kind == "output" && values.len() != parameters.len() {
+        return Err(wrong(
+            set,
+            format!("the model has {} outputs, but there are {} files", parameters.len(), values.len()),
+        ));
+    }
+    Ok(values)
+}
+
+fn declared_type(path: &Path, info: &ValueInfoProto) -> Result<ValueType, CaseError> {
+    let Some(declared) = &info.r#type else {
+        return Err(wrong(path, format!("the model declares no type for '{}'", info.name())));
+    };
+    decode::value_type(declared).map_err(|source| CaseError::Decode { path: path.to_owned(), source })
+}
+
+/// The input that upstream's runner makes for a light model. A dimension without a size counts as 1.
+fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
+    use onnx::tensor_shape_proto::dimension::Value as Dim;
+    let dims = match info.r#type.as_ref().and_then(|declared| declared.value.as_ref()) {
+        Some(onnx::type_proto::Value::TensorType(tensor)) if tensor.elem_type() == ElementType::Float.code() => {
+            tensor.shape.clone().unwrap_or_default().dim
+        }
+        _ => return Err(wrong(path, format!("input '{}' is no float tensor, so it has no ramp", info.name()))),
+    };
+    let size = |dim: &onnx::tensor_shape_proto::Dimension| match dim.value {
+        Some(Dim::DimValue(size)) => usize::try_from(size).unwrap_or(0),
+        _ => 1,
+    };
+    let shape: Vec<usize> = dims.iter().map(size).collect();
+    let count: usize = shape.iter().product();
+    let values: Vec<f64> = (0..count).map(|at| at as f64 / count as f64).collect();
+    let tensor = Tensor::of_floats(ElementType::Float, &shape, &values)
+        .map_err(|error| wrong(path, format!("input '{}': {error}", info.name())))?;
+    Ok(Named { name: info.name().to_owned(), value: Value::Tensor(tensor) })
+}
+
+/// Tensor data kept in files beside the model.
+pub struct FolderData {
+    folder: Option<PathBuf>,
+}
+
+impl FolderData {
+    /// The files in `folder`; without one, none.
+    pub fn new(folder: Option<&Path>) -> FolderData {
+        FolderData { folder: folder.map(Path::to_owned) }
+    }
+
+    /// The file at a location, once links are followed still inside the folder.
+    fn resolve(&self, location: &str) -> Result<PathBuf, String> {
+        let Some(folder) = &self.folder else {
+            return Err(format!("external data '{location}' needs a model that was read from a folder"));
+        };
+        if Path::new(location).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(format!("external data location '{location}' leaves the model's folder"));
+        }
+        let canonical = |path: &Path| path.canonicalize().map_err(|error| format!("'{}': {error}", path.display()));
+        let (home, path) = (canonical(folder)?, canonical(&folder.join(location))?);
+        if !path.starts_with(&home) {
+            return Err(format!("external data '{location}' is a link that leaves the model's folder"));
+        }
+        Ok(path)
+    }
+}
+
+impl ExternalData for FolderData {
+    fn read(&self, location: &str, offset: u64, length: Option<u64>) -> Result<Bytes, String> {
+        use std::io::{Read, Seek, SeekFrom};
+        let path = self.resolve(location)?;
+        let failed = |error: std::io::Error| format!("external data '{location}': {error}");
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let left = size
+            .checked_sub(offset)
+            .ok_or_else(|| format!("external data '{location}' has {size} bytes, so none at offset {offset}"))?;
+        let length = length.unwrap_or(left);
+        if length > left {
+            return Err(format!("external data '{location}' has {left} bytes at offset {offset}, not {length}"));
+        }
+        file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.take(length).read_to_end(&mut bytes).map_err(failed)?;
+        Ok(bytes.into())
+    }
+}

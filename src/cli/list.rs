@@ -1,0 +1,22 @@
+//! `list`: the ids of cases.
+
+use clap::Args;
+
+use crate::cli::{exit, options, output};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    selection: options::Selection,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let suite = arguments.selection.open()?;
+    let ids = suite.ids(&arguments.selection.filter()?)?;
+    if ids.is_empty() {
+        output::note("no case matches");
+        return Ok(exit::NOTHING);
+    }
+    output::line(&ids.join("\n"))?;
+    Ok(exit::SUCCESS)
+}

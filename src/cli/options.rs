@@ -1,0 +1,44 @@
+//! Options that several subcommands share.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::suite::{Filter, FolderSuite, Suite};
+
+/// Which cases.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; one with a leading ! excludes
+    #[arg(value_name = "FILTER")]
+    pub(crate) filters: Vec<String>,
+
+    /// Take the cases from a folder of ordinary ONNX test folders instead of the project's suite
+    #[arg(long, value_name = "DIR")]
+    pub(crate) suite: Option<PathBuf>,
+
+    /// The project's data, when it is not found by itself
+    #[arg(long, value_name = "DIR", env = "ONNX_CONFORMANCE_TESTDATA")]
+    pub(crate) testdata: Option<PathBuf>,
+}
+
+impl Selection {
+    /// Opens the suite that is meant.
+    pub(crate) fn open(&self) -> anyhow::Result<Suite> {
+        if let Some(folder) = &self.suite {
+            return Ok(Suite::new(vec![Box::new(FolderSuite::open(folder)?)]));
+        }
+        Ok(Suite::open(&self.testdata.clone().unwrap_or_else(|| project_folder("testdata")))?)
+    }
+
+    /// The filter that the patterns make.
+    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
+        Ok(Filter::new(&self.filters)?)
+    }
+}
+
+/// A folder of the project: below the current folder if it is there, else where the program was built.
+pub(crate) fn project_folder(name: &str) -> PathBuf {
+    let here = PathBuf::from(name);
+    if here.is_dir() { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join(name) }
+}

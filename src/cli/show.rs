@@ -1,0 +1,28 @@
+//! `show`: a case, printed for people.
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::cli::{exit, options, output};
+use crate::report::case::describe;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The id of the case
+    #[arg(value_name = "CASE")]
+    case: String,
+
+    /// Take the case from a folder of ordinary ONNX test folders
+    #[arg(long, value_name = "DIR")]
+    suite: Option<std::path::PathBuf>,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let selection = options::Selection { filters: Vec::new(), suite: arguments.suite.clone(), testdata: None };
+    let suite = selection.open()?;
+    let Some(case) = suite.find(&arguments.case)? else {
+        bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);
+    };
+    output::line(&describe(&case).with_context(|| arguments.case.clone())?)?;
+    Ok(exit::SUCCESS)
+}

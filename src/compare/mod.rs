@@ -1,0 +1,7 @@
+//! Expected value, rule, actual value: a verdict. Pure.
+
+mod rule;
+mod values;
+
+pub use rule::Accuracy;
+pub use values::{Agreement, Difference, DifferenceKind, compare, compare_bounded};

@@ -1,0 +1,92 @@
+//! How exact a value must be.
+
+use std::fmt;
+
+use onnx_conformance_reference::dtype::ElementType;
+
+/// How far an element of a floating type may be from the expected one. All other types are exact.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Accuracy {
+    /// The same value: NaN equals NaN, and the sign of a zero does not count.
+    Exact,
+    /// The same value, zeros with the same sign.
+    ExactZeroSign,
+    /// At most this many representable values away.
+    Ulp(u64),
+    /// At most this far away.
+    Absolute(f64),
+    /// Upstream's rule: at most `absolute + relative * |expected|` away.
+    Close {
+        /// rtol.
+        relative: f64,
+        /// atol.
+        absolute: f64,
+    },
+}
+
+/// The relative tolerance below which upstream's runner does not go for bfloat16: two units in the last place.
+const BFLOAT16_RELATIVE: f64 = 0.015_625;
+
+impl Accuracy {
+    /// Whether `actual` is close enough, both of the floating type `element`, given as values and stored bits.
+    pub(crate) fn holds(&self, element: ElementType, expected: (f64, u64), actual: (f64, u64)) -> bool {
+        let ((want, want_bits), (got, got_bits)) = (expected, actual);
+        if want.is_nan() || got.is_nan() {
+            return want.is_nan() && got.is_nan();
+        }
+        if *self == Accuracy::ExactZeroSign && want == 0.0 && got == 0.0 {
+            return want_bits == got_bits;
+        }
+        if want == got {
+            return true;
+        }
+        if want.is_infinite() || got.is_infinite() {
+            return self.ulps_hold(element, want_bits, got_bits);
+        }
+        match self {
+            Accuracy::Exact | Accuracy::ExactZeroSign => false,
+            Accuracy::Ulp(_) => self.ulps_hold(element, want_bits, got_bits),
+            Accuracy::Absolute(_) | Accuracy::Close { .. } => (got - want).abs() <= self.distance(element, want),
+        }
+    }
+
+    /// The largest distance allowed from an expected value, for rules that have one.
+    pub(crate) fn distance(&self, element: ElementType, expected: f64) -> f64 {
+        match self {
+            Accuracy::Exact | Accuracy::ExactZeroSign | Accuracy::Ulp(_) => 0.0,
+            Accuracy::Absolute(distance) => *distance,
+            Accuracy::Close { relative, absolute } => {
+                let relative =
+                    if element == ElementType::Bfloat16 { relative.max(BFLOAT16_RELATIVE) } else { *relative };
+                absolute + relative * expected.abs()
+            }
+        }
+    }
+
+    fn ulps_hold(&self, element: ElementType, want: u64, got: u64) -> bool {
+        match (self, ulps(element, want, got)) {
+            (Accuracy::Ulp(most), Some(distance)) => distance <= *most,
+            _ => false,
+        }
+    }
+}
+
+/// How many representable values lie between two elements; nothing for NaN.
+pub(crate) fn ulps(element: ElementType, a: u64, b: u64) -> Option<u64> {
+    let distance = element.ordered(a)?.checked_sub(element.ordered(b)?)?;
+    u64::try_from(distance.unsigned_abs()).ok()
+}
+
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Accuracy::Exact => f.write_str("exact"),
+            Accuracy::ExactZeroSign => f.write_str("exact, with the sign of zeros"),
+            Accuracy::Ulp(most) => write!(f, "{most} ULP"),
+            Accuracy::Absolute(distance) => write!(f, "|actual - expected| <= {distance:e}"),
+            Accuracy::Close { relative, absolute } => {
+                write!(f, "|actual - expected| <= {absolute:e} + {relative:e} * |expected|")
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Comparing values of every type.
+
+use std::fmt::Write;
+
+use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use crate::compare::Accuracy;
+use crate::compare::rule::ulps;
+
+/// How well two values agree that the rule accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// The largest distance of two elements in representable values; nothing where no floating element was compared.
+    pub ulps: Option<u64>,
+}
+
+/// Why two values do not agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// In what they differ.
+    pub kind: DifferenceKind,
+    /// Where and by how much.
+    pub message: String,
+}
+
+/// In what two values differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DifferenceKind {
+    /// In the value of elements.
+    Values,
+    /// In shape, length or keys.
+    Shape,
+    /// In type.
+    Type,
+}
+
+fn different(kind: DifferenceKind, message: impl Into<String>) -> Difference {
+    Difference { kind, message: message.into() }
+}
+
+/// Compares an actual value with the expected one. Strings, keys and lengths are always exact.
+pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<Agreement, Difference> {
+    let (want, got) = (expected.value_type(), actual.value_type());
+    if want != got {
+        return Err(different(DifferenceKind::Type, format!("expected {want}, got {got}")));
+    }
+    match (expected, actual) {
+        (Value::Tensor(expected), Value::Tensor(actual)) => compare_tensors(expected, actual, accuracy),
+        (Value::Sparse(expected), Value::Sparse(actual)) => {
+            same_shape(&expected.shape, &actual.shape)?;
+            let indices = compare_tensors(&expected.indices, &actual.indices, &Accuracy::Exact)?;
+            Ok(worse(indices, compare_tensors(&expected.values, &actual.values, accuracy)?))
+        }
+        (Value::Sequence(expected), Value::Sequence(actual)) => {
+            let (want, got) = (expected.items.len(), actual.items.len());
+            if want != got {
+                return Err(different(DifferenceKind::Shape, format!("expected {want} items, got {got}")));
+            }
+            let pairs = expected.items.iter().zip(actual.items.iter()).enumerate();
+            all(pairs
+                .map(|(at, (expected, actual))| within(&format!("item {at}"), compare(expected, actual, accuracy))))
+        }
+        (Value::Optional(expected), Value::Optional(actual)) => match (&expected.item, &actual.item) {
+            (None, None) => Ok(Agreement::default()),
+            (Some(expected), Some(actual)) => compare(expected, actual, accuracy),
+            (want, _) => {
+                let (want, got) = if want.is_some() { ("present", "absent") } else { ("absent", "present") };
+                Err(different(DifferenceKind::Shape, format!("expected the optional {want}, got it {got}")))
+            }
+        },
+        (Value::Map(expected), Value::Map(actual)) => {
+            if !expected.entries.keys().eq(actual.entries.keys()) {
+                let keys = |map: &onnx_conformance_reference::value::Map| format!("{:?}", map.entries.keys());
+                let message = format!("expected keys {}, got {}", keys(expected), keys(actual));
+                return Err(different(DifferenceKind::Shape, message));
+            }
+            let pairs = expected.entries.iter().zip(actual.entries.values());
+            all(pairs
+                .map(|((key, expected), actual)| within(&format!("key {key:?}"), compare(expected, actual, accuracy))))
+        }
+        _ => Err(different(DifferenceKind::Type, format!("expected {want}, got {got}"))),
+    }
+}
+
+/// Compares a tensor with the expected one within a bound for each element, in the same shape.
+pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Result<Agreement, Difference> {
+    let Value::Tensor(actual) = actual else {
+        return Err(different(DifferenceKind::Type, format!("expected a tensor, got {}", actual.value_type())));
+    };
+    check_kind(expected, actual)?;
+    let bounds = bound.floats();
+    let limit = |at: usize, _: f64| bounds.get(at).copied().unwrap_or(0.0);
+    let holds = |at: usize, element: ElementType, want: (f64, u64), got: (f64, u64)| {
+        Accuracy::Exact.holds(element, want, got) || (want.0 - got.0).abs() <= limit(at, want.0)
+    };
+    compare_reals(expected, actual, "the bound of each element", holds, limit)
+}
+
+fn all(results: impl Iterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
+    results.into_iter().try_fold(Agreement::default(), |sum, next| Ok(worse(sum, next?)))
+}
+
+fn worse(a: Agreement, b: Agreement) -> Agreement {
+    Agreement { ulps: a.ulps.max(b.ulps) }
+}
+
+fn within(place: &str, result: Result<Agreement, Difference>) -> Result<Agreement, Difference> {
+    result.map_err(|difference| Difference { message: format!("{place}: {}", difference.message), ..difference })
+}
+
+fn same_shape(expected: &[usize], actual: &[usize]) -> Result<(), Difference> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(different(DifferenceKind::Shape, format!("expected shape {expected:?}, got {actual:?}")))
+}
+
+fn check_kind(expected: &Tensor, actual: &Tensor) -> Result<(), Difference> {
+    let (want, got) = (expected.element_type(), actual.element_type());
+    if want != got {
+        return Err(different(DifferenceKind::Type, format!("expected tensor({want}), got tensor({got})")));
+    }
+    same_shape(expected.shape(), actual.shape())
+}
+
+fn compare_tensors(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> Result<Agreement, Difference> {
+    check_kind(expected, actual)?;
+    match expected.element_type().kind() {
+        Kind::Float => compare_reals(
+            expected,
+            actual,
+            &accuracy.to_string(),
+            |_, element, want, got| accuracy.holds(element, want, got),
+            |_, want| accuracy.distance(expected.element_type(), want),
+        ),
+        Kind::Complex => compare_complexes(expected, actual, accuracy),
+        Kind::String => compare_exact(expected, actual, |at| expected.strings().get(at) == actual.strings().get(at)),
+        Kind::Bool => compare_exact(expected, actual, |at| (expected.bits_at(at) != 0) == (actual.bits_at(at) != 0)),
+        Kind::Signed | Kind::Unsigned => {
+            if expected.bytes() == actual.bytes() {
+                return Ok(Agreement::default());
+            }
+            compare_exact(expected, actual, |at| expected.bits_at(at) == actual.bits_at(at))
+        }
+    }
+}
+
+fn compare_exact(expected: &Tensor, actual: &Tensor, same: impl Fn(usize) -> bool) -> Result<Agreement, Difference> {
+    let wrong: Vec<usize> = (0..expected.len()).filter(|&at| !same(at)).collect();
+    match wrong.first() {
+        None => Ok(Agreement::default()),
+        Some(&first) => Err(mismatch(expected, actual, wrong.len(), first, "exact", "")),
+    }
+}
+
+/// Compares floats; `limit` gives the distance allowed at a position for an expected value, to be printed.
+fn compare_reals(
+    expected: &Tensor,
+    actual: &Tensor,
+    rule: &str,
+    holds: impl Fn(usize, ElementType, (f64, u64), (f64, u64)) -> bool,
+    limit: impl Fn(usize, f64) -> f64,
+) -> Result<Agreement, Difference> {
+    let element = expected.element_type();
+    let (wants, gots) = (expected.floats(), actual.floats());
+    let mut agreement = Agreement { ulps: (!wants.is_empty()).then_some(0) };
+    let (mut wrong, mut worst) = (0, None);
+    for (at, (&want, &got)) in wants.iter().zip(&gots).enumerate() {
+        if want == got && want != 0.0 {
+            continue;
+        }
+        let (want_bits, got_bits) = (expected.bits_at(at), actual.bits_at(at));
+        let distance = ulps(element, want_bits, got_bits);
+        agreement.ulps = agreement.ulps.max(distance);
+        if !holds(at, element, (want, want_bits), (got, got_bits)) {
+            wrong += 1;
+            // A NaN or a sign of zero has no distance and counts as the worst there is.
+            let rank = distance.filter(|&ulps| ulps > 0).unwrap_or(u64::MAX);
+            if worst.is_none_or(|(_, most)| rank > most) {
+                worst = Some((at, rank));
+            }
+        }
+    }
+    let Some((at, rank)) = worst else { return Ok(agreement) };
+    let want = wants.get(at).copied().unwrap_or_default();
+    let mut detail = if rank == u64::MAX { String::new() } else { format!(", {rank} ULP") };
+    let allowed = limit(at, want);
+    if allowed > 0.0 {
+        let got = gots.get(at).copied().unwrap_or_default();
+        let _ = write!(detail, ", off by {:e} where {allowed:e} is allowed", (got - want).abs());
+    }
+    Err(mismatch(expected, actual, wrong, at, rule, &detail))
+}
+
+fn compare_complexes(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> Result<Agreement, Difference> {
+    let part = match expected.element_type() {
+        ElementType::Complex64 => ElementType::Float,
+        _ => ElementType::Double,
+    };
+    let close = |want: f64, got: f64| accuracy.holds(part, (want, part.round(want)), (got, part.round(got)));
+    let (wants, gots) = (expected.complexes(), actual.complexes());
+    let same = |at: usize| match (wants.get(at), gots.get(at)) {
+        (Some(want), Some(got)) => close(want.re, got.re) && close(want.im, got.im),
+        _ => false,
+    };
+    compare_exact(expected, actual, same)
+}
+
+fn mismatch(expected: &Tensor, actual: &Tensor, wrong: usize, at: usize, rule: &str, detail: &str) -> Difference {
+    let mut message = format!(
+        "{wrong} of {} elements differ ({rule}); at {:?} expected ",
+        expected.len(),
+        index_of(expected.shape(), at)
+    );
+    let _ = expected.write_element(&mut message, at);
+    message.push_str(", got ");
+    let _ = actual.write_element(&mut message, at);
+    message.push_str(detail);
+    different(DifferenceKind::Values, message)
+}
+
+/// The multi-index of a flat position.
+fn index_of(shape: &[usize], at: usize) -> Vec<usize> {
+    let mut rest = at;
+    let mut index: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|&dim| {
+            let here = rest % dim.max(1);
+            rest /= dim.max(1);
+            here
+        })
+        .collect();
+    index.reverse();
+    index
+}

@@ -1,0 +1,200 @@
+//! A case for people: the model's nodes, the inputs, what is expected.
+
+use std::fmt::Write;
+
+use onnx_conformance_reference::proto::{
+    AttributeProto, GraphProto, Message, ModelProto, NodeProto, ValueInfoProto, decode, onnx,
+};
+use onnx_conformance_reference::value::Value;
+
+use crate::case::{Case, Want};
+
+/// The elements of a tensor that are printed before it is cut.
+const MOST_ELEMENTS: usize = 64;
+
+/// The case as text.
+pub fn describe(case: &Case) -> Result<String, decode::DecodeError> {
+    let mut text = format!("case {}\nlevel {}", case.id, case.level);
+    if !case.evidence.is_empty() {
+        let evidence: Vec<String> = case.evidence.iter().map(ToString::to_string).collect();
+        let _ = write!(text, ", evidence: {}", evidence.join(", "));
+    }
+    let model = ModelProto::decode(case.model.clone()).map_err(decode::DecodeError::from)?;
+    let imports: Vec<String> = model
+        .opset_import
+        .iter()
+        .map(|import| {
+            let domain = if import.domain().is_empty() { "ai.onnx" } else { import.domain() };
+            format!("{domain} {}", import.version())
+        })
+        .collect();
+    let _ = write!(text, "\n\nmodel of IR version {}, opset {}", model.ir_version(), imports.join(", "));
+    if let Some(graph) = &model.graph {
+        describe_graph(&mut text, graph, 1);
+    }
+    for function in &model.functions {
+        let _ = write!(
+            text,
+            "\n  function {}({}) -> {}",
+            function.name(),
+            function.input.join(", "),
+            function.output.join(", ")
+        );
+        function.node.iter().for_each(|node| describe_node(&mut text, node, 2));
+    }
+    describe_data(&mut text, case);
+    Ok(text)
+}
+
+fn describe_data(text: &mut String, case: &Case) {
+    for data in &case.data {
+        text.push_str("\n\ninputs");
+        for input in &data.inputs {
+            let _ = write!(text, "\n  {} = {}", input.name, shown(&input.value));
+        }
+        if let Some(refusal) = &case.refusal {
+            let _ = write!(text, "\n\nmust be refused: {}\ncontrol {}", refusal.rule, refusal.control.id);
+            continue;
+        }
+        text.push_str("\n\nexpected");
+        for output in &data.outputs {
+            let _ = match &output.want {
+                Want::Value(value, accuracy) => write!(text, "\n  {} = {}\n    {accuracy}", output.name, shown(value)),
+                Want::Bounded(value, bound) => write!(
+                    text,
+                    "\n  {} = {}\n    within {}",
+                    output.name,
+                    shown(&Value::Tensor(value.clone())),
+                    shown(&Value::Tensor(bound.clone()))
+                ),
+                Want::AnyOf(values) => {
+                    let values: Vec<String> = values.iter().map(shown).collect();
+                    write!(text, "\n  {} = one of {}", output.name, values.join(" or "))
+                }
+                Want::Unspecified(value_type, shape) => {
+                    write!(
+                        text,
+                        "\n  {}: {value_type}{}, any values",
+                        output.name,
+                        shape.as_ref().map_or(String::new(), |shape| format!("{shape:?}"))
+                    )
+                }
+            };
+        }
+    }
+}
+
+fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let parameters = |infos: &[ValueInfoProto]| infos.iter().map(parameter).collect::<Vec<_>>().join(", ");
+    let _ = write!(text, "\n{indent}{}({}) -> ({})", graph.name(), parameters(&graph.input), parameters(&graph.output));
+    for tensor in &graph.initializer {
+        let _ = match decode::tensor(tensor, &decode::NoExternalData) {
+            Ok(value) => write!(text, "\n{indent}  {} = {}", tensor.name(), shown(&Value::Tensor(value))),
+            Err(_) => {
+                write!(text, "\n{indent}  {} = initializer of dims {:?}, kept outside", tensor.name(), tensor.dims)
+            }
+        };
+    }
+    graph.node.iter().for_each(|node| describe_node(text, node, depth + 1));
+}
+
+fn parameter(info: &ValueInfoProto) -> String {
+    let Some(declared) = &info.r#type else { return info.name().to_owned() };
+    let spelt =
+        decode::value_type(declared).map_or_else(|error| error.to_string(), |value_type| value_type.to_string());
+    format!("{}: {spelt}{}", info.name(), shape(declared))
+}
+
+fn shape(declared: &onnx::TypeProto) -> String {
+    use onnx::tensor_shape_proto::dimension::Value as Dim;
+    let Some(onnx::type_proto::Value::TensorType(tensor)) = &declared.value else { return String::new() };
+    let Some(shape) = &tensor.shape else { return String::new() };
+    let dims: Vec<String> = shape
+        .dim
+        .iter()
+        .map(|dim| match &dim.value {
+            Some(Dim::DimValue(size)) => size.to_string(),
+            Some(Dim::DimParam(name)) => name.clone(),
+            None => "?".to_owned(),
+        })
+        .collect();
+    format!("[{}]", dims.join(", "))
+}
+
+fn describe_node(text: &mut String, node: &NodeProto, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let domain = if node.domain().is_empty() { String::new() } else { format!("{}.", node.domain()) };
+    let outputs: Vec<&str> = node.output.iter().map(|name| if name.is_empty() { "-" } else { name }).collect();
+    let inputs: Vec<&str> = node.input.iter().map(|name| if name.is_empty() { "-" } else { name }).collect();
+    let (plain, graphs): (Vec<_>, Vec<_>) = node.attribute.iter().partition(|attribute| attribute.g.is_none());
+    let attributes: Vec<String> =
+        plain.iter().map(|attribute| format!("{} = {}", attribute.name(), attribute_text(attribute))).collect();
+    let attributes = if attributes.is_empty() { String::new() } else { format!(" <{}>", attributes.join(", ")) };
+    let _ = write!(
+        text,
+        "\n{indent}{} = {domain}{}{attributes} ({})",
+        outputs.join(", "),
+        node.op_type(),
+        inputs.join(", ")
+    );
+    for (attribute, graph) in graphs.iter().filter_map(|attribute| Some((attribute, attribute.g.as_ref()?))) {
+        let _ = write!(text, "\n{indent}  {} =", attribute.name());
+        describe_graph(text, graph, depth + 2);
+    }
+}
+
+fn attribute_text(attribute: &AttributeProto) -> String {
+    use onnx::attribute_proto::AttributeType as A;
+    let string = |bytes: &[u8]| format!("{:?}", String::from_utf8_lossy(bytes));
+    if let Some(reference) = &attribute.ref_attr_name {
+        return format!("@{reference}");
+    }
+    match attribute.r#type() {
+        A::Float => format!("{:?}", attribute.f()),
+        A::Int => attribute.i().to_string(),
+        A::String => string(attribute.s()),
+        A::Floats => format!("{:?}", attribute.floats),
+        A::Ints => format!("{:?}", attribute.ints),
+        A::Strings => format!("[{}]", attribute.strings.iter().map(|s| string(s)).collect::<Vec<_>>().join(", ")),
+        A::Tensor => match attribute.t.as_ref().map(|tensor| decode::tensor(tensor, &decode::NoExternalData)) {
+            Some(Ok(tensor)) => shown(&Value::Tensor(tensor)),
+            _ => "a tensor kept outside".to_owned(),
+        },
+        A::TypeProto => attribute
+            .tp
+            .as_ref()
+            .and_then(|declared| decode::value_type(declared).ok())
+            .map_or_else(|| "a type".to_owned(), |value_type| value_type.to_string()),
+        other => format!("of type {}", other.as_str_name()),
+    }
+}
+
+/// A value in one line, cut where it is long.
+fn shown(value: &Value) -> String {
+    let mut text = value.to_string();
+    match value {
+        Value::Tensor(tensor) => {
+            text.push(' ');
+            let _ = tensor.write_elements(&mut text, MOST_ELEMENTS);
+        }
+        Value::Sparse(sparse) => {
+            let _ = write!(text, " values {:?} at {:?}", sparse.values, sparse.indices);
+        }
+        Value::Sequence(sequence) => {
+            let items: Vec<String> = sequence.items.iter().map(shown).collect();
+            let _ = write!(text, " [{}]", items.join("; "));
+        }
+        Value::Optional(optional) => {
+            if let Some(item) = &optional.item {
+                let _ = write!(text, " {}", shown(item));
+            }
+        }
+        Value::Map(map) => {
+            let entries: Vec<String> =
+                map.entries.iter().map(|(key, value)| format!("{key:?}: {}", shown(value))).collect();
+            let _ = write!(text, " {{{}}}", entries.join(", "));
+        }
+    }
+    text
+}

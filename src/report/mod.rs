@@ -1,0 +1,4 @@
+//! Consumers of results: the terminal, and the files of a report.
+
+pub mod case;
+pub mod terminal;

@@ -1,0 +1,165 @@
+//! One case on one runtime: what came, held against what is expected.
+
+use std::time::Instant;
+
+use onnx_conformance_reference::value::Value;
+
+use crate::case::{Case, Expected, Level, Refusal, Want};
+use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, compare, compare_bounded};
+use crate::run::{CaseResult, Outcome};
+use crate::runtime::{Request, Response, Runtime};
+
+/// Runs a case and judges what the runtime did.
+pub fn judge(case: &Case, runtime: &dyn Runtime) -> CaseResult {
+    let started = Instant::now();
+    let mut result = CaseResult {
+        id: case.id.clone(),
+        outcome: Outcome::Pass,
+        message: String::new(),
+        missing: None,
+        ulps: None,
+        level: case.level,
+        evidence: case.evidence.clone(),
+        cells: Vec::new(),
+        ms: 0.0,
+    };
+    match &case.refusal {
+        Some(refusal) => judge_refusal(case, refusal, runtime, &mut result),
+        None => judge_outputs(case, runtime, &mut result),
+    }
+    result.ms = started.elapsed().as_secs_f64() * 1e3;
+    result
+}
+
+fn judge_outputs(case: &Case, runtime: &dyn Runtime, result: &mut CaseResult) {
+    for (number, data) in case.data.iter().enumerate() {
+        let request =
+            Request { id: &case.id, model: &case.model, folder: case.folder.as_deref(), inputs: &data.inputs };
+        let (outcome, message) = match runtime.run(&request) {
+            Response::Outputs { values, cells } => {
+                result.cells.extend(cells);
+                match check_outputs(&data.outputs, &values) {
+                    Ok(agreement) => {
+                        result.ulps = result.ulps.max(agreement.ulps);
+                        continue;
+                    }
+                    Err(difference) => (outcome_of(difference.kind), difference.message),
+                }
+            }
+            other => failure(other, &mut result.missing),
+        };
+        result.outcome = outcome;
+        result.message = if case.data.len() > 1 { format!("test_data_set_{number}: {message}") } else { message };
+        break;
+    }
+    result.cells.sort_unstable();
+    result.cells.dedup();
+}
+
+fn outcome_of(kind: DifferenceKind) -> Outcome {
+    match kind {
+        DifferenceKind::Values => Outcome::Mismatch,
+        DifferenceKind::Shape => Outcome::WrongShape,
+        DifferenceKind::Type => Outcome::WrongType,
+    }
+}
+
+/// The outcome of an answer that is not outputs.
+fn failure(response: Response, missing: &mut Option<String>) -> (Outcome, String) {
+    match response {
+        Response::Outputs { .. } => (Outcome::Pass, String::new()),
+        Response::Unsupported { what, message } => {
+            *missing = Some(what);
+            (Outcome::Unsupported, message)
+        }
+        Response::Error { message, .. } => (Outcome::Error, message),
+        Response::Timeout => (Outcome::Timeout, "no answer in time".to_owned()),
+        Response::OutOfMemory(message) => (Outcome::OutOfMemory, message),
+        Response::Crash(message) => (Outcome::Crash, message),
+        Response::ProtocolError(message) => (Outcome::ProtocolError, message),
+    }
+}
+
+fn check_outputs(expected: &[Expected], actual: &[Value]) -> Result<Agreement, Difference> {
+    if expected.len() != actual.len() {
+        let message = format!("expected {} outputs, got {}", expected.len(), actual.len());
+        return Err(Difference { kind: DifferenceKind::Shape, message });
+    }
+    let mut sum = Agreement::default();
+    for (expected, actual) in expected.iter().zip(actual) {
+        let agreement = check_output(&expected.want, actual).map_err(|difference| Difference {
+            message: format!("output '{}': {}", expected.name, difference.message),
+            ..difference
+        })?;
+        sum.ulps = sum.ulps.max(agreement.ulps);
+    }
+    Ok(sum)
+}
+
+fn check_output(want: &Want, actual: &Value) -> Result<Agreement, Difference> {
+    match want {
+        Want::Value(expected, accuracy) => compare(expected, actual, accuracy),
+        Want::Bounded(expected, bound) => compare_bounded(expected, bound, actual),
+        Want::AnyOf(values) => {
+            let mut last = None;
+            for value in values {
+                match compare(value, actual, &Accuracy::Exact) {
+                    Ok(agreement) => return Ok(agreement),
+                    Err(difference) => last = Some(difference),
+                }
+            }
+            Err(last.map_or_else(
+                || Difference { kind: DifferenceKind::Values, message: "no value is allowed".to_owned() },
+                |last| Difference {
+                    message: format!("none of {} allowed values: {}", values.len(), last.message),
+                    ..last
+                },
+            ))
+        }
+        Want::Unspecified(value_type, shape) => {
+            if actual.value_type() != *value_type {
+                let message = format!("expected {value_type}, got {}", actual.value_type());
+                return Err(Difference { kind: DifferenceKind::Type, message });
+            }
+            match (shape, actual.as_tensor()) {
+                (Some(shape), Some(tensor)) if tensor.shape() != shape => {
+                    let message = format!("expected shape {shape:?}, got {:?}", tensor.shape());
+                    Err(Difference { kind: DifferenceKind::Shape, message })
+                }
+                _ => Ok(Agreement::default()),
+            }
+        }
+    }
+}
+
+/// A refusal is any error, and counts only if the control, the same model repaired, passes.
+fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Runtime, result: &mut CaseResult) {
+    let inputs = case.data.first().map_or(&[][..], |data| &data.inputs);
+    let request = Request { id: &case.id, model: &case.model, folder: case.folder.as_deref(), inputs };
+    match runtime.run(&request) {
+        Response::Outputs { .. } => {
+            result.outcome = Outcome::Accepted;
+            result.message = format!("took what must be refused: {}", refusal.rule);
+        }
+        Response::Error { .. } | Response::Unsupported { .. } => {}
+        other => (result.outcome, result.message) = failure(other, &mut result.missing),
+    }
+    let control = judge(&refusal.control, runtime);
+    if control.outcome != Outcome::Pass && result.outcome != Outcome::Crash {
+        result.outcome = Outcome::NotApplicable;
+        result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);
+        result.missing = control.missing;
+    }
+}
+
+impl CaseResult {
+    /// Whether the outcome bears on a runtime: what the standard leaves open never does, and a recommendation only for
+    /// runtimes that are held to the letter.
+    pub fn is_gated(&self, strict: bool) -> bool {
+        match self.level {
+            Level::Required => true,
+            Level::Recommended => strict,
+            Level::Open => false,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a runtime did with a case.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Evidence, Level};
+
+/// What a runtime did with a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All outputs are right, or the refusal came.
+    Pass,
+    /// A refusal whose control case does not pass, so that it says nothing.
+    NotApplicable,
+    /// Outside what the runtime says it does; not sent.
+    NotDeclared,
+    /// The runtime declined before running.
+    Unsupported,
+    /// The runtime failed.
+    Error,
+    /// An output has wrong values.
+    Mismatch,
+    /// An output has the wrong shape, length or keys.
+    WrongShape,
+    /// An output has the wrong type.
+    WrongType,
+    /// The runtime took what it must refuse.
+    Accepted,
+    /// No answer in time.
+    Timeout,
+    /// More memory than allowed.
+    OutOfMemory,
+    /// The runtime died.
+    Crash,
+    /// The answer broke the protocol.
+    ProtocolError,
+}
+
+impl Outcome {
+    /// Every outcome, best first.
+    pub const ALL: [Outcome; 13] = [
+        Outcome::Pass,
+        Outcome::NotApplicable,
+        Outcome::NotDeclared,
+        Outcome::Unsupported,
+        Outcome::Error,
+        Outcome::Mismatch,
+        Outcome::WrongShape,
+        Outcome::WrongType,
+        Outcome::Accepted,
+        Outcome::Timeout,
+        Outcome::OutOfMemory,
+        Outcome::Crash,
+        Outcome::ProtocolError,
+    ];
+
+    /// The name, as results and expectations spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::NotApplicable => "not-applicable",
+            Outcome::NotDeclared => "not-declared",
+            Outcome::Unsupported => "unsupported",
+            Outcome::Error => "error",
+            Outcome::Mismatch => "mismatch",
+            Outcome::WrongShape => "wrong-shape",
+            Outcome::WrongType => "wrong-type",
+            Outcome::Accepted => "accepted",
+            Outcome::Timeout => "timeout",
+            Outcome::OutOfMemory => "out-of-memory",
+            Outcome::Crash => "crash",
+            Outcome::ProtocolError => "protocol-error",
+        }
+    }
+
+    /// How bad the outcome is: a change to a higher rank is a regression, to a lower one an improvement. A wrong value
+    /// is worse than an honest error, and what takes the process down is worst.
+    pub const fn rank(self) -> u8 {
+        match self {
+            Outcome::Pass | Outcome::NotApplicable | Outcome::NotDeclared => 0,
+            Outcome::Unsupported => 1,
+            Outcome::Error => 2,
+            Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => 3,
+            Outcome::Timeout | Outcome::OutOfMemory => 4,
+            Outcome::Crash | Outcome::ProtocolError => 5,
+        }
+    }
+
+    /// Whether the outcome is neither a pass nor a failure: the case was not put to the runtime, or says nothing.
+    pub const fn is_silent(self) -> bool {
+        matches!(self, Outcome::NotApplicable | Outcome::NotDeclared)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The result of one case: a line of results.jsonl.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// The id of the case.
+    pub id: String,
+    /// What the runtime did.
+    pub outcome: Outcome,
+    /// Why it is no pass.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// What the runtime does not have, the same for all cases that lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+    /// The largest distance from an expected element, in representable values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ulps: Option<u64>,
+    /// How binding the expectation is.
+    pub level: Level,
+    /// What confirms the expected outputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+    /// The type cells that the run went through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<String>,
+    /// How long it took, in milliseconds.
+    pub ms: f64,
+}

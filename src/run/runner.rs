@@ -1,0 +1,93 @@
+//! Runs a plan in parallel and tells what happens as events.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+
+use rayon::prelude::*;
+
+use crate::case::Level;
+use crate::run::{CaseResult, Outcome, judge};
+use crate::runtime::Runtime;
+use crate::suite::{Filter, Source, Suite, SuiteError, Unit};
+
+/// The cases of a run, by the unit that they are loaded in.
+pub struct Plan<'a> {
+    units: Vec<(&'a (dyn Source + Send), Unit, Vec<String>)>,
+    /// How many cases are chosen.
+    pub selected: usize,
+}
+
+/// What happens during a run.
+#[derive(Debug)]
+pub enum Event {
+    /// A case has ended.
+    Finished(Box<CaseResult>),
+    /// The cases of a unit cannot be had: a fault of the suite, not of the runtime.
+    Broken(SuiteError),
+}
+
+/// Chooses the cases of a run.
+pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteError> {
+    let mut units = Vec::new();
+    for (source, unit) in suite.units() {
+        let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
+        if !ids.is_empty() {
+            units.push((source, unit, ids));
+        }
+    }
+    let selected = units.iter().map(|(_, _, ids)| ids.len()).sum();
+    Ok(Plan { units, selected })
+}
+
+/// Runs every case of the plan and hands each event to `sink` on the calling thread, as it comes.
+pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, mut sink: impl FnMut(Event)) {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            plan.units.par_iter().for_each_with(sender, |sender, (source, unit, ids)| {
+                let event = |event| drop(sender.send(event));
+                match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
+                    Ok(cases) => {
+                        cases.iter().for_each(|case| event(Event::Finished(Box::new(judge(case, runtime)))));
+                    }
+                    Err(error) => event(Event::Broken(error)),
+                }
+            });
+        });
+        receiver.into_iter().for_each(&mut sink);
+    });
+}
+
+/// How many cases ended how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    counts: BTreeMap<Outcome, usize>,
+    /// The cases of level `open`, which are recorded and never judged.
+    pub open: usize,
+}
+
+impl Summary {
+    /// Counts a result.
+    pub fn add(&mut self, result: &CaseResult) {
+        if result.level == Level::Open {
+            self.open += 1;
+        } else {
+            *self.counts.entry(result.outcome).or_default() += 1;
+        }
+    }
+
+    /// How many judged cases had this outcome.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.counts.get(&outcome).copied().unwrap_or(0)
+    }
+
+    /// The outcomes that occurred, best first, with their numbers.
+    pub fn counts(&self) -> impl Iterator<Item = (Outcome, usize)> {
+        Outcome::ALL.into_iter().map(|outcome| (outcome, self.count(outcome))).filter(|(_, count)| *count > 0)
+    }
+
+    /// How many cases ended.
+    pub fn total(&self) -> usize {
+        self.counts.values().sum::<usize>() + self.open
+    }
+}

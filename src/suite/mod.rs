@@ -1,0 +1,11 @@
+//! Every source of cases, and choosing among them by id.
+
+mod corpus;
+mod filter;
+mod folder;
+mod sources;
+
+pub use corpus::Corpus;
+pub use filter::{Filter, FilterError};
+pub use folder::FolderSuite;
+pub use sources::{Source, Suite, SuiteError, Unit};

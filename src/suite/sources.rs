@@ -1,0 +1,115 @@
+//! The sources of cases, behind one index of ids.
+
+use std::path::{Path, PathBuf};
+
+use crate::case::{Case, CaseError};
+use crate::suite::{Corpus, Filter};
+
+/// Cases that are made or read together: one vendored case, or those of one operator version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unit {
+    /// The common beginning of the ids, or the one id.
+    pub name: String,
+}
+
+/// A source of cases.
+pub trait Source: Sync {
+    /// The units in order, without reading any case.
+    fn units(&self) -> Vec<Unit>;
+
+    /// The ids of a unit's cases, in order, without making them.
+    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError>;
+
+    /// The cases of a unit that are wanted.
+    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
+}
+
+/// Cases that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// A file or folder cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file of the suite does not say what it should.
+    #[error("{path}: {rule}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        rule: String,
+    },
+    /// A case cannot be read.
+    #[error(transparent)]
+    Case(#[from] CaseError),
+    /// A case cannot be made from the specs.
+    #[error("{0}")]
+    Generate(String),
+}
+
+/// All sources together.
+pub struct Suite {
+    sources: Vec<Box<dyn Source + Send>>,
+}
+
+impl Suite {
+    /// The sources given, in order.
+    pub fn new(sources: Vec<Box<dyn Source + Send>>) -> Suite {
+        Suite { sources }
+    }
+
+    /// The suite that comes with the project: every vendored release under `testdata`, and the cases from the specs.
+    pub fn open(testdata: &Path) -> Result<Suite, SuiteError> {
+        let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
+        for release in releases(&testdata.join("onnx"))? {
+            sources.push(Box::new(Corpus::open(&release)?));
+        }
+        Ok(Suite::new(sources))
+    }
+
+    /// Every unit with its source, in order.
+    pub fn units(&self) -> Vec<(&(dyn Source + Send), Unit)> {
+        self.sources
+            .iter()
+            .flat_map(|source| source.units().into_iter().map(move |unit| (source.as_ref(), unit)))
+            .collect()
+    }
+
+    /// The ids that a filter chooses, in order.
+    pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, SuiteError> {
+        let mut chosen = Vec::new();
+        for (source, unit) in self.units() {
+            chosen.extend(source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)));
+        }
+        Ok(chosen)
+    }
+
+    /// The case with this id, if there is one.
+    pub fn find(&self, id: &str) -> Result<Option<Case>, SuiteError> {
+        let holds =
+            |unit: &Unit| id.strip_prefix(&unit.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        for (source, unit) in self.units().into_iter().filter(|(_, unit)| holds(unit)) {
+            if let Some(case) = source.load(&unit, &|other| other == id)?.pop() {
+                return Ok(Some(case));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn releases(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
+    let io = |source| SuiteError::Io { path: folder.to_owned(), source };
+    let mut releases = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        if path.is_dir() {
+            releases.push(path);
+        }
+    }
+    releases.sort();
+    Ok(releases)
+}
