@@ -1,1 +1,3 @@
-//! Placeholder.
+//! The harness: cases, runtimes, runs and reports.
+
+pub mod report;
