@@ -1,4 +1,5 @@
 //! Consumers of results: the terminal, and the files of a report.
 
 pub mod case;
+pub mod diff;
 pub mod terminal;

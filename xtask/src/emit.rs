@@ -151,7 +151,7 @@ fn formals(text: &mut String, key: &str, formals: &[FormalParameter]) {
 /// A text as a YAML scalar, quoted only where a reader could take it for something else.
 fn scalar(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let reserved = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "~"].contains(&lower.as_str());
+    let reserved = ["null", "true", "false", "yes", "no", "on", "off", "~"].contains(&lower.as_str());
     let starts_plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let indicator = text.contains([':', '#', '[', ']', '{', '}', '"', '\'', '\n', '\\']) || text.ends_with(' ');
     if starts_plain && !reserved && !indicator { text.to_owned() } else { format!("{text:?}") }

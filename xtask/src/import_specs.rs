@@ -146,3 +146,31 @@ fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
     }
     fields
 }
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_reference::spec::{Specs, embedded};
+
+    use super::*;
+
+    #[test]
+    fn the_committed_files_are_written_as_this_task_writes_them() {
+        let specs = Specs::embedded();
+        for version in specs.all() {
+            let text = emit::version_file(specs.get(&version).unwrap());
+            assert_eq!(specs.text(&version), Some(text.as_str()), "{}", version.qualified());
+        }
+        let releases = emit::releases_file(specs.releases().unwrap());
+        assert_eq!(embedded::file(RELEASES), Some(releases.as_str()));
+    }
+
+    #[test]
+    fn a_difference_names_the_field() {
+        let specs = Specs::embedded();
+        let schema = specs.find("", "Shape", 15).unwrap();
+        let text = emit::version_file(schema).replace("default: 0", "default: 1").replace("    - tensor(int8)\n", "");
+        let found = differences(schema, "ai.onnx/Shape/15.yaml", &text);
+        assert_eq!(found, ["attribute start has default 0 instead of default 1", "tensor(int8) added to T"]);
+        assert_eq!(differences(schema, "ai.onnx/Shape/15.yaml", &emit::version_file(schema)), Vec::<String>::new());
+    }
+}

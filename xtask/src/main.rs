@@ -3,6 +3,7 @@
 mod emit;
 mod generated;
 mod import_specs;
+mod proto;
 mod python;
 mod vendor;
 mod workspace;

@@ -10,6 +10,7 @@ pub(crate) fn generate(root: &Path) -> Result<String> {
     let folder = root.join("proto");
     let files = protox::compile(["onnx.proto"], [&folder]).context("proto/onnx.proto")?;
     let requests = files.file.into_iter().map(|file| (Module::from_protobuf_package_name("onnx"), file)).collect();
-    let code = Config::new().bytes(["."]).generate(requests)?.into_values().next().context("no message was generated")?;
+    let code =
+        Config::new().bytes(["."]).generate(requests)?.into_values().next().context("no message was generated")?;
     Ok(code)
 }

@@ -181,7 +181,7 @@ impl<'a> Frame<'a> {
             .iter()
             .map(|input| input.as_ref().map_or(Argument::Absent, |value| Argument::Typed(value.value_type())))
             .collect();
-        let signature = |error: SignatureError| invalid(error.to_string());
+        let signature = |error: Box<SignatureError>| invalid(error.to_string());
         let types = validate_node(spec, node, attributes, &arguments).map_err(signature)?;
         let kernel = registry::find(&spec.version).ok_or_else(|| no_kernel(spec))?;
         let wanted: Vec<bool> = node.outputs.iter().map(|name| !name.is_empty() && !last_uses.contains(name)).collect();

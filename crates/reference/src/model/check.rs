@@ -193,7 +193,7 @@ pub(crate) fn validate_node(
     node: &Node,
     attributes: &BTreeMap<String, Attribute>,
     inputs: &[Argument],
-) -> Result<crate::spec::Bindings, crate::spec::SignatureError> {
+) -> Result<crate::spec::Bindings, Box<crate::spec::SignatureError>> {
     let attributes: Vec<(&str, AttributeType)> =
         attributes.iter().map(|(name, value)| (name.as_str(), value.attribute_type())).collect();
     let outputs = unknown_types(&node.outputs);

@@ -45,7 +45,7 @@ pub enum ModelError {
         /// The node.
         node: String,
         /// How.
-        source: crate::spec::SignatureError,
+        source: Box<crate::spec::SignatureError>,
     },
 }
 

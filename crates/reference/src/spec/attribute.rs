@@ -230,3 +230,56 @@ fn typed_default(kind: AttributeType, literal: Literal) -> Result<DefaultValue, 
 fn single(value: f64) -> f32 {
     value as f32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<AttributeSpec, String> {
+        crate::spec::yaml::read("attribute", text).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn a_default_is_read_as_its_type() {
+        for (text, expected) in [
+            ("{type: int, default: 1}", DefaultValue::Int(1)),
+            ("{type: float, default: -0.0}", DefaultValue::Float(-0.0)),
+            ("{type: float, default: 1.0e-5}", DefaultValue::Float(1e-5)),
+            ("{type: string, default: NONE}", DefaultValue::String("NONE".to_owned())),
+            ("{type: ints, default: [0, 2]}", DefaultValue::Ints(vec![0, 2])),
+            ("{type: strings, default: [Tanh]}", DefaultValue::Strings(vec!["Tanh".to_owned()])),
+        ] {
+            assert_eq!(read(text).unwrap().default, Some(expected), "{text}");
+        }
+        assert_eq!(read("{type: int}").unwrap().default, None);
+    }
+
+    #[test]
+    fn negative_zero_is_another_default_than_zero() {
+        assert_ne!(DefaultValue::Float(0.0), DefaultValue::Float(-0.0));
+        assert_ne!(DefaultValue::Floats(vec![0.0]), DefaultValue::Floats(vec![-0.0]));
+    }
+
+    #[test]
+    fn a_default_of_another_type_is_refused() {
+        for text in [
+            "{type: float, default: 1}",
+            "{type: int, default: 1.0}",
+            "{type: string, default: 1}",
+            "{type: tensor, default: 1}",
+            "{type: int, required: true, default: 1}",
+        ] {
+            assert!(read(text).is_err(), "{text} was taken");
+        }
+        assert!(read("{type: integer}").unwrap_err().contains("'integer' is not an attribute type"));
+    }
+
+    #[test]
+    fn every_type_reads_back_by_name_and_number() {
+        for kind in AttributeType::ALL {
+            assert_eq!(kind.name().parse::<AttributeType>().unwrap(), kind);
+            assert_eq!(AttributeType::from_code(kind.code()), Some(kind));
+        }
+        assert_eq!(AttributeType::from_code(0), None);
+    }
+}

@@ -381,3 +381,89 @@ fn compare_types(before: &OpSpec, after: &OpSpec, pairs: &BTreeMap<&str, &str>, 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diff(name: &str, from: u32, to: u32) -> Vec<String> {
+        let diff = versions(Specs::embedded(), "", name, from, to).unwrap();
+        assert_eq!((diff.from.since, diff.to.since), (from, to));
+        diff.changes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn opset_13_adds_bfloat16_and_nothing_else() {
+        for (name, from) in [("Sum", 8), ("Size", 1), ("Shape", 1), ("Identity", 1)] {
+            assert_eq!(diff(name, from, 13), ["tensor(bfloat16) added to T"], "{name}");
+        }
+    }
+
+    #[test]
+    fn sum_6_drops_an_attribute_and_gains_shape_inference() {
+        assert_eq!(diff("Sum", 1, 6), ["shape inference added", "attribute consumed_inputs removed"]);
+    }
+
+    #[test]
+    fn sum_8_broadcasts() {
+        assert_eq!(diff("Sum", 6, 8), ["Sum-8: Broadcasts its inputs multidirectionally; before, all had one shape."]);
+    }
+
+    #[test]
+    fn shape_15_gains_start_and_end() {
+        let added = ["attribute end added (int, no default)", "attribute start added (int, default 0)"];
+        assert_eq!(diff("Shape", 13, 15)[1..], added);
+        assert!(diff("Shape", 13, 15)[0].starts_with("Shape-15: "));
+    }
+
+    #[test]
+    fn later_shapes_gain_types() {
+        let float8 = "tensor(float8e4m3fn|float8e4m3fnuz|float8e5m2|float8e5m2fnuz) added to T";
+        assert_eq!(diff("Shape", 15, 19), [float8]);
+        assert_eq!(diff("Shape", 19, 21), ["tensor(int4), tensor(uint4) added to T"]);
+        assert_eq!(diff("Shape", 21, 23), ["tensor(float4e2m1) added to T"]);
+        assert_eq!(diff("Shape", 23, 24), ["tensor(float8e8m0) added to T"]);
+        assert_eq!(diff("Shape", 24, 25), ["tensor(int2), tensor(uint2) added to T"]);
+    }
+
+    #[test]
+    fn identity_14_takes_sequences_and_identity_16_optionals() {
+        let elements =
+            "bool|complex128|complex64|double|float|float16|int16|int32|int64|int8|string|uint16|uint32|uint64|uint8";
+        let sequences = format!("seq(tensor({elements})) added to V");
+        assert_eq!(diff("Identity", 13, 14), ["type parameter T renamed to V".to_owned(), sequences]);
+        let optionals = format!("optional(seq(tensor({elements}))), optional(tensor({elements})) added to V");
+        assert_eq!(diff("Identity", 14, 16), [optionals]);
+    }
+
+    #[test]
+    fn opset_13_adds_bfloat16_to_75_type_parameters_of_74_operators() {
+        let diff = opsets(Specs::embedded(), "", 12, 13).unwrap().grep("bfloat16");
+        assert_eq!((diff.type_parameters(), diff.operators.len(), diff.added.len()), (75, 74, 0));
+    }
+
+    #[test]
+    fn a_moved_attribute_is_removed_here_and_added_there() {
+        let changes = diff("Squeeze", 11, 13);
+        assert!(changes.contains(&"attribute axes removed".to_owned()), "{changes:?}");
+        assert!(changes.contains(&"input axes added at 1 (tensor(int64), optional)".to_owned()), "{changes:?}");
+    }
+
+    #[test]
+    fn a_split_type_parameter_is_one_added() {
+        let changes = diff("Pow", 7, 12);
+        assert!(changes.contains(&"input Y has type T1 instead of T".to_owned()), "{changes:?}");
+        assert!(changes.iter().any(|change| change.starts_with("type parameter T1 added: ")), "{changes:?}");
+    }
+
+    #[test]
+    fn meanings_are_collected_along_the_way() {
+        assert!(diff("Sum", 1, 13).iter().any(|change| change.starts_with("Sum-8: ")));
+    }
+
+    #[test]
+    fn the_earlier_version_comes_first() {
+        let error = versions(Specs::embedded(), "", "Sum", 13, 8).unwrap_err().to_string();
+        assert_eq!(error, "Sum-13 is newer than Sum-8; give the earlier one first");
+    }
+}

@@ -14,6 +14,9 @@ mod unique;
 mod validate;
 mod version;
 
+#[cfg(test)]
+mod tests;
+
 pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
 pub use describe::type_list;
 pub use operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};

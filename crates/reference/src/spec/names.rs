@@ -55,12 +55,11 @@ impl schemars::JsonSchema for ValueType {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let elements = crate::dtype::ElementType::ALL.map(crate::dtype::ElementType::name).join("|");
-        let tensor = format!(r"(sparse_)?tensor\(({elements})\)");
-        let map = format!(r"map\((u?int(8|16|32|64)|string), ({elements})\)");
+        let innermost = format!(r"(sparse_)?tensor\(({elements})\)|map\((u?int(8|16|32|64)|string), ({elements})\)");
         schemars::json_schema!({
             "description": "The type of a value, spelt as in ONNX's operator schemas.",
             "type": "string",
-            "pattern": format!(r"^({tensor}|{map}|(seq|optional)\(({tensor}|{map}|seq\({tensor}\))\))$"),
+            "pattern": format!(r"^((optional|seq)\()*({innermost})\)*$"),
         })
     }
 }

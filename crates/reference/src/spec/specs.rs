@@ -20,7 +20,7 @@ pub struct Specs {
     root: String,
     files: BTreeMap<Text, Text>,
     domains: BTreeMap<String, BTreeMap<String, BTreeMap<u32, Entry>>>,
-    releases: OnceLock<Result<Releases, YamlError>>,
+    releases: OnceLock<Result<Releases, Box<YamlError>>>,
 }
 
 type Text = Cow<'static, str>;
@@ -37,11 +37,11 @@ pub enum SpecError {
     /// The text is not a version file.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Yaml(#[from] YamlError),
+    Yaml(#[from] Box<YamlError>),
     /// The file describes another operator version than its folder and name say.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Misplaced(YamlError),
+    Misplaced(Box<YamlError>),
     /// Two files claim one operator version.
     #[error("{first} and {second} both claim {version}")]
     #[diagnostic(help("keep one of the two; a version file is called <domain>/<operator>/<since>.yaml"))]
@@ -174,13 +174,11 @@ impl Specs {
         if opset > i64::from(newest) {
             return Err(LookupError::NewerOpset { domain: domain.to_owned(), opset, newest });
         }
-        match versions.iter().rev().find(|(since, _)| i64::from(**since) <= opset) {
-            Some((since, entry)) => self.read(domain, name, *since, entry),
-            None => {
-                let first = versions.keys().next().copied().unwrap_or(newest);
-                Err(LookupError::NotYet { domain: domain.to_owned(), name: name.to_owned(), opset, first })
-            }
+        if let Some((since, entry)) = versions.iter().rev().find(|(since, _)| i64::from(**since) <= opset) {
+            return self.read(domain, name, *since, entry);
         }
+        let first = versions.keys().next().copied().unwrap_or(newest);
+        Err(LookupError::NotYet { domain: domain.to_owned(), name: name.to_owned(), opset, first })
     }
 
     /// Exactly this version of an operator.
@@ -300,10 +298,12 @@ impl Specs {
 
     /// Points at the first line that contradicts the path.
     fn misplaced(&self, expected: &OperatorVersion, path: &str, text: &str, found: &OperatorVersion) -> SpecError {
-        let key = match () {
-            () if found.name != expected.name => "op:",
-            () if found.domain != expected.domain => "domain:",
-            () => "since:",
+        let key = if found.name != expected.name {
+            "op:"
+        } else if found.domain != expected.domain {
+            "domain:"
+        } else {
+            "since:"
         };
         let line = text.lines().position(|line| line.starts_with(key)).map_or(1, |index| index + 1);
         let home = path_of(found);
@@ -313,9 +313,12 @@ impl Specs {
             }
             None => format!("correct the line, or move the file to {}", self.display(&home)),
         };
-        let message =
-            format!("this is the place of {}, but the file describes {}", expected.qualified(), found.qualified());
-        SpecError::Misplaced(YamlError::new(&self.display(path), text, (line, key.len() + 2), message, Some(help)))
+        let name = |version: &OperatorVersion| {
+            if found.domain == expected.domain { version.to_string() } else { version.qualified() }
+        };
+        let message = format!("this is the place of {}, but the file describes {}", name(expected), name(found));
+        let place = (line, key.len() + 2);
+        SpecError::Misplaced(Box::new(YamlError::new(&self.display(path), text, place, message, Some(help))))
     }
 }
 

@@ -1,12 +1,15 @@
-//! Maps and records that refuse what YAML would let pass: a key written twice, fields that contradict each other.
+//! Maps, lists and records that refuse what YAML would let pass: a key or a type written twice, types out of order,
+//! fields that contradict each other.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+use crate::types::ValueType;
 
 /// Reads a map, refusing a key that appears twice.
 pub(super) fn unique_map<'de, V, D>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
@@ -55,6 +58,62 @@ impl<V> Visitor<'_> for UniqueKey<'_, V> {
 
     fn visit_str<E: Error>(self, key: &str) -> Result<String, E> {
         if self.0.contains_key(key) { Err(E::custom(format!("'{key}' appears twice"))) } else { Ok(key.to_owned()) }
+    }
+}
+
+/// The types a type parameter allows, sorted by spelling: a text diff of two versions then reads as the change.
+pub(super) struct SortedTypes(pub(super) Vec<ValueType>);
+
+impl<'de> Deserialize<'de> for SortedTypes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(TypeList)
+    }
+}
+
+struct TypeList;
+
+impl<'de> Visitor<'de> for TypeList {
+    type Value = SortedTypes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of types")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<SortedTypes, A::Error> {
+        let mut types = Vec::new();
+        while let Some(next) = access.next_element_seed(After(types.last().map(ValueType::to_string)))? {
+            types.push(next);
+        }
+        if types.is_empty() { Err(A::Error::custom("no type is allowed; list some")) } else { Ok(SortedTypes(types)) }
+    }
+}
+
+/// Reads a type that comes after the one of this spelling.
+struct After(Option<String>);
+
+impl<'de> DeserializeSeed<'de> for After {
+    type Value = ValueType;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ValueType, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for After {
+    type Value = ValueType;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a type such as tensor(float)")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<ValueType, E> {
+        let value_type: ValueType = name.parse().map_err(E::custom)?;
+        match self.0 {
+            Some(before) if before.as_str() >= name => {
+                Err(E::custom(format!("{name} stands after {before}; sort the types by spelling, each once")))
+            }
+            _ => Ok(value_type),
+        }
     }
 }
 

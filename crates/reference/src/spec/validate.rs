@@ -62,10 +62,10 @@ pub enum SignatureError {
     #[error("{version} needs {side} {position} '{name}'")]
     Missing { version: OperatorVersion, side: Side, position: usize, name: String },
     /// The variadic parameter has fewer values than its minimum.
-    #[error("{version} needs at least {min} values for variadic {side} '{name}', not {actual}")]
+    #[error("{version} takes at least {min} of variadic {side} '{name}', not {actual}")]
     TooFew { version: OperatorVersion, side: Side, name: String, min: usize, actual: usize },
     /// More inputs or outputs than the version declares.
-    #[error("{version} takes at most {most} {side}s, not {actual}")]
+    #[error("{version} has at most {most} {side}s, not {actual}")]
     Surplus { version: OperatorVersion, side: Side, most: usize, actual: usize },
     /// An attribute the version does not declare.
     #[error("{version} has no attribute '{name}'{known}")]
@@ -106,7 +106,7 @@ pub enum SignatureError {
 /// Checks a node against its operator version and returns what its type parameters stand for.
 ///
 /// The first violation is reported, attributes before arity before types.
-pub fn validate(spec: &OpSpec, node: NodeSignature) -> Result<Bindings, SignatureError> {
+pub fn validate(spec: &OpSpec, node: NodeSignature) -> Result<Bindings, Box<SignatureError>> {
     check_attributes(spec, node.attributes)?;
     check_arity(spec, Side::Input, &spec.inputs, node.inputs)?;
     check_arity(spec, Side::Output, &spec.outputs, node.outputs)?;
@@ -116,13 +116,18 @@ pub fn validate(spec: &OpSpec, node: NodeSignature) -> Result<Bindings, Signatur
     Ok(bindings)
 }
 
-fn check_attributes(spec: &OpSpec, attributes: &[(&str, AttributeType)]) -> Result<(), SignatureError> {
+fn check_attributes(spec: &OpSpec, attributes: &[(&str, AttributeType)]) -> Result<(), Box<SignatureError>> {
     for &(name, actual) in attributes {
         match spec.attributes.get(name) {
-            None => return Err(unknown_attribute(spec, name)),
+            None => return Err(Box::new(unknown_attribute(spec, name))),
             Some(attribute) if attribute.kind != actual => {
                 let (version, expected) = (spec.version.clone(), attribute.kind);
-                return Err(SignatureError::AttributeType { version, name: name.to_owned(), expected, actual });
+                return Err(Box::new(SignatureError::AttributeType {
+                    version,
+                    name: name.to_owned(),
+                    expected,
+                    actual,
+                }));
             }
             Some(_) => {}
         }
@@ -131,7 +136,7 @@ fn check_attributes(spec: &OpSpec, attributes: &[(&str, AttributeType)]) -> Resu
     match spec.attributes.iter().find(|(name, attribute)| attribute.required && !given(name)) {
         Some((name, attribute)) => {
             let (version, kind) = (spec.version.clone(), attribute.kind);
-            Err(SignatureError::MissingAttribute { version, name: name.clone(), kind })
+            Err(Box::new(SignatureError::MissingAttribute { version, name: name.clone(), kind }))
         }
         None => Ok(()),
     }
@@ -148,16 +153,16 @@ fn check_arity(
     side: Side,
     formals: &[FormalParameter],
     arguments: &[Argument],
-) -> Result<(), SignatureError> {
+) -> Result<(), Box<SignatureError>> {
     let version = || spec.version.clone();
     // Trailing empty names say nothing, so that they are neither a surplus nor a presence.
     let actual = arguments.iter().rposition(|argument| *argument != Argument::Absent).map_or(0, |last| last + 1);
     let variadic = formals.last().filter(|last| last.is_variadic());
     if variadic.is_none() && actual > formals.len() {
-        return Err(SignatureError::Surplus { version: version(), side, most: formals.len(), actual });
+        return Err(Box::new(SignatureError::Surplus { version: version(), side, most: formals.len(), actual }));
     }
     let missing = |position, formal: &FormalParameter| {
-        Err(SignatureError::Missing { version: version(), side, position, name: formal.name.clone() })
+        Err(Box::new(SignatureError::Missing { version: version(), side, position, name: formal.name.clone() }))
     };
     for (position, formal) in formals.iter().enumerate() {
         let absent = arguments.get(position).is_none_or(|argument| *argument == Argument::Absent);
@@ -177,12 +182,18 @@ fn check_arity(
     let first = formals.len() - 1;
     let given = actual.saturating_sub(first);
     if given < *min {
-        return Err(SignatureError::TooFew { version: version(), side, name: name.clone(), min: *min, actual: given });
+        return Err(Box::new(SignatureError::TooFew {
+            version: version(),
+            side,
+            name: name.clone(),
+            min: *min,
+            actual: given,
+        }));
     }
     Ok(())
 }
 
-fn bind(spec: &OpSpec, side: Side, arguments: &[Argument], bindings: &mut Bindings) -> Result<(), SignatureError> {
+fn bind(spec: &OpSpec, side: Side, arguments: &[Argument], bindings: &mut Bindings) -> Result<(), Box<SignatureError>> {
     for (position, argument) in arguments.iter().enumerate() {
         let formal = match side {
             Side::Input => spec.input_at(position),
@@ -206,12 +217,12 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn check_allowed(&self, actual: &ValueType) -> Result<(), SignatureError> {
+    fn check_allowed(&self, actual: &ValueType) -> Result<(), Box<SignatureError>> {
         let allowed = self.spec.allowed(&self.formal.kind);
         if allowed.contains(actual) {
             return Ok(());
         }
-        Err(SignatureError::TypeOutside {
+        Err(Box::new(SignatureError::TypeOutside {
             version: self.spec.version.clone(),
             side: self.side,
             position: self.position,
@@ -219,10 +230,10 @@ impl Place<'_> {
             actual: actual.clone(),
             parameter: self.formal.kind.to_string(),
             allowed: allowed.iter().map(ValueType::to_string).collect::<Vec<_>>().join(", "),
-        })
+        }))
     }
 
-    fn bind(&self, actual: &ValueType, bindings: &mut Bindings) -> Result<(), SignatureError> {
+    fn bind(&self, actual: &ValueType, bindings: &mut Bindings) -> Result<(), Box<SignatureError>> {
         let FormalType::Parameter(parameter) = &self.formal.kind else { return Ok(()) };
         if self.formal.is_heterogeneous() {
             return Ok(());
@@ -233,7 +244,7 @@ impl Place<'_> {
                 Ok(())
             }
             Some(first) if first == actual => Ok(()),
-            Some(first) => Err(self.conflict(parameter, first, actual)),
+            Some(first) => Err(Box::new(self.conflict(parameter, first, actual))),
         }
     }
 
@@ -247,5 +258,98 @@ impl Place<'_> {
         } else {
             SignatureError::Rebound { version, side, position, name, parameter: parameter.to_owned(), first, actual }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Specs;
+
+    /// Reads `_` as a value of unknown type, an empty text as absence, and anything else as an element type.
+    fn arguments(texts: &[&str]) -> Vec<Argument> {
+        let read = |text: &&str| match *text {
+            "" => Argument::Absent,
+            "_" => Argument::Unknown,
+            element => Argument::Typed(ValueType::Tensor(element.parse().unwrap())),
+        };
+        texts.iter().map(read).collect()
+    }
+
+    fn node(
+        (name, opset): (&str, u32),
+        inputs: &[&str],
+        outputs: usize,
+        attributes: &[(&str, AttributeType)],
+    ) -> Result<Bindings, Box<SignatureError>> {
+        let spec = Specs::embedded().find("", name, opset).unwrap();
+        let (inputs, outputs) = (arguments(inputs), vec![Argument::Unknown; outputs]);
+        validate(spec, NodeSignature { inputs: &inputs, outputs: &outputs, attributes })
+    }
+
+    fn check(operator: (&str, u32), inputs: &[&str], attributes: &[(&str, AttributeType)], expected: &str) {
+        let outcome = match node(operator, inputs, 1, attributes) {
+            Ok(bindings) => {
+                bindings.iter().map(|(name, bound)| format!("{name}={bound}")).collect::<Vec<_>>().join(" ")
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(outcome, expected, "{operator:?} {inputs:?}");
+    }
+
+    const SUM: (&str, u32) = ("Sum", 13);
+    const CLIP: (&str, u32) = ("Clip", 11);
+
+    #[test]
+    fn types_bind_type_parameters() {
+        check(SUM, &["float", "float"], &[], "T=tensor(float)");
+        check(SUM, &["_", "double"], &[], "T=tensor(double)");
+        check(SUM, &["_"], &[], "");
+        check(("Pow", 12), &["float", "int64"], &[], "T=tensor(float) T1=tensor(int64)");
+        let body = [("body", AttributeType::Graph)];
+        check(("Loop", 13), &["int64", "bool", "float", "string"], &body, "B=tensor(bool) I=tensor(int64)");
+    }
+
+    #[test]
+    fn optional_inputs_may_be_absent_anywhere() {
+        check(CLIP, &["float"], &[], "T=tensor(float)");
+        check(CLIP, &["float", "", "float"], &[], "T=tensor(float)");
+        check(CLIP, &["float", "", ""], &[], "T=tensor(float)");
+        check(("Loop", 13), &["", "", "float"], &[("body", AttributeType::Graph)], "");
+    }
+
+    #[test]
+    fn arity_is_checked() {
+        check(("Add", 13), &["float"], &[], "Add-13 needs input 1 'B'");
+        check(("Add", 13), &["", "float"], &[], "Add-13 needs input 0 'A'");
+        check(("Add", 13), &["float"; 3], &[], "Add-13 has at most 2 inputs, not 3");
+        check(SUM, &[], &[], "Sum-13 takes at least 1 of variadic input 'data_0', not 0");
+        check(SUM, &["float", "", "float"], &[], "Sum-13 needs input 1 'data_0'");
+        assert_eq!(node(SUM, &["float"], 0, &[]).unwrap_err().to_string(), "Sum-13 needs output 0 'sum'");
+        assert_eq!(node(SUM, &["float"], 2, &[]).unwrap_err().to_string(), "Sum-13 has at most 1 outputs, not 2");
+    }
+
+    #[test]
+    fn types_are_checked() {
+        let allowed = "T allows tensor(bfloat16), tensor(double), tensor(float), tensor(float16)";
+        let outside = format!("Sum-13 does not take tensor(int8) for input 1 'data_0'; {allowed}");
+        check(SUM, &["float", "int8"], &[], &outside);
+        let mixed =
+            "Sum-13 takes one type for all of variadic input 'data_0', not tensor(float) and, at 1, tensor(double)";
+        check(SUM, &["float", "double"], &[], mixed);
+        let rebound = "Add-13 has T = tensor(float) already, so input 1 'B' cannot be tensor(int64)";
+        check(("Add", 13), &["float", "int64"], &[], rebound);
+    }
+
+    #[test]
+    fn attributes_are_checked() {
+        let shape = ("Shape", 15);
+        check(shape, &["float"], &[("start", AttributeType::Int)], "T=tensor(float)");
+        let unknown = "Shape-15 has no attribute 'begin'; it has end, start";
+        check(shape, &["float"], &[("begin", AttributeType::Int)], unknown);
+        check(SUM, &["float"], &[("axis", AttributeType::Int)], "Sum-13 has no attribute 'axis'");
+        let wrong = "attribute 'end' of Shape-15 is of type int, not ints";
+        check(shape, &["float"], &[("end", AttributeType::Ints)], wrong);
+        check(("Cast", 13), &["float"], &[], "Cast-13 needs attribute 'to' of type int");
     }
 }

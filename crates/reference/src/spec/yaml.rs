@@ -23,11 +23,11 @@ pub struct YamlError {
 }
 
 /// Reads `text`, the contents of the file called `path`.
-pub fn read<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, YamlError> {
+pub fn read<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Box<YamlError>> {
     serde_yaml::from_str(text).map_err(|error| {
         let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
         let (message, help) = split_advice(&error.to_string(), line, column);
-        YamlError::new(path, text, (line, column), message, help)
+        Box::new(YamlError::new(path, text, (line, column), message, help))
     })
 }
 
@@ -51,8 +51,8 @@ fn split_advice(message: &str, line: usize, column: usize) -> (String, Option<St
         message.replace(&format!(" at line {line} column {column}"), "").replace(": unknown field", ": unknown key");
     let message = message.strip_prefix("unknown field").map_or(message.clone(), |rest| format!("unknown key{rest}"));
     match message.split_once("; ").or_else(|| message.split_once(", expected ")) {
-        Some((what, advice)) if what.contains("unknown key") => {
-            (what.to_owned(), Some(format!("what stands here is {advice}")))
+        Some((what, keys)) if what.contains("unknown key") => {
+            (what.to_owned(), Some(format!("the keys here are {}", keys.trim_start_matches("one of "))))
         }
         Some((what, advice)) => (what.to_owned(), Some(advice.to_owned())),
         None => (message, None),

@@ -1,0 +1,250 @@
+//! The embedded specs as a whole, lookup, and what a mistake in a file looks like.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+
+use super::{LookupError, OperatorVersion, SpecError, Specs};
+
+const SUM_13: &str = "\
+op: Sum
+domain: ai.onnx
+since: 13
+inputs:
+  - {name: data_0, type: T, option: variadic}
+outputs:
+  - {name: sum, type: T}
+types:
+  T:
+    - tensor(bfloat16)
+    - tensor(double)
+";
+
+fn specs(files: &[(&str, &str)]) -> Result<Specs, SpecError> {
+    let owned = |text: &str| Cow::Owned(text.to_owned());
+    Specs::new("specs", files.iter().map(|(path, text)| (owned(path), owned(text))))
+}
+
+fn render(error: &dyn Diagnostic) -> String {
+    let mut text = String::new();
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
+    handler.render_report(&mut text, error).unwrap();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+/// The rendered error of a Sum-13 in which `from` is written as `to`.
+fn mistake(from: &str, to: &str) -> String {
+    assert!(SUM_13.contains(from));
+    let specs = specs(&[("ai.onnx/Sum/13.yaml", &SUM_13.replacen(from, to, 1))]).unwrap();
+    render(&specs.get(&OperatorVersion::new("", "Sum", 13)).unwrap_err())
+}
+
+#[test]
+fn every_embedded_version_reads() {
+    let specs = Specs::embedded();
+    let versions: Vec<OperatorVersion> = specs.all().collect();
+    for version in &versions {
+        assert_eq!(specs.get(version).unwrap().version, *version);
+    }
+    let operators: BTreeSet<_> = versions.iter().map(|version| (&version.domain, &version.name)).collect();
+    assert_eq!((versions.len(), operators.len(), specs.domains().count()), (659, 227, 4));
+}
+
+#[test]
+fn the_embedded_versions_have_8898_type_cells() {
+    let specs = Specs::embedded();
+    let cells = |deprecated: bool| -> usize {
+        let all = specs.all().map(|version| specs.get(&version).unwrap());
+        all.filter(|spec| spec.deprecated || !deprecated).flat_map(|spec| spec.types.values().map(Vec::len)).sum()
+    };
+    assert_eq!((cells(false), cells(true)), (8898, 46));
+}
+
+#[test]
+fn an_opset_means_the_greatest_version_up_to_it() {
+    let specs = Specs::embedded();
+    for (opset, since) in [(1, 1), (5, 1), (6, 6), (7, 6), (8, 8), (12, 8), (13, 13), (28, 13)] {
+        assert_eq!(specs.find("", "Sum", opset).unwrap().version.since, since);
+    }
+    let range = |name, since| specs.opsets(&OperatorVersion::new("", name, since)).unwrap();
+    assert_eq!((range("Sum", 8), range("Sum", 13)), (8..=12, 13..=28));
+    assert!(specs.find("", "Upsample", 28).unwrap().deprecated);
+}
+
+#[test]
+fn a_failed_lookup_says_what_there_is() {
+    let message = |domain, name, opset| Specs::embedded().find(domain, name, opset).unwrap_err().to_string();
+    assert_eq!(
+        message("com.microsoft", "Sum", 1),
+        "domain 'com.microsoft' is unknown; \
+         the domains are ai.onnx, ai.onnx.ml, ai.onnx.preview, ai.onnx.preview.training"
+    );
+    assert_eq!(message("", "sum", 13), "ai.onnx has no operator 'sum'; it has 'Sum'");
+    assert_eq!(message("", "Scaler", 13), "ai.onnx has no operator 'Scaler'; ai.onnx.ml has 'Scaler'");
+    assert_eq!(message("", "Nonsense", 13), "ai.onnx has no operator 'Nonsense'");
+    assert_eq!(message("", "Mish", 17), "ai.onnx 17 has no operator 'Mish'; it came with opset 18");
+    assert_eq!(message("", "Sum", 29), "opset 29 of ai.onnx is unknown; the newest known is 28");
+    assert_eq!(message("", "Sum", -1), "ai.onnx -1 has no operator 'Sum'; it came with opset 1");
+    let exact = Specs::embedded().get(&OperatorVersion::new("", "Sum", 9)).unwrap_err();
+    assert!(matches!(exact, LookupError::NoSuchVersion { .. }));
+    assert_eq!(exact.to_string(), "Sum-9 is not a version of the operator; ai.onnx has Sum-1, Sum-6, Sum-8, Sum-13");
+}
+
+#[test]
+fn an_unknown_key_is_shown() {
+    assert_eq!(
+        mistake("outputs:", "output:"),
+        "\
+× specs/ai.onnx/Sum/13.yaml:6: unknown key `output`
+   ╭─[specs/ai.onnx/Sum/13.yaml:6:1]
+ 5 │   - {name: data_0, type: T, option: variadic}
+ 6 │ output:
+   · ───┬──
+   ·    ╰── here
+ 7 │   - {name: sum, type: T}
+   ╰────
+  help: the keys here are `op`, `domain`, `since`, `changes`, `deprecated`, `experimental`,
+        `function`, `shape_inference`, `attributes`, `inputs`, `outputs`, `types`"
+    );
+}
+
+#[test]
+fn a_key_of_a_parameter_is_shown() {
+    assert_eq!(
+        mistake("type: T, option", "type: T, presence"),
+        "\
+× specs/ai.onnx/Sum/13.yaml:5: inputs[0]: unknown key `presence`
+   ╭─[specs/ai.onnx/Sum/13.yaml:5:29]
+ 4 │ inputs:
+ 5 │   - {name: data_0, type: T, presence: variadic}
+   ·                             ────┬───
+   ·                                 ╰── here
+ 6 │ outputs:
+   ╰────
+  help: the keys here are `name`, `type`, `option`, `min`, `heterogeneous`"
+    );
+}
+
+#[test]
+fn a_wrong_type_name_is_shown() {
+    assert_eq!(
+        mistake("tensor(double)", "tensor(duoble)"),
+        "\
+× specs/ai.onnx/Sum/13.yaml:11: types.T[1]: 'duoble' is not an element type
+    ╭─[specs/ai.onnx/Sum/13.yaml:11:7]
+ 10 │     - tensor(bfloat16)
+ 11 │     - tensor(duoble)
+    ·       ───────┬──────
+    ·              ╰── here
+    ╰────
+  help: ONNX has float, uint8, int8, uint16, int16, int32, int64, string, bool, float16, double,
+        uint32, uint64, complex64, complex128, bfloat16, float8e4m3fn, float8e4m3fnuz, float8e5m2,
+        float8e5m2fnuz, uint4, int4, float4e2m1, float8e8m0, uint2, int2, float6e2m3, float6e3m2"
+    );
+}
+
+#[test]
+fn a_type_out_of_order_is_shown() {
+    assert_eq!(
+        mistake("tensor(bfloat16)", "tensor(float)"),
+        "\
+× specs/ai.onnx/Sum/13.yaml:11: types.T[1]: tensor(double) stands after tensor(float)
+    ╭─[specs/ai.onnx/Sum/13.yaml:11:7]
+ 10 │     - tensor(float)
+ 11 │     - tensor(double)
+    ·       ───────┬──────
+    ·              ╰── here
+    ╰────
+  help: sort the types by spelling, each once"
+    );
+}
+
+#[test]
+fn a_key_written_twice_is_shown() {
+    assert_eq!(
+        mistake("types:\n", "types:\n  T: [tensor(float)]\n"),
+        "\
+× specs/ai.onnx/Sum/13.yaml:10: types: 'T' appears twice
+    ╭─[specs/ai.onnx/Sum/13.yaml:10:3]
+  9 │   T: [tensor(float)]
+ 10 │   T:
+    ·   ┬
+    ·   ╰── here
+ 11 │     - tensor(bfloat16)
+    ╰────"
+    );
+}
+
+#[test]
+fn an_undeclared_type_parameter_is_shown() {
+    assert_eq!(
+        mistake("{name: sum, type: T}", "{name: sum, type: T9}"),
+        "\
+× specs/ai.onnx/Sum/13.yaml:1: output 'sum' has type T9, which is not under types
+   ╭─[specs/ai.onnx/Sum/13.yaml:1:1]
+ 1 │ op: Sum
+   · ─┬
+   ·  ╰── here
+ 2 │ domain: ai.onnx
+   ╰────
+  help: add it there"
+    );
+}
+
+#[test]
+fn two_files_that_claim_one_version_are_named() {
+    let error = specs(&[("ai.onnx/Sum/13.yaml", SUM_13), ("ai.onnx/Sum/013.yaml", SUM_13)]).unwrap_err();
+    assert_eq!(
+        render(&error),
+        "\
+× specs/ai.onnx/Sum/13.yaml and specs/ai.onnx/Sum/013.yaml both claim Sum-13
+  help: keep one of the two; a version file is called <domain>/<operator>/<since>.yaml"
+    );
+}
+
+#[test]
+fn a_copy_that_claims_the_version_it_was_copied_from_is_shown() {
+    let specs = specs(&[("ai.onnx/Sum/13.yaml", SUM_13), ("ai.onnx/Sum/14.yaml", SUM_13)]).unwrap();
+    assert_eq!(
+        render(&specs.find("", "Sum", 14).unwrap_err()),
+        "\
+× specs/ai.onnx/Sum/14.yaml:3: this is the place of Sum-14, but the file describes Sum-13
+   ╭─[specs/ai.onnx/Sum/14.yaml:3:8]
+ 2 │ domain: ai.onnx
+ 3 │ since: 13
+   ·        ─┬
+   ·         ╰── here
+ 4 │ inputs:
+   ╰────
+  help: Sum-13 already stands in specs/ai.onnx/Sum/13.yaml; correct the line or remove this file"
+    );
+}
+
+#[test]
+fn a_version_file_in_the_wrong_folder_is_shown() {
+    let specs = specs(&[("ai.onnx/Mean/13.yaml", SUM_13)]).unwrap();
+    assert_eq!(
+        render(&specs.find("", "Mean", 13).unwrap_err()),
+        "\
+× specs/ai.onnx/Mean/13.yaml:1: this is the place of Mean-13, but the file describes Sum-13
+   ╭─[specs/ai.onnx/Mean/13.yaml:1:5]
+ 1 │ op: Sum
+   ·     ─┬─
+   ·      ╰── here
+ 2 │ domain: ai.onnx
+   ╰────
+  help: correct the line, or move the file to specs/ai.onnx/Sum/13.yaml"
+    );
+}
+
+#[test]
+fn a_file_where_none_belongs_is_named() {
+    assert_eq!(
+        render(&specs(&[("ai.onnx/Sum/thirteen.yaml", SUM_13)]).unwrap_err()),
+        "\
+× specs/ai.onnx/Sum/thirteen.yaml: no file is expected here
+  help: specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, releases.yaml and
+        recipes.yaml"
+    );
+}
