@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod diff;
 mod list;
 mod options;
 mod output;
@@ -36,6 +37,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show what changed between two versions of an operator, or between two opsets.
+    Diff(diff::Arguments),
     /// List the ids of the cases that the filters choose.
     List(list::Arguments),
     /// Run cases and hold the outcomes against what is expected.
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
         }
     };
     let done = match &arguments.command {
+        Command::Diff(arguments) => diff::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Run(arguments) => run::main(arguments),
         Command::Show(arguments) => show::main(arguments),

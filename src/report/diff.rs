@@ -8,7 +8,7 @@ use serde::Serialize;
 use similar::TextDiff;
 
 /// A form of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// For a terminal.
     Text,

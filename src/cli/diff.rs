@@ -1,0 +1,62 @@
+//! `diff`: what changed between two versions of an operator, or between two opsets.
+
+use anyhow::{Context, bail};
+use clap::Args;
+use onnx_conformance_reference::spec::{Specs, diff};
+
+use crate::cli::{exit, output};
+use crate::report::diff::{Format, opset_diff, version_diff};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The operator; with its domain where that is not ai.onnx, as in ai.onnx.ml/Scaler
+    #[arg(required_unless_present = "opset")]
+    operator: Option<String>,
+
+    /// The opset to compare from; the operator's version there is meant
+    #[arg(requires = "to")]
+    from: Option<u32>,
+
+    /// The opset to compare to
+    to: Option<u32>,
+
+    /// Compare every operator between two opsets
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], conflicts_with = "operator")]
+    opset: Option<Vec<u32>>,
+
+    /// The domain that --opset is about
+    #[arg(long, default_value = "ai.onnx", requires = "opset")]
+    domain: String,
+
+    /// Of --opset, only the changes that mention this text
+    #[arg(long, value_name = "TEXT", requires = "opset")]
+    grep: Option<String>,
+
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let specs = Specs::embedded();
+    if let Some([from, to]) = arguments.opset.as_deref() {
+        let all = diff::opsets(specs, &arguments.domain, *from, *to)?;
+        let chosen = match &arguments.grep {
+            Some(text) => all.grep(text),
+            None => all,
+        };
+        output::line(opset_diff(&chosen, arguments.format).trim_end())?;
+        return Ok(exit::SUCCESS);
+    }
+    let operator = arguments.operator.as_deref().context("name an operator, or --opset")?;
+    let (domain, name) = operator.rsplit_once('/').unwrap_or(("", operator));
+    let (Some(from), Some(to)) = (arguments.from, arguments.to) else {
+        let versions: Vec<String> = specs.versions(domain, name).map(|since| since.to_string()).collect();
+        if versions.is_empty() {
+            specs.find(domain, name, specs.newest_opset(domain)?)?;
+        }
+        bail!("name two opsets; {operator} has versions {}", versions.join(", "));
+    };
+    output::line(version_diff(specs, &diff::versions(specs, domain, name, from, to)?, arguments.format).trim_end())?;
+    Ok(exit::SUCCESS)
+}
