@@ -6,6 +6,7 @@
 pub mod case;
 pub mod cli;
 pub mod compare;
+pub mod generate;
 pub mod report;
 pub mod run;
 pub mod runtime;

@@ -3,9 +3,11 @@
 mod corpus;
 mod filter;
 mod folder;
+mod generated;
 mod sources;
 
 pub use corpus::Corpus;
 pub use filter::{Filter, FilterError};
 pub use folder::FolderSuite;
+pub use generated::Generated;
 pub use sources::{Source, Suite, SuiteError, Unit};

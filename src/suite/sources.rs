@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::case::{Case, CaseError};
-use crate::suite::{Corpus, Filter};
+use crate::generate::GenerateError;
+use crate::suite::{Corpus, Filter, Generated};
 
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,8 +48,8 @@ pub enum SuiteError {
     #[error(transparent)]
     Case(#[from] CaseError),
     /// A case cannot be made from the specs.
-    #[error("{0}")]
-    Generate(String),
+    #[error(transparent)]
+    Generate(Box<GenerateError>),
 }
 
 /// All sources together.
@@ -68,6 +69,7 @@ impl Suite {
         for release in releases(&testdata.join("onnx"))? {
             sources.push(Box::new(Corpus::open(&release)?));
         }
+        sources.push(Box::new(Generated));
         Ok(Suite::new(sources))
     }
 

@@ -2,4 +2,4 @@
 
 mod run;
 
-pub use run::{RunError, run};
+pub use run::{RunError, magnitudes, run};

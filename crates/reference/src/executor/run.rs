@@ -29,11 +29,43 @@ pub enum RunError {
     Kernel(#[from] KernelError),
 }
 
+impl RunError {
+    /// Whether the run failed only for what this executor does not have.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, RunError::Kernel(error) if matches!(error.root(), KernelError::Unsupported { .. }))
+    }
+}
+
 /// The outputs of a model, in order, given its inputs by name. Inputs that have an initializer may be left out.
-pub fn run(model: &Model, mut inputs: BTreeMap<String, Value>, limits: Limits) -> Result<Vec<Value>, RunError> {
+pub fn run(model: &Model, inputs: BTreeMap<String, Value>, limits: Limits) -> Result<Vec<Value>, RunError> {
+    evaluate(model, inputs, limits, false)
+}
+
+/// The magnitudes of the outputs of a model of one node: the same accumulation over absolute terms. Nothing where the
+/// node's kernel does not accumulate.
+pub fn magnitudes(
+    model: &Model,
+    inputs: BTreeMap<String, Value>,
+    limits: Limits,
+) -> Result<Option<Vec<Value>>, RunError> {
+    let [node] = model.graph.nodes.as_slice() else { return Ok(None) };
+    let kernel = find_spec(&model.opsets, node).ok().and_then(|spec| registry::find(&spec.version));
+    if kernel.is_none_or(|kernel| !kernel.has_magnitude()) {
+        return Ok(None);
+    }
+    evaluate(model, inputs, limits, true).map(Some)
+}
+
+fn evaluate(
+    model: &Model,
+    mut inputs: BTreeMap<String, Value>,
+    limits: Limits,
+    magnitude: bool,
+) -> Result<Vec<Value>, RunError> {
     let budget = Budget::new(limits);
     let no_bindings = BTreeMap::new();
-    let context = Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0 };
+    let context =
+        Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0, magnitude };
     let mut frame = Frame { context: &context, parent: None, values: HashMap::new() };
     let mut sizes = BTreeMap::new();
     for parameter in &model.graph.inputs {
@@ -91,6 +123,8 @@ struct Context<'a> {
     bindings: &'a BTreeMap<String, Attribute>,
     budget: &'a Budget,
     depth: usize,
+    /// Whether nodes compute magnitudes instead of their outputs.
+    magnitude: bool,
 }
 
 /// The values of one graph, inside those of the graph around it.
@@ -195,6 +229,11 @@ impl<'a> Frame<'a> {
             subgraphs: self,
             budget: self.context.budget,
         };
+        if self.context.magnitude
+            && let Some(magnitudes) = kernel.magnitude(&call)
+        {
+            return magnitudes;
+        }
         let outputs = kernel.run(&call)?;
         check_outputs(&call, &outputs)?;
         Ok(outputs)

@@ -35,6 +35,11 @@ impl Kernel {
         Kernel { magnitude: Some(magnitude), ..self }
     }
 
+    /// Whether the kernel has a magnitude.
+    pub fn has_magnitude(&self) -> bool {
+        self.magnitude.is_some()
+    }
+
     /// Computes the magnitudes of the outputs, where the kernel accumulates.
     pub fn magnitude(&self, call: &Call<'_>) -> Option<Result> {
         self.magnitude.map(|magnitude| magnitude(call))

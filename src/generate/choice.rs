@@ -1,0 +1,73 @@
+//! One value, or alternatives that become cases of their own.
+
+use serde::Deserialize;
+
+use crate::generate::ordered::Ordered;
+
+/// One value, or alternatives that become cases of their own. A plain list is always one value.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "a value of the right form, or {each: [...]} of such values")]
+pub enum Choice<T> {
+    /// Alternatives.
+    Each(Each<T>),
+    /// One value.
+    One(T),
+}
+
+/// `{each: [...]}`, or `{each: {name: value, ...}}` where the values are too long to name a case.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Each<T> {
+    each: Items<T>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "a list of alternatives, or a map from their names")]
+enum Items<T> {
+    Listed(Vec<T>),
+    Named(Ordered<T>),
+}
+
+/// What an alternative is called in a case id.
+pub trait Label {
+    /// The value in the characters of an id.
+    fn label(&self) -> String;
+}
+
+/// An axis of alternatives: what it is called, and what each alternative is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The parameter.
+    pub name: String,
+    /// The alternatives.
+    pub labels: Vec<String>,
+}
+
+impl<T: Label> Choice<T> {
+    /// Adds the axis of the alternatives, where there are any.
+    pub fn axis(&self, name: &str, axes: &mut Vec<Axis>) {
+        let labels = match self {
+            Choice::One(_) => return,
+            Choice::Each(Each { each: Items::Listed(items) }) => items.iter().map(Label::label).collect(),
+            Choice::Each(Each { each: Items::Named(items) }) => items.keys().map(str::to_owned).collect(),
+        };
+        axes.push(Axis { name: name.to_owned(), labels });
+    }
+
+    /// The value, where `picks` gives the number of the alternative of each axis in the order of [`Choice::axis`].
+    pub fn pick(&self, picks: &mut impl Iterator<Item = usize>) -> Result<&T, String> {
+        let none = || "an `each` without alternatives".to_owned();
+        match self {
+            Choice::One(value) => Ok(value),
+            Choice::Each(Each { each: Items::Listed(items) }) => {
+                picks.next().and_then(|at| items.get(at)).ok_or_else(none)
+            }
+            Choice::Each(Each { each: Items::Named(items) }) => {
+                picks.next().and_then(|at| items.0.get(at)).map(|(_, value)| value).ok_or_else(none)
+            }
+        }
+    }
+}

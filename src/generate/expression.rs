@@ -1,0 +1,140 @@
+//! Small integer expressions over named sizes: `2 * H + 1`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+
+/// A number, or an expression over the names that `let:` defines.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "a number, or an expression such as 2 * H")]
+pub enum Size {
+    /// A number.
+    Number(i64),
+    /// An expression of +, -, *, / (towards zero), parentheses and names.
+    Expression(String),
+}
+
+impl Size {
+    /// The value, given what the names stand for.
+    pub fn value(&self, names: &BTreeMap<String, i64>) -> Result<i64, String> {
+        match self {
+            Size::Number(number) => Ok(*number),
+            Size::Expression(text) => {
+                let mut parser = Parser { rest: text, text, names };
+                let value = parser.sum()?;
+                parser.skip();
+                if parser.rest.is_empty() { Ok(value) } else { Err(parser.error("an operator or the end")) }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Number(number) => write!(f, "{number}"),
+            Size::Expression(text) => f.write_str(text),
+        }
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    text: &'a str,
+    names: &'a BTreeMap<String, i64>,
+}
+
+impl Parser<'_> {
+    fn error(&self, wanted: &str) -> String {
+        let at = self.text.len() - self.rest.len() + 1;
+        format!("expression '{}' is not understood at character {at}; expected {wanted}", self.text)
+    }
+
+    fn skip(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn take(&mut self, symbol: char) -> bool {
+        self.skip();
+        let rest = self.rest.strip_prefix(symbol);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn sum(&mut self) -> Result<i64, String> {
+        let mut value = self.product()?;
+        loop {
+            let next = if self.take('+') {
+                value.checked_add(self.product()?)
+            } else if self.take('-') {
+                value.checked_sub(self.product()?)
+            } else {
+                return Ok(value);
+            };
+            value = next.ok_or_else(|| format!("expression '{}' overflows", self.text))?;
+        }
+    }
+
+    fn product(&mut self) -> Result<i64, String> {
+        let mut value = self.atom()?;
+        loop {
+            let next = if self.take('*') {
+                value.checked_mul(self.atom()?)
+            } else if self.take('/') {
+                value.checked_div(self.atom()?)
+            } else {
+                return Ok(value);
+            };
+            value = next.ok_or_else(|| format!("expression '{}' overflows or divides by zero", self.text))?;
+        }
+    }
+
+    fn atom(&mut self) -> Result<i64, String> {
+        if self.take('-') {
+            return self.atom()?.checked_neg().ok_or_else(|| format!("expression '{}' overflows", self.text));
+        }
+        if self.take('(') {
+            let value = self.sum()?;
+            return if self.take(')') { Ok(value) } else { Err(self.error("a closing parenthesis")) };
+        }
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        let known = || self.names.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let value = match (word.parse::<i64>(), self.names.get(word)) {
+            (Ok(number), _) => number,
+            (Err(_), Some(value)) => *value,
+            (Err(_), None) if word.is_empty() => return Err(self.error("a number, a name or a parenthesis")),
+            (Err(_), None) => {
+                return Err(format!("'{word}' in '{}' is not defined by let; it defines: {}", self.text, known()));
+            }
+        };
+        self.rest = rest;
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<i64, String> {
+        Size::Expression(text.to_owned()).value(&BTreeMap::from([("H".to_owned(), 3), ("D".to_owned(), 2)]))
+    }
+
+    #[test]
+    fn products_bind_closer_than_sums() {
+        for (text, expected) in [("1 + 2 * H", 7), ("(1+2)*H", 9), ("4*H*D", 24), ("-H - -D", -1), ("7/D", 3), ("H", 3)]
+        {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        for text in ["", "1 +", "X", "(1", "1 2", "1/0", "9223372036854775807 + 1"] {
+            assert!(value(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Filling tensors with numbers that stay clear of rounding: integers and multiples of 1/8 near zero.
+
+use std::sync::Arc;
+
+use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
+use serde::Deserialize;
+
+use crate::generate::choice::Label;
+use crate::generate::expression::Size;
+use crate::generate::random::Random;
+
+/// What a tensor is filled with.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    untagged,
+    expecting = "uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]} or {indices: SIZE}"
+)]
+pub enum Fill {
+    /// A range of its own name.
+    Named(Named),
+    /// Integers of a closed range, whatever the type.
+    Range(Range),
+    /// Positions in a dimension of a size: 0 to SIZE - 1.
+    Indices(Indices),
+}
+
+/// A fill that is known by a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Named {
+    /// Floats: multiples of 1/8 from -4 to 4. Integers: -4 to 4, unsigned ones 0 to 8.
+    Uniform,
+    /// The positive ones of `uniform`.
+    Positive,
+    /// Those of `uniform` that are not 0.
+    Nonzero,
+    /// Floats: multiples of 1/8 strictly between -1 and 1. Integers: -1 to 1, unsigned ones 0 and 1.
+    Unit,
+    /// Each value once, in an order of its own, as far as the type has so many.
+    Distinct,
+    /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; of integers the ends.
+    Special,
+    /// All 1.
+    Ones,
+    /// All 0.
+    Zeros,
+}
+
+/// `{range: [LOW, HIGH]}`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    range: (i64, i64),
+}
+
+/// `{indices: SIZE}`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Indices {
+    /// The size of the dimension.
+    pub indices: Size,
+}
+
+impl Default for Fill {
+    fn default() -> Fill {
+        Fill::Named(Named::Uniform)
+    }
+}
+
+impl Label for Fill {
+    fn label(&self) -> String {
+        match self {
+            Fill::Named(named) => format!("{named:?}").to_lowercase(),
+            Fill::Range(Range { range: (low, high) }) => format!("{low}:{high}"),
+            Fill::Indices(Indices { indices }) => format!("below:{indices}"),
+        }
+    }
+}
+
+/// The strings that tensors of strings are filled with.
+const STRINGS: [&str; 8] = ["", "a", "b", "ab", "ONNX", "\u{fc}", "A", "x y"];
+
+impl Fill {
+    /// A tensor of this type and shape. `size` gives the value of the fill's own expression.
+    pub fn tensor(
+        &self,
+        element: ElementType,
+        shape: &[usize],
+        random: &mut Random,
+        size: impl Fn(&Size) -> Result<i64, String>,
+    ) -> Result<Tensor, String> {
+        let buffer = Buffer::unlimited(element, shape.to_vec()).map_err(|error| error.to_string())?;
+        let count = buffer.len();
+        let text = |error: TensorError| error.to_string();
+        match self {
+            Fill::Named(Named::Special) => special(element, buffer).map_err(text),
+            Fill::Named(named) => named.tensor(element, buffer, random).map_err(text),
+            Fill::Range(Range { range: (low, high) }) => {
+                let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(*low, *high))).collect();
+                buffer.integers(values).map_err(text)
+            }
+            Fill::Indices(Indices { indices }) => {
+                let last = size(indices)? - 1;
+                let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(0, last.max(0)))).collect();
+                buffer.integers(values).map_err(text)
+            }
+        }
+    }
+}
+
+impl Named {
+    fn tensor(self, element: ElementType, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
+        let count = buffer.len();
+        match element.kind() {
+            Kind::String => {
+                let pick = |random: &mut Random| Arc::from(STRINGS[random.between(0, 7).unsigned_abs() as usize % 8]);
+                let strings: Vec<Arc<str>> = (0..count).map(|_| pick(random)).collect();
+                buffer.strings(strings)
+            }
+            Kind::Bool => {
+                let values: Vec<bool> = match self {
+                    Named::Ones => vec![true; count],
+                    Named::Zeros => vec![false; count],
+                    _ => (0..count).map(|_| random.below(2) == 1).collect(),
+                };
+                buffer.bools(values)
+            }
+            Kind::Complex => {
+                let mut part = || self.eighths(random) as f64 / 8.0;
+                let values: Vec<_> = (0..count).map(|_| num_complex::Complex::new(part(), part())).collect();
+                buffer.complexes(values)
+            }
+            Kind::Float if self == Named::Distinct => {
+                let values = distinct_floats(element, count, random);
+                buffer.floats(values)
+            }
+            Kind::Float if element == ElementType::Float8e8m0 => {
+                let values: Vec<f64> = (0..count).map(|_| libm::exp2(random.between(-2, 2) as f64)).collect();
+                buffer.floats(values)
+            }
+            Kind::Float => {
+                let values: Vec<f64> = (0..count).map(|_| self.eighths(random) as f64 / 8.0).collect();
+                buffer.floats(values)
+            }
+            Kind::Signed | Kind::Unsigned => {
+                let values: Vec<i128> = if self == Named::Distinct {
+                    distinct_integers(element, count, random)
+                } else {
+                    let (low, high) = self.integers(element);
+                    let skip_zero = self == Named::Nonzero;
+                    let mut next = || loop {
+                        let value = random.between(low, high);
+                        if value != 0 || !skip_zero {
+                            return i128::from(value);
+                        }
+                    };
+                    (0..count).map(|_| next()).collect()
+                };
+                buffer.integers(values)
+            }
+        }
+    }
+
+    /// A float in eighths.
+    fn eighths(self, random: &mut Random) -> i64 {
+        match self {
+            Named::Positive => random.between(1, 32),
+            Named::Unit => random.between(-7, 7),
+            Named::Ones => 8,
+            Named::Zeros => 0,
+            Named::Nonzero => {
+                let size = random.between(1, 32);
+                if random.below(2) == 0 { size } else { -size }
+            }
+            Named::Uniform | Named::Distinct | Named::Special => random.between(-32, 32),
+        }
+    }
+
+    /// The closed range of integers.
+    fn integers(self, element: ElementType) -> (i64, i64) {
+        let signed = element.kind() == Kind::Signed;
+        let (low, high) = match self {
+            Named::Ones => (1, 1),
+            Named::Zeros => (0, 0),
+            Named::Positive => (1, 8),
+            Named::Unit => (if signed { -1 } else { 0 }, 1),
+            _ if signed => (-4, 4),
+            _ => (0, 8),
+        };
+        let end = |value: i64| {
+            let clamped = element.decode_i128(element.saturate(i128::from(value)));
+            i64::try_from(clamped).unwrap_or(value)
+        };
+        (end(low), end(high))
+    }
+}
+
+/// Every value once, around zero; where the type has fewer, they begin again.
+fn distinct_floats(element: ElementType, count: usize, random: &mut Random) -> Vec<f64> {
+    let order = random.permutation(count);
+    if element.bits() >= 16 {
+        let half = count as f64 / 2.0;
+        return order.into_iter().map(|at| (at as f64 - half.floor()) / 4.0).collect();
+    }
+    let all: Vec<f64> = (0..1u64 << element.bits())
+        .map(|bits| element.decode_f64(bits))
+        .filter(|value| value.is_finite() && value.abs() <= 16.0 && !(*value == 0.0 && value.is_sign_negative()))
+        .collect();
+    order.into_iter().map(|at| all[at % all.len()]).collect()
+}
+
+fn distinct_integers(element: ElementType, count: usize, random: &mut Random) -> Vec<i128> {
+    let half = if element.kind() == Kind::Signed { count as i128 / 2 } else { 0 };
+    random.permutation(count).into_iter().map(|at| at as i128 - half).collect()
+}
+
+/// The values at which implementations go wrong, in turn.
+fn special(element: ElementType, buffer: Buffer) -> Result<Tensor, TensorError> {
+    let count = buffer.len();
+    match element.float_format() {
+        Some(_) if element.is_float() => {
+            let largest = element.max_finite().unwrap_or(1.0);
+            let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1.0, -1.0, largest, -largest];
+            let mut bits: Vec<u64> = values.iter().map(|&value| element.round(value)).collect();
+            bits.push(1);
+            buffer.bits((0..count).map(|at| bits[at % bits.len()]))
+        }
+        _ => {
+            let (low, high) = (i128::from(i64::MIN), i128::from(u64::MAX));
+            let ends = [low, high, -1, 0, 1].map(|value| element.decode_i128(element.saturate(value)));
+            buffer.integers((0..count).map(|at| ends[at % ends.len()]))
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Values written in YAML, and tensors made of them.
+
+use std::sync::Arc;
+
+use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
+use serde::Deserialize;
+
+use crate::generate::choice::Label;
+
+/// A value, or a list of values: nested lists give a shape.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "a number, a truth value, a string, or a list of them")]
+pub enum Literal {
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer.
+    Integer(i64),
+    /// An integer beyond 2^63.
+    Large(u64),
+    /// A float; `.nan`, `.inf`, `-.inf` and `-0.0` too.
+    Float(f64),
+    /// A text, or for complex types `1+2i`.
+    Text(String),
+    /// A list.
+    List(Vec<Literal>),
+}
+
+impl Label for Literal {
+    fn label(&self) -> String {
+        match self {
+            Literal::Bool(value) => value.to_string(),
+            Literal::Integer(value) => value.to_string(),
+            Literal::Large(value) => value.to_string(),
+            Literal::Float(value) => format!("{value:?}"),
+            Literal::Text(text) if text.is_empty() => "empty".to_owned(),
+            Literal::Text(text) => {
+                let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+                text.chars().map(plain).collect()
+            }
+            Literal::List(items) if items.is_empty() => "empty".to_owned(),
+            Literal::List(items) => items.iter().map(Label::label).collect::<Vec<_>>().join(":"),
+        }
+    }
+}
+
+impl Literal {
+    /// The shape that the nesting gives; lists of one level have the same length.
+    pub fn shape(&self) -> Result<Vec<usize>, String> {
+        let Literal::List(items) = self else { return Ok(Vec::new()) };
+        let Some(first) = items.first() else { return Ok(vec![0]) };
+        let inner = first.shape()?;
+        for item in items {
+            if item.shape()? != inner {
+                return Err("lists of one level have different lengths".to_owned());
+            }
+        }
+        Ok([vec![items.len()], inner].concat())
+    }
+
+    /// The values in row-major order.
+    pub fn flat(&self) -> Vec<&Literal> {
+        match self {
+            Literal::List(items) => items.iter().flat_map(Literal::flat).collect(),
+            other => vec![other],
+        }
+    }
+
+    /// A tensor of this type. Without a shape, the nesting gives it. `None` where the type cannot hold the values: an
+    /// integer type all of them, a float type narrower than `float` exactly.
+    pub fn tensor(&self, element: ElementType, shape: Option<&[usize]>) -> Result<Option<Tensor>, String> {
+        let shape = match shape {
+            Some(shape) => shape.to_vec(),
+            None => self.shape()?,
+        };
+        let items = self.flat();
+        let buffer = Buffer::unlimited(element, shape).map_err(|error| error.to_string())?;
+        let text = |error: TensorError| error.to_string();
+        let tensor = match element.kind() {
+            Kind::String => {
+                let strings: Option<Vec<Arc<str>>> = items.iter().map(|item| item.text()).collect();
+                strings.map(|strings| buffer.strings(strings))
+            }
+            Kind::Complex => {
+                let numbers: Option<Vec<_>> = items.iter().map(|item| item.complex()).collect();
+                numbers.map(|numbers| buffer.complexes(numbers))
+            }
+            Kind::Bool => {
+                let values: Option<Vec<bool>> = items.iter().map(|item| item.truth()).collect();
+                values.map(|values| buffer.bools(values))
+            }
+            Kind::Signed | Kind::Unsigned => {
+                let values: Option<Vec<i128>> = items.iter().map(|item| item.integer_of(element)).collect();
+                values.map(|values| buffer.integers(values))
+            }
+            Kind::Float => {
+                let bits: Option<Vec<u64>> = items.iter().map(|item| item.float_of(element)).collect();
+                bits.map(|bits| buffer.bits(bits))
+            }
+        };
+        tensor.transpose().map_err(text)
+    }
+
+    fn text(&self) -> Option<Arc<str>> {
+        match self {
+            Literal::Text(text) => Some(Arc::from(text.as_str())),
+            _ => None,
+        }
+    }
+
+    fn truth(&self) -> Option<bool> {
+        match self {
+            Literal::Bool(value) => Some(*value),
+            Literal::Integer(0) => Some(false),
+            Literal::Integer(1) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// As an integer that the type holds.
+    fn integer_of(&self, element: ElementType) -> Option<i128> {
+        let value = match self {
+            Literal::Bool(value) => i128::from(*value),
+            Literal::Integer(value) => i128::from(*value),
+            Literal::Large(value) => i128::from(*value),
+            _ => return None,
+        };
+        (element.decode_i128(element.wrap(value)) == value).then_some(value)
+    }
+
+    /// As a number.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Literal::Integer(value) => Some(*value as f64),
+            Literal::Large(value) => Some(*value as f64),
+            Literal::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// As the bits of a float: `float` and `double` round, narrower types must hold it.
+    fn float_of(&self, element: ElementType) -> Option<u64> {
+        let value = self.number()?;
+        let bits = element.round(value);
+        let back = element.decode_f64(bits);
+        let same = back == value && (value != 0.0 || back.is_sign_negative() == value.is_sign_negative());
+        (element.bits() >= 32 || same || (back.is_nan() && value.is_nan())).then_some(bits)
+    }
+
+    fn complex(&self) -> Option<num_complex::Complex<f64>> {
+        match self {
+            Literal::Text(text) => text.parse().ok(),
+            other => other.number().map(|re| num_complex::Complex::new(re, 0.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn literal(text: &str) -> Literal {
+        serde_yaml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn nesting_gives_the_shape() {
+        assert_eq!(literal("[[1, 2, 3], [4, 5, 6]]").shape(), Ok(vec![2, 3]));
+        assert_eq!(literal("7").shape(), Ok(vec![]));
+        assert_eq!(literal("[]").shape(), Ok(vec![0]));
+        assert!(literal("[[1], [2, 3]]").shape().is_err());
+    }
+
+    #[test]
+    fn a_type_that_cannot_hold_the_values_is_left_out() {
+        let rows = [
+            ("[1, -1]", ElementType::Int8, true),
+            ("[1, -1]", ElementType::Uint8, false),
+            ("[1.5]", ElementType::Int32, false),
+            ("[0.1]", ElementType::Float, true),
+            ("[0.1]", ElementType::Float16, false),
+            ("[1.5]", ElementType::Float4e2m1, true),
+            ("['a']", ElementType::Float, false),
+            ("['1+2i']", ElementType::Complex64, true),
+            ("[.nan]", ElementType::Float8e4m3fn, true),
+            ("[-0.0]", ElementType::Float8e4m3fnuz, false),
+        ];
+        for (text, element, fits) in rows {
+            assert_eq!(literal(text).tensor(element, None).unwrap().is_some(), fits, "{text} as {element}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! From the specs and op.yaml to cases, with their expected outputs.
+
+mod accuracy;
+mod choice;
+mod expression;
+mod fill;
+mod instance;
+mod literal;
+mod model;
+mod operator;
+mod ordered;
+mod random;
+mod refuse;
+mod types;
+mod version;
+
+pub use operator::{OperatorFile, read_operator};
+pub use random::Random;
+pub use version::{GenerateError, cases, has_cases, ids};

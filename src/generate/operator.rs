@@ -1,0 +1,318 @@
+//! op.yaml: what we author for an operator, for all its versions.
+
+use miette::Result;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::types::ValueType;
+use serde::Deserialize;
+
+use crate::case::Level;
+use crate::generate::accuracy::AccuracyFile;
+use crate::generate::choice::{Choice, Label};
+use crate::generate::expression::Size;
+use crate::generate::fill::Fill;
+use crate::generate::literal::Literal;
+use crate::generate::ordered::Ordered;
+
+/// What we author for an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OperatorFile {
+    /// The operator's name, as the folder is called.
+    pub op: String,
+    /// One sentence, in our own words.
+    pub summary: String,
+    /// How exact the outputs must be, unless a case says otherwise.
+    #[serde(default)]
+    pub accuracy: AccuracyFile,
+    /// What the operator demands or promises, by ids that cases and refusals name.
+    #[serde(default)]
+    pub constraints: Ordered<String>,
+    /// Parameters that a version spells otherwise: the newest name, and the older ones in turn.
+    #[serde(default)]
+    pub rename: Ordered<Vec<String>>,
+    /// What must run.
+    #[serde(default)]
+    pub cases: Vec<CaseFile>,
+    /// What must be refused, besides what the signature tells.
+    #[serde(default)]
+    pub refuse: Vec<RefusalFile>,
+}
+
+/// A case, or with alternatives several.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CaseFile {
+    /// The name, unique in the file.
+    pub name: String,
+    /// The first version it is for.
+    pub since: Option<u32>,
+    /// The last version it is for, by its since.
+    pub until: Option<u32>,
+    /// How binding the expectation is.
+    #[serde(default)]
+    pub level: Level,
+    /// The constraint that the case is about.
+    pub constraint: Option<String>,
+    /// Sizes by name, for shapes and fills.
+    #[serde(default, rename = "let")]
+    pub names: Ordered<Size>,
+    /// The inputs by name; those left out are absent.
+    #[serde(default)]
+    pub inputs: Ordered<InputFile>,
+    /// Parameters that are attributes in some versions and inputs in others, or just attributes.
+    #[serde(default)]
+    pub set: Ordered<Choice<Setting>>,
+    /// Takes alternatives one from each list in turn, instead of every combination.
+    #[serde(default)]
+    pub zip: bool,
+    /// Which combinations of types: `product` for every one.
+    pub types: Option<TypesRule>,
+    /// The types that the case is for, by type parameter.
+    #[serde(default)]
+    pub only: Ordered<Vec<ValueType>>,
+    /// The types that the case is not for, by type parameter.
+    #[serde(default)]
+    pub except: Ordered<Vec<ValueType>>,
+    /// A condition on the types, as in `bits(T1) == bits(T2)`.
+    #[serde(rename = "where")]
+    pub condition: Option<String>,
+    /// Type parameters of outputs that something other than an input decides: `attribute to`, or `free` where a
+    /// setting names the parameter as its type.
+    #[serde(default)]
+    pub bind: Ordered<String>,
+    /// The outputs asked for, by name; the required ones and the first, unless told.
+    pub request: Option<Vec<String>>,
+    /// Outputs derived by hand, by name.
+    #[serde(default)]
+    pub outputs: Ordered<OutputFile>,
+    /// Other than the operator's.
+    pub accuracy: Option<AccuracyFile>,
+}
+
+/// Which combinations of types become cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum TypesRule {
+    /// Every combination, instead of every type of each parameter once.
+    Product,
+}
+
+/// An input: one value, or for a variadic input a list of them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    untagged,
+    expecting = "a value such as {shape: [2, 3]} or {values: [1, 2]}, or for a variadic input a list of them"
+)]
+pub enum InputFile {
+    /// One value.
+    One(Box<ValueFile>),
+    /// The values of a variadic input.
+    Many(Vec<ValueFile>),
+}
+
+/// A value: a tensor of a shape and a fill, or written out; or a container.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ValueFile {
+    /// The shape of the tensor, or of the tensors in a container that is filled.
+    pub shape: Option<Choice<ShapeFile>>,
+    /// What the tensor is filled with.
+    pub fill: Option<Choice<Fill>>,
+    /// The elements; nested lists give the shape, unless `shape` does.
+    pub values: Option<Choice<Literal>>,
+    /// A type of its own, where the version's type parameter does not say.
+    pub r#type: Option<ValueType>,
+    /// The items of a sequence.
+    pub sequence: Option<Vec<ValueFile>>,
+    /// An optional that holds nothing.
+    #[serde(default)]
+    pub none: bool,
+    /// The entries of a map: keys and values.
+    pub map: Option<MapFile>,
+}
+
+/// The entries of a map.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MapFile {
+    /// The keys.
+    pub keys: Literal,
+    /// The values, as many.
+    pub values: Literal,
+}
+
+/// A shape.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct ShapeFile(pub Vec<Size>);
+
+impl Label for ShapeFile {
+    fn label(&self) -> String {
+        if self.0.is_empty() {
+            return "scalar".to_owned();
+        }
+        self.0.iter().map(Size::to_string).collect::<Vec<_>>().join("x").replace([' ', '*', '/', '(', ')'], "_")
+    }
+}
+
+/// The value of a parameter: written out, or with a type or a graph.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    untagged,
+    expecting = "a literal, {values: ..., type: ...}, {type: ...}, {graph: ...} or {attribute: ..., input: ...}"
+)]
+pub enum Setting {
+    /// Written out.
+    Literal(Literal),
+    /// Differs between the versions in which it is an attribute and those in which it is an input.
+    Moved(Moved),
+    /// A subgraph in ONNX's text syntax, in which `$T` stands for the type of a type parameter.
+    Graph(GraphFile),
+    /// A tensor, or only a type.
+    Typed(TypedFile),
+}
+
+/// A parameter that is an attribute in some versions and an input in others, and spelt differently.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Moved {
+    /// As an attribute.
+    pub attribute: Literal,
+    /// As an input.
+    pub input: Literal,
+}
+
+/// A subgraph.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GraphFile {
+    /// The text.
+    pub graph: String,
+}
+
+/// A tensor of a type, or only the type.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TypedFile {
+    /// A type parameter, or a type.
+    pub r#type: Option<String>,
+    /// The elements.
+    pub values: Option<Literal>,
+    /// The shape, where the nesting of the elements does not give it.
+    pub shape: Option<Vec<usize>>,
+    /// Where the elements of a sparse tensor stand.
+    pub sparse: Option<Literal>,
+}
+
+impl Label for Setting {
+    fn label(&self) -> String {
+        match self {
+            Setting::Literal(literal) | Setting::Moved(Moved { attribute: literal, .. }) => literal.label(),
+            Setting::Graph(_) => "graph".to_owned(),
+            Setting::Typed(typed) => match (&typed.values, &typed.r#type) {
+                (Some(values), _) => values.label(),
+                (None, Some(name)) => name.replace(['(', ')'], "_"),
+                (None, None) => "typed".to_owned(),
+            },
+        }
+    }
+}
+
+/// An output derived by hand.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OutputFile {
+    /// The elements; nested lists give the shape, unless `shape` does.
+    pub values: Option<Choice<Literal>>,
+    /// Several outputs that are all right.
+    pub any_of: Option<Vec<Literal>>,
+    /// Only type and shape are fixed.
+    #[serde(default)]
+    pub unspecified: bool,
+    /// The shape.
+    pub shape: Option<Choice<ShapeFile>>,
+}
+
+/// What must be refused.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RefusalFile {
+    /// The name, unique among the file's refusals.
+    pub name: String,
+    /// The constraint that is broken.
+    pub constraint: String,
+    /// How binding the refusal is.
+    #[serde(default)]
+    pub level: Level,
+    /// The case that differs from this one in the violation alone, and runs.
+    pub control: String,
+    /// The first version it is for.
+    pub since: Option<u32>,
+    /// The last version it is for, by its since.
+    pub until: Option<u32>,
+    /// Inputs in place of the control's.
+    #[serde(default)]
+    pub inputs: Ordered<InputFile>,
+    /// Parameters in place of the control's.
+    #[serde(default)]
+    pub set: Ordered<Choice<Setting>>,
+}
+
+/// Reads an op.yaml.
+pub fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlError>> {
+    let file: OperatorFile = yaml::read(path, text)?;
+    check(path, text, &file)?;
+    Ok(file)
+}
+
+/// Names are unique, refusals name constraints and controls that exist, and the folder is the operator's.
+fn check(path: &str, text: &str, file: &OperatorFile) -> Result<(), Box<YamlError>> {
+    if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
+        return Err(place(path, text, "op:", format!("this folder is not the one of {}", file.op)));
+    }
+    for (at, case) in file.cases.iter().enumerate() {
+        if file.cases[..at].iter().any(|other| other.name == case.name) {
+            return Err(at_case(path, text, &case.name, format!("two cases are called '{}'", case.name)));
+        }
+        if let Some(constraint) = case.constraint.as_ref().filter(|id| file.constraints.get(id).is_none()) {
+            return Err(at_case(path, text, &case.name, format!("there is no constraint {constraint}")));
+        }
+    }
+    for refusal in &file.refuse {
+        if file.constraints.get(&refusal.constraint).is_none() {
+            return Err(at_case(path, text, &refusal.name, format!("there is no constraint {}", refusal.constraint)));
+        }
+        if !file.cases.iter().any(|case| case.name == refusal.control) {
+            return Err(at_case(
+                path,
+                text,
+                &refusal.name,
+                format!("there is no case '{}' to be the control", refusal.control),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An error that points at the case or refusal of this name.
+pub(crate) fn at_case(path: &str, text: &str, name: &str, message: String) -> Box<YamlError> {
+    place(path, text, &format!("name: {name}"), message)
+}
+
+fn place(path: &str, text: &str, needle: &str, message: String) -> Box<YamlError> {
+    let found = text.lines().enumerate().find_map(|(line, content)| Some((line + 1, content.find(needle)? + 1)));
+    Box::new(YamlError::new(path, text, found.unwrap_or((1, 1)), message, None))
+}

@@ -1,0 +1,67 @@
+//! A map that keeps the order of the file and refuses a key written twice.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// Entries in the order of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ordered<V>(pub Vec<(String, V)>);
+
+impl<V> Default for Ordered<V> {
+    fn default() -> Self {
+        Ordered(Vec::new())
+    }
+}
+
+impl<V> Ordered<V> {
+    /// The value under a key.
+    pub fn get(&self, key: &str) -> Option<&V> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
+struct Entries<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
+    type Value = Ordered<V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Ordered<V>, A::Error> {
+        let mut entries: Vec<(String, V)> = Vec::new();
+        while let Some(key) = access.next_key::<String>()? {
+            if entries.iter().any(|(name, _)| *name == key) {
+                return Err(A::Error::custom(format!("'{key}' appears twice")));
+            }
+            entries.push((key, access.next_value()?));
+        }
+        Ok(Ordered(entries))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl<V: schemars::JsonSchema> schemars::JsonSchema for Ordered<V> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("MapOf{}", V::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        <std::collections::BTreeMap<String, V>>::json_schema(generator)
+    }
+}

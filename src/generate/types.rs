@@ -1,0 +1,171 @@
+//! Which types a case runs with: every allowed type of each type parameter at least once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::OpSpec;
+use onnx_conformance_reference::types::ValueType;
+
+use crate::generate::operator::{CaseFile, TypesRule};
+
+/// What each type parameter of a case stands for.
+pub type Assignment = BTreeMap<String, ValueType>;
+
+/// The assignments of a case at a version, the plainest first. `used` are the type parameters that the case's inputs
+/// and bindings have.
+pub fn assignments(spec: &OpSpec, case: &CaseFile, used: &BTreeSet<String>) -> Result<Vec<Assignment>, String> {
+    for (name, what) in [("only", &case.only), ("except", &case.except)] {
+        if let Some(parameter) = what.keys().find(|parameter| !known_somewhere(parameter)) {
+            return Err(format!("{name} names '{parameter}', which is no type parameter"));
+        }
+    }
+    let allowed: Vec<(&String, Vec<&ValueType>)> = used
+        .iter()
+        .map(|parameter| {
+            let types = spec.types.get(parameter).map_or(&[][..], Vec::as_slice);
+            let wanted = |value_type: &&ValueType| {
+                case.only.get(parameter).is_none_or(|only| only.contains(value_type))
+                    && case.except.get(parameter).is_none_or(|except| !except.contains(value_type))
+            };
+            let mut types: Vec<&ValueType> = types.iter().filter(wanted).collect();
+            types.sort_by_key(|value_type| plainness(value_type));
+            (parameter, types)
+        })
+        .collect();
+    let condition = case.condition.as_deref().map(Condition::parse).transpose()?;
+    let holds = |assignment: &Assignment| condition.as_ref().is_none_or(|condition| condition.holds(assignment));
+    if case.types == Some(TypesRule::Product) {
+        return Ok(product(&allowed).into_iter().filter(holds).collect());
+    }
+    if condition.is_some() {
+        return Ok(covering(product(&allowed).into_iter().filter(holds).collect()));
+    }
+    Ok(each_once(&allowed))
+}
+
+/// Type parameters are named by a capital letter and more.
+fn known_somewhere(parameter: &str) -> bool {
+    parameter.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Float tensors first, then the other tensors by code, then containers: the first assignment is the plainest.
+fn plainness(value_type: &ValueType) -> (u8, i32) {
+    let code = value_type.element_type().code();
+    match value_type {
+        ValueType::Tensor(ElementType::Float) => (0, code),
+        ValueType::Tensor(ElementType::Int64) => (1, code),
+        ValueType::Tensor(_) => (2, code),
+        ValueType::Sequence(_) => (3, code),
+        ValueType::Optional(_) => (4, code),
+        ValueType::Map(..) | ValueType::SparseTensor(_) => (5, code),
+    }
+}
+
+/// As many rows as the longest list has; shorter lists begin again.
+fn each_once(allowed: &[(&String, Vec<&ValueType>)]) -> Vec<Assignment> {
+    let rows = allowed.iter().map(|(_, types)| types.len()).max().unwrap_or(1);
+    if allowed.iter().any(|(_, types)| types.is_empty()) {
+        return Vec::new();
+    }
+    let row = |at: usize| {
+        allowed.iter().map(|(parameter, types)| ((*parameter).clone(), types[at % types.len()].clone())).collect()
+    };
+    (0..rows).map(row).collect()
+}
+
+fn product(allowed: &[(&String, Vec<&ValueType>)]) -> Vec<Assignment> {
+    allowed.iter().fold(vec![Assignment::new()], |rows, (parameter, types)| {
+        let with = |row: &Assignment, value_type: &&ValueType| {
+            let mut row = row.clone();
+            row.insert((*parameter).clone(), (*value_type).clone());
+            row
+        };
+        rows.iter().flat_map(|row| types.iter().map(move |value_type| with(row, value_type))).collect()
+    })
+}
+
+/// The rows that bring a type that no row before them has.
+fn covering(rows: Vec<Assignment>) -> Vec<Assignment> {
+    let mut seen = BTreeSet::new();
+    rows.into_iter()
+        .filter(|row| {
+            let fresh: Vec<(String, ValueType)> = row
+                .iter()
+                .filter(|(k, v)| !seen.contains(&((*k).clone(), (*v).clone())))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect();
+            let any = !fresh.is_empty();
+            seen.extend(fresh);
+            any
+        })
+        .collect()
+}
+
+/// `TERM == TERM` or `TERM != TERM`, a term being a type parameter or the `bits` or `kind` of one.
+struct Condition {
+    left: Term,
+    right: Term,
+    equal: bool,
+}
+
+enum Term {
+    Bits(String),
+    Kind(String),
+    Type(String),
+}
+
+impl Condition {
+    fn parse(text: &str) -> Result<Condition, String> {
+        let (left, right, equal) = match (text.split_once("=="), text.split_once("!=")) {
+            (Some((left, right)), _) => (left, right, true),
+            (None, Some((left, right))) => (left, right, false),
+            _ => return Err(format!("'{text}' is no condition; write bits(T1) == bits(T2), or T1 != T2")),
+        };
+        Ok(Condition { left: Term::parse(left)?, right: Term::parse(right)?, equal })
+    }
+
+    fn holds(&self, assignment: &Assignment) -> bool {
+        (self.left.value(assignment) == self.right.value(assignment)) == self.equal
+    }
+}
+
+impl Term {
+    fn parse(text: &str) -> Result<Term, String> {
+        let text = text.trim();
+        match text.split_once('(').and_then(|(function, rest)| Some((function, rest.strip_suffix(')')?.to_owned()))) {
+            Some(("bits", parameter)) => Ok(Term::Bits(parameter)),
+            Some(("kind", parameter)) => Ok(Term::Kind(parameter)),
+            None if known_somewhere(text) => Ok(Term::Type(text.to_owned())),
+            _ => Err(format!("'{text}' is neither a type parameter nor bits(...) or kind(...) of one")),
+        }
+    }
+
+    fn value(&self, assignment: &Assignment) -> Option<String> {
+        match self {
+            Term::Bits(parameter) => Some(assignment.get(parameter)?.element_type().bits().to_string()),
+            Term::Kind(parameter) => Some(format!("{:?}", assignment.get(parameter)?.element_type().kind())),
+            Term::Type(parameter) => Some(assignment.get(parameter)?.to_string()),
+        }
+    }
+}
+
+/// The part of an id that names the types: the type parameters that the version leaves a choice of.
+pub fn label(spec: &OpSpec, assignment: &Assignment) -> Option<String> {
+    let parts: Vec<String> = assignment
+        .iter()
+        .filter(|(parameter, _)| spec.types.get(*parameter).is_some_and(|types| types.len() > 1))
+        .map(|(parameter, value_type)| format!("{parameter}={}", short(value_type)))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(","))
+}
+
+/// A tensor by its element type; containers in the characters of an id.
+pub fn short(value_type: &ValueType) -> String {
+    match value_type {
+        ValueType::Tensor(element) => element.to_string(),
+        ValueType::SparseTensor(element) => format!("sparse.{element}"),
+        ValueType::Sequence(inner) => format!("seq.{}", short(inner)),
+        ValueType::Optional(inner) => format!("optional.{}", short(inner)),
+        ValueType::Map(key, value) => format!("map.{key}.{}", short(value)),
+    }
+}
