@@ -17,6 +17,7 @@ mod convolution;
 mod cumulative;
 mod describe;
 mod einsum;
+mod elementwise;
 mod features;
 mod gather;
 mod image;
