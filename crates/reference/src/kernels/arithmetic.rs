@@ -226,11 +226,13 @@ mod tests {
 
     #[test]
     fn the_result_of_a_power_has_the_type_of_the_base() {
-        let result = node("Pow", 12).input(ints(&[4], &[2, 2, 3, 9])).input(floats(&[4], &[1.9, 0.5, 39.0, -0.5])).tensor();
+        let result =
+            node("Pow", 12).input(ints(&[4], &[2, 2, 3, 9])).input(floats(&[4], &[1.9, 0.5, 39.0, -0.5])).tensor();
         // 2^1.9 = 3.73, 2^0.5 = 1.41, 3^39 beyond 2^53, 9^-0.5 = 1/3.
         assert_eq!((result.element_type(), result.indices()), (E::Int64, vec![3, 1, 4_052_555_153_018_976_267, 0]));
         let odd = (1 << 53) + 1;
-        let result = node("Pow", 15).input(typed(E::Bfloat16, &[2], &[-1.0, 2.0])).input(ints(&[2], &[odd, -2])).tensor();
+        let result =
+            node("Pow", 15).input(typed(E::Bfloat16, &[2], &[-1.0, 2.0])).input(ints(&[2], &[odd, -2])).tensor();
         assert_eq!((result.element_type(), result.floats()), (E::Bfloat16, vec![-1.0, 0.25]));
         let result = node("Pow", 1).input(floats(&[2], &[2.0, -2.0])).input(floats(&[], &[3.0])).set("broadcast", 1);
         assert_eq!(result.tensor().floats(), [8.0, -8.0]);

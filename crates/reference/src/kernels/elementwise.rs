@@ -106,12 +106,13 @@ impl<'c, 'a> Pair<'c, 'a> {
         })
     }
 
-    /// Lines the second input up with `axis` of the first: one value for each index there.
-    pub(super) fn along(call: &'c Call<'a>, axis: usize) -> Result<Pair<'c, 'a>> {
+    /// Lines the second input up with one axis of the first, a value for each index there, or gives its one value to
+    /// every element.
+    pub(super) fn along(call: &'c Call<'a>, axis: Option<usize>) -> Result<Pair<'c, 'a>> {
         let (a, b) = (call.tensor(0)?, call.tensor(1)?);
-        let strides: Vec<isize> = (0..a.rank()).map(|at| isize::from(at == axis)).collect();
-        let b_walk = Walk::new(a.shape(), &strides, 0);
-        Ok(Pair { call, a, b, shape: a.shape().to_vec(), a_walk: flat(a.len()), b_walk })
+        let strides: Vec<isize> = (0..a.rank()).map(|at| isize::from(Some(at) == axis)).collect();
+        let (a_walk, b_walk) = (flat(a.len()), Walk::new(a.shape(), &strides, 0));
+        Ok(Pair { call, a, b, shape: a.shape().to_vec(), a_walk, b_walk })
     }
 
     fn walking(call: &'c Call<'a>, a: &'a Tensor, b: &'a Tensor, shape: Vec<usize>) -> Pair<'c, 'a> {
@@ -148,11 +149,7 @@ impl<'c, 'a> Pair<'c, 'a> {
     }
 
     /// Combines what meets by one function for floating types and another for integers.
-    pub(super) fn numbers(
-        &self,
-        float: impl Fn(f64, f64) -> f64,
-        integer: impl Fn(i128, i128) -> i128,
-    ) -> Result {
+    pub(super) fn numbers(&self, float: impl Fn(f64, f64) -> f64, integer: impl Fn(i128, i128) -> i128) -> Result {
         if self.element().is_float() { self.floats(float) } else { self.integers(integer) }
     }
 

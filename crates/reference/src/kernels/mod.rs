@@ -10,6 +10,7 @@ mod arithmetic;
 mod attention;
 mod bitwise;
 mod cast;
+mod clip;
 mod comparison;
 mod constant;
 mod control;
@@ -57,6 +58,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     attention::KERNELS,
     bitwise::KERNELS,
     cast::KERNELS,
+    clip::KERNELS,
     comparison::KERNELS,
     constant::KERNELS,
     control::KERNELS,
