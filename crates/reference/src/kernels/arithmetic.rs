@@ -32,7 +32,7 @@ fn multiply(pair: &Pair<'_, '_>) -> Result {
     pair.numbers(|a, b| a * b, i128::wrapping_mul)
 }
 
-/// Integers truncate toward zero. The text leaves their division by zero open; it gives 0, as NumPy does.
+/// Integers truncate toward zero. The text leaves their division by zero open; it gives 0, as `NumPy` does.
 fn divide(pair: &Pair<'_, '_>) -> Result {
     pair.numbers(|a, b| a / b, |a, b| a.checked_div(b).unwrap_or(0))
 }
@@ -48,7 +48,7 @@ fn modulo_before_28(call: &Call<'_>) -> Result {
 
 /// `a - q * b`, where `q` is `a / b` rounded down with `fmod` 0 and toward zero with `fmod` 1.
 ///
-/// The text leaves the remainder of an integer by zero open; it gives 0, as NumPy does.
+/// The text leaves the remainder of an integer by zero open; it gives 0, as `NumPy` does.
 fn modulo(call: &Call<'_>) -> Result {
     let pair = Pair::broadcast(call)?;
     match call.int("fmod")? {
@@ -81,9 +81,10 @@ fn power(pair: &Pair<'_, '_>) -> Result {
         (false, false) => pair.integers(integer_power),
         (false, true) => pair.integers_with_floats(|base, exponent| {
             #[expect(clippy::cast_possible_truncation, reason = "the value is an integer within the range")]
-            match exponent.trunc() == exponent && exponent.abs() < 1e30 {
-                true => integer_power(base, exponent as i128),
-                false => saturated(libm::pow(base as f64, exponent)),
+            if exponent.fract() == 0.0 && exponent.abs() < 1e30 {
+                integer_power(base, exponent as i128)
+            } else {
+                saturated(libm::pow(base as f64, exponent))
             }
         }),
     }
@@ -130,8 +131,9 @@ mod tests {
 
     #[test]
     fn legacy_broadcasting_places_the_second_input_by_axis() {
+        type Row<'a> = (&'a [usize], &'a [f64], Option<i64>, [f64; 12]);
         let a: Vec<f64> = (0..12).map(f64::from).collect();
-        let rows: [(&[usize], &[f64], Option<i64>, [f64; 12]); 6] = [
+        let rows: [Row<'_>; 6] = [
             (&[], &[10.0], None, [10., 11., 12., 13., 14., 15., 16., 17., 18., 19., 20., 21.]),
             (&[1, 1], &[10.0], None, [10., 11., 12., 13., 14., 15., 16., 17., 18., 19., 20., 21.]),
             (&[2], &[0.0, 100.0], None, [0., 101., 2., 103., 4., 105., 6., 107., 8., 109., 10., 111.]),
@@ -247,7 +249,7 @@ mod tests {
         };
         let tie = 1.0 / 256.0;
         assert_eq!(sum(tie), [1.0]);
-        assert_eq!(sum(tie * 1.5), [1.0078125]);
+        assert_eq!(sum(tie * 1.5), [1.007_812_5]);
     }
 
     #[test]

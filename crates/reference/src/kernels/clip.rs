@@ -4,6 +4,7 @@ use crate::kernels::call::{Call, Result};
 use crate::kernels::elementwise::{map_floats, map_numbers};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
+use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] =
     &[Kernel::new("Clip", 1, clip_to_attributes), Kernel::new("Clip", 11, clip_to_inputs)];
@@ -26,8 +27,8 @@ fn clip_to_inputs(call: &Call<'_>) -> Result {
         }
     }
     let (min, max) = (call.optional_tensor(1)?, call.optional_tensor(2)?);
-    let floats = [min, max].map(|limit| limit.and_then(|limit| limit.single_float()));
-    let integers = [min, max].map(|limit| limit.and_then(|limit| limit.single_integer()));
+    let floats = [min, max].map(|limit| limit.and_then(Tensor::single_float));
+    let integers = [min, max].map(|limit| limit.and_then(Tensor::single_integer));
     map_numbers(call, |x| between(x, floats[0], floats[1]), |x| between(x, integers[0], integers[1]))
 }
 

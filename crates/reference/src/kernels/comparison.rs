@@ -56,9 +56,10 @@ fn equal(pair: &Pair<'_, '_>) -> Result {
 
 /// Compares floats as floats, integers and truth values as integers.
 fn compare(pair: &Pair<'_, '_>, float: fn(f64, f64) -> bool, integer: fn(i128, i128) -> bool) -> Result {
-    match pair.element().is_float() {
-        true => pair.test(&pair.a.floats(), &pair.b.floats(), float),
-        false => pair.test(&pair.a.integers(), &pair.b.integers(), integer),
+    if pair.element().is_float() {
+        pair.test(&pair.a.floats(), &pair.b.floats(), float)
+    } else {
+        pair.test(&pair.a.integers(), &pair.b.integers(), integer)
     }
 }
 

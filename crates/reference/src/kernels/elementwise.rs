@@ -17,7 +17,9 @@ pub(super) fn map_floats(call: &Call<'_>, function: impl Fn(f64) -> f64 + Sync) 
     let tensor = call.tensor(0)?;
     let mut values = tensor.floats();
     if values.len() < PARALLEL {
-        values.iter_mut().for_each(|value| *value = function(*value));
+        for value in &mut values {
+            *value = function(*value);
+        }
     } else {
         values.par_iter_mut().for_each(|value| *value = function(*value));
     }
@@ -116,9 +118,8 @@ impl<'c, 'a> Pair<'c, 'a> {
     }
 
     fn walking(call: &'c Call<'a>, a: &'a Tensor, b: &'a Tensor, shape: Vec<usize>) -> Pair<'c, 'a> {
-        let walk = |tensor: &Tensor| match tensor.shape() == shape {
-            true => flat(tensor.len()),
-            false => Walk::broadcast(tensor.shape(), &shape),
+        let walk = |tensor: &Tensor| {
+            if tensor.shape() == shape { flat(tensor.len()) } else { Walk::broadcast(tensor.shape(), &shape) }
         };
         let (a_walk, b_walk) = (walk(a), walk(b));
         Pair { call, a, b, shape, a_walk, b_walk }

@@ -30,7 +30,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Tanh", 1, |call| map_floats(call, libm::tanh)),
 ];
 
-/// -1, 0 or 1. NaN, which the text leaves open, stays NaN, as in NumPy.
+/// -1, 0 or 1. NaN, which the text leaves open, stays NaN, as in `NumPy`.
 fn sign(call: &Call<'_>) -> Result {
     let float = |value: f64| if value == 0.0 || value.is_nan() { value } else { value.signum() };
     map_numbers(call, float, i128::signum)

@@ -99,22 +99,22 @@ fn magnitude_of_mean(call: &Call<'_>) -> Result {
 }
 
 fn greatest(operands: &Operands<'_, '_>) -> Result {
-    match operands.element.is_float() {
-        true => operands.floats(operands.element, |values| values.fold(f64::NEG_INFINITY, maximum)),
-        false => operands.integers(|values| values.max().unwrap_or(0)),
+    if operands.element.is_float() {
+        operands.floats(operands.element, |values| values.fold(f64::NEG_INFINITY, maximum))
+    } else {
+        operands.integers(|values| values.max().unwrap_or(0))
     }
 }
 
 fn least(operands: &Operands<'_, '_>) -> Result {
-    match operands.element.is_float() {
-        true => {
-            operands.floats(operands.element, |values| -values.map(|value| -value).fold(f64::NEG_INFINITY, maximum))
-        }
-        false => operands.integers(|values| values.min().unwrap_or(0)),
+    if operands.element.is_float() {
+        operands.floats(operands.element, |values| -values.map(|value| -value).fold(f64::NEG_INFINITY, maximum))
+    } else {
+        operands.integers(|values| values.min().unwrap_or(0))
     }
 }
 
-/// The greater of two numbers, or NaN where either is: the text leaves NaN open, and NumPy, its example, hands it on.
+/// The greater of two numbers, or NaN where either is: the text leaves NaN open, and `NumPy`, its example, hands it on.
 fn maximum(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
 }
