@@ -10,6 +10,7 @@ mod arithmetic;
 mod attention;
 mod bitwise;
 mod cast;
+mod clip;
 mod comparison;
 mod constant;
 mod control;
@@ -17,6 +18,7 @@ mod convolution;
 mod cumulative;
 mod describe;
 mod einsum;
+mod elementwise;
 mod features;
 mod gather;
 mod image;
@@ -56,6 +58,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     attention::KERNELS,
     bitwise::KERNELS,
     cast::KERNELS,
+    clip::KERNELS,
     comparison::KERNELS,
     constant::KERNELS,
     control::KERNELS,
