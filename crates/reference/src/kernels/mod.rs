@@ -4,6 +4,7 @@ pub mod budget;
 pub mod call;
 pub mod error;
 pub mod registry;
+pub(crate) mod sparse;
 
 mod activation;
 mod arithmetic;
