@@ -7,6 +7,7 @@ pub mod registry;
 pub(crate) mod sparse;
 
 mod activation;
+mod arguments;
 mod arithmetic;
 mod attention;
 mod bitwise;

@@ -6,6 +6,7 @@ pub mod packing;
 pub mod read;
 pub mod shape;
 pub mod storage;
+pub mod wide;
 pub mod write;
 
 pub use storage::{Tensor, TensorError};

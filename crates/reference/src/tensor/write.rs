@@ -220,7 +220,7 @@ impl Buffer {
         let mut runs = runs.into_iter();
         let mut left = len;
         let next = || {
-            let (which, range) = runs.next().filter(|_| left > 0)?;
+            let (which, range) = if left > 0 { runs.next()? } else { return None };
             left = left.checked_sub(range.len())?;
             Some((sources.get(which)?, range))
         };
