@@ -233,7 +233,11 @@ mod tests {
                 let data = typed(element, &[2], &[1.0, 9.0]);
                 let updates = typed(element, &[2], &[2.0, 3.0]);
                 let flat = scatter("ScatterElements", 18, data.clone(), ints(&[2], &[0, 0]), updates.clone());
-                assert_eq!(flat.set("reduction", reduction).tensor().floats(), [expected, 9.0], "{reduction} {element}");
+                assert_eq!(
+                    flat.set("reduction", reduction).tensor().floats(),
+                    [expected, 9.0],
+                    "{reduction} {element}"
+                );
                 let tuples = scatter("ScatterND", 18, data, ints(&[2, 1], &[0, -2]), updates);
                 assert_eq!(tuples.set("reduction", reduction).tensor().floats(), [expected, 9.0]);
             }

@@ -9,7 +9,9 @@ use crate::tensor::index::Walk;
 use crate::tensor::shape::strides;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Slice", 1, |call| slice(call, call.ints("starts")?, call.ints("ends")?, call.optional_ints("axes"), None)),
+    Kernel::new("Slice", 1, |call| {
+        slice(call, call.ints("starts")?, call.ints("ends")?, call.optional_ints("axes"), None)
+    }),
     Kernel::new("Slice", 10, |call| {
         let list = |at| call.optional_tensor(at).map(|tensor| tensor.map(Tensor::indices));
         let (starts, ends) = (call.tensor(1)?.indices(), call.tensor(2)?.indices());
