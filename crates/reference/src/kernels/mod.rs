@@ -49,6 +49,7 @@ mod text;
 mod transpose;
 mod tree;
 mod unary;
+mod unique;
 mod variadic;
 
 /// Every family's rows.
@@ -95,5 +96,6 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     transpose::KERNELS,
     tree::KERNELS,
     unary::KERNELS,
+    unique::KERNELS,
     variadic::KERNELS,
 ];
