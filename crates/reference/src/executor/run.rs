@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::dtype::ElementType;
 use crate::kernels::budget::{Budget, Limits};
 use crate::kernels::call::{Call, Outputs, Result, Subgraphs};
 use crate::kernels::error::{KernelError, Missing, invalid, unsupported};
 use crate::kernels::registry;
+use crate::kernels::sparse::densify;
 use crate::model::check::{find_spec, validate_node};
 use crate::model::{Attribute, Dim, Function, Graph, Model, Node, Opsets, Parameter};
 use crate::spec::{Argument, FormalType, OpSpec, OperatorVersion, SignatureError};
-use crate::tensor::Tensor;
-use crate::value::{SparseTensor, Value};
+use crate::value::Value;
 
 /// A run that gave no outputs.
 #[derive(Debug, thiserror::Error)]
@@ -294,23 +293,6 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The dense tensor that a sparse one stands for: zeros, or empty strings, where it has no value.
-pub(crate) fn densify(sparse: &SparseTensor, budget: &Budget) -> Result<Tensor> {
-    let element = sparse.values.element_type();
-    let buffer = budget.allocate(element, &sparse.shape)?;
-    let mut source: Vec<usize> = budget.scratch(buffer.len())?;
-    for (at, position) in sparse.positions().enumerate() {
-        let slot = position.and_then(|position| source.get_mut(position));
-        *slot.ok_or_else(|| invalid("an index of a sparse tensor lies outside its shape"))? = at + 1;
-    }
-    let zero = match element {
-        ElementType::String => Tensor::of_strings(&[1], &[""])?,
-        _ => Tensor::of_integers(element, &[1], &[0])?,
-    };
-    let positions = source.into_iter().map(|at| at.checked_sub(1).map_or((0, 0), |at| (1, at)));
-    Ok(buffer.select(&[&zero, &sparse.values], positions)?)
-}
-
 impl Subgraphs for Frame<'_> {
     fn run(&self, graph: &Graph, inputs: Vec<Value>) -> Result<Vec<Value>> {
         if inputs.len() != graph.inputs.len() {
@@ -378,21 +360,4 @@ fn at(node: &Node, operator: Option<OperatorVersion>, inputs: &[Option<Value>], 
         inputs.iter().map(|input| input.as_ref().map_or_else(|| "-".to_owned(), Value::to_string)).collect();
     let place = if shown.is_empty() { node.to_string() } else { format!("{node} on {}", shown.join(", ")) };
     KernelError::At { place, operator, source: Box::new(source) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sparse_tensor_becomes_dense() {
-        let sparse = SparseTensor {
-            values: Tensor::of_floats(ElementType::Float, &[2], &[1.5, -2.0]).unwrap(),
-            indices: Tensor::of_integers(ElementType::Int64, &[2], &[1, 5]).unwrap(),
-            shape: vec![2, 3],
-        };
-        let dense = densify(&sparse, &Budget::new(Limits::default())).unwrap();
-        assert_eq!(dense.shape(), [2, 3]);
-        assert_eq!(dense.floats(), [0.0, 1.5, 0.0, 0.0, 0.0, -2.0]);
-    }
 }

@@ -248,6 +248,12 @@ impl<'a> Call<'a> {
         self.wanted.get(at).copied().unwrap_or(false)
     }
 
+    /// Refuses a type that the signature does not allow for the output at `at`: for types that an attribute decides.
+    pub fn check_output_type(&self, at: usize, found: &ValueType) -> Result<()> {
+        let allowed = self.spec.output_at(at).is_none_or(|formal| self.spec.allowed(&formal.kind).contains(found));
+        if allowed { Ok(()) } else { Err(invalid(format!("{} gives no output of type {found}", self.spec.version))) }
+    }
+
     /// Room for an output.
     pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<Buffer> {
         self.budget.allocate(element, shape)

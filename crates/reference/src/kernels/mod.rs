@@ -4,8 +4,10 @@ pub mod budget;
 pub mod call;
 pub mod error;
 pub mod registry;
+pub(crate) mod sparse;
 
 mod activation;
+mod arguments;
 mod arithmetic;
 mod attention;
 mod bitwise;
@@ -49,6 +51,7 @@ mod text;
 mod transpose;
 mod tree;
 mod unary;
+mod unique;
 mod variadic;
 
 /// Every family's rows.
@@ -96,5 +99,6 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     transpose::KERNELS,
     tree::KERNELS,
     unary::KERNELS,
+    unique::KERNELS,
     variadic::KERNELS,
 ];

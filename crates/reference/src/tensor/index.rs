@@ -18,7 +18,7 @@ impl Walk {
     pub fn new(shape: &[usize], strides: &[isize], offset: isize) -> Walk {
         debug_assert_eq!(shape.len(), strides.len());
         Walk {
-            remaining: shape.iter().product(),
+            remaining: if shape.contains(&0) { 0 } else { shape.iter().product() },
             index: vec![0; shape.len()],
             shape: shape.to_vec(),
             strides: strides.to_vec(),
@@ -99,6 +99,11 @@ mod tests {
     #[test]
     fn a_transposed_walk_swaps_axes() {
         assert_eq!(Walk::transposed(&[2, 3], &[1, 0]).collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
+    }
+
+    #[test]
+    fn an_empty_walk_has_any_size_elsewhere() {
+        assert_eq!(Walk::new(&[usize::MAX, usize::MAX, 0], &[0, 0, 1], 0).count(), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod read;
 pub mod shape;
 pub mod storage;
 pub mod sum;
+pub mod wide;
 pub mod write;
 
 pub use storage::{Tensor, TensorError};

@@ -22,6 +22,13 @@ pub fn strides(shape: &[usize]) -> Vec<usize> {
     strides
 }
 
+/// The numbers of elements in the axes before and after one, each at most `usize::MAX`: those of a tensor with an
+/// empty axis may be beyond it.
+pub fn around_axis(shape: &[usize], axis: usize) -> (usize, usize) {
+    let volume = |dims: &[usize]| element_count(dims).unwrap_or(usize::MAX);
+    (volume(shape.get(..axis).unwrap_or(shape)), volume(shape.get(axis + 1..).unwrap_or(&[])))
+}
+
 /// The shape that ONNX's multidirectional broadcasting gives, or the two dimensions that do not fit.
 pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, ShapeMismatch> {
     let rank = a.len().max(b.len());

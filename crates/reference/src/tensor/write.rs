@@ -1,5 +1,6 @@
 //! Making tensors: room for the elements, filled once.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -205,6 +206,42 @@ impl Buffer {
         }
     }
 
+    /// Copies runs of neighbouring elements of several tensors of the same element type, from (which, positions).
+    /// An empty tensor takes no run.
+    pub fn select_runs(
+        self,
+        sources: &[&Tensor],
+        runs: impl IntoIterator<Item = (usize, Range<usize>)>,
+    ) -> Result<Tensor, TensorError> {
+        let Buffer { element_type, len, .. } = self;
+        if let Some(other) = sources.iter().find(|source| source.element_type() != element_type) {
+            return Err(TensorError::Storage(other.element_type()));
+        }
+        let mut runs = runs.into_iter();
+        let mut left = len;
+        let next = || {
+            let (which, range) = if left > 0 { runs.next()? } else { return None };
+            left = left.checked_sub(range.len())?;
+            Some((sources.get(which)?, range))
+        };
+        let runs = std::iter::from_fn(next);
+        if element_type == ElementType::String {
+            let strings = runs.flat_map(|(source, range)| source.strings().get(range).unwrap_or(&[]));
+            return Tensor::from_strings(self.shape, strings.cloned().collect());
+        }
+        let size = element_type.size();
+        let mut bytes = Vec::with_capacity(len * size);
+        for (source, range) in runs {
+            let range = range.start.saturating_mul(size)..range.end.saturating_mul(size);
+            bytes.extend_from_slice(source.bytes().get(range).unwrap_or(&[]));
+        }
+        if bytes.len() != len * size {
+            let (shape, found) = (self.shape, bytes.len() / size);
+            return Err(TensorError::Length { element_type, shape, unit: "elements", expected: len, found });
+        }
+        self.bytes(bytes)
+    }
+
     fn move_elements<const N: usize>(
         self,
         sources: &[&[u8]],
@@ -254,6 +291,14 @@ impl Tensor {
         Buffer::unlimited(element, shape.to_vec())?.integers(values.iter().copied())
     }
 
+    /// One zero, or one empty string: what operators fill gaps with.
+    pub fn zero(element: ElementType) -> Result<Tensor, TensorError> {
+        match element {
+            ElementType::String => Tensor::of_strings(&[1], &[""]),
+            _ => Tensor::of_integers(element, &[1], &[0]),
+        }
+    }
+
     /// A tensor of strings. For values that come from outside a model run.
     pub fn of_strings(shape: &[usize], values: &[&str]) -> Result<Tensor, TensorError> {
         Tensor::from_strings(shape.to_vec(), values.iter().map(|&text| Arc::from(text)).collect())
@@ -280,6 +325,25 @@ mod tests {
         let moved = Buffer::unlimited(ElementType::Float, vec![3]).unwrap().take(&source, [1, 0, 1]).unwrap();
         assert_eq!(moved.bits_at(0), 0x7fc0_1234);
         assert_eq!(moved.bits_at(2), 0x7fc0_1234);
+    }
+
+    #[test]
+    fn runs_fill_the_tensor_exactly() {
+        let source = Tensor::of_floats(ElementType::Float, &[4], &[1.0, 2.0, 3.0, 4.0]).unwrap();
+        let text = Tensor::of_strings(&[4], &["a", "b", "c", "d"]).unwrap();
+        let take = |tensor: &Tensor, runs: &[(usize, Range<usize>)]| {
+            let buffer = Buffer::unlimited(tensor.element_type(), vec![3]).unwrap();
+            buffer.select_runs(&[tensor], runs.iter().cloned())
+        };
+        assert_eq!(take(&source, &[(0, 2..4), (0, 0..1)]).unwrap().floats(), [3.0, 4.0, 1.0]);
+        assert_eq!(take(&text, &[(0, 1..2), (0, 0..2)]).unwrap().strings(), ["b".into(), "a".into(), "b".into()]);
+        for runs in [[(0, 0..1), (0, 0..1)], [(0, 0..3), (1, 0..0)], [(0, 0..2), (0, 3..5)], [(0, 0..2), (0, 0..2)]] {
+            let fits = runs == [(0, 0..3), (1, 0..0)];
+            assert_eq!(take(&source, &runs).is_ok(), fits, "{runs:?}");
+            assert_eq!(take(&text, &runs).is_ok(), fits, "{runs:?}");
+        }
+        let empty = Buffer::unlimited(ElementType::Float, vec![0]).unwrap();
+        assert!(empty.select_runs(&[&source], std::iter::repeat((0, 0..1))).unwrap().is_empty());
     }
 
     #[test]
