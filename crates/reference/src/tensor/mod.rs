@@ -1,4 +1,4 @@
-//! Tensors: an element type, a shape and little-endian bytes; their shapes, index maps, packing and products.
+//! Tensors: an element type, a shape and little-endian bytes; their shapes, index maps, packing, products and sums.
 
 pub mod gemm;
 pub mod index;
@@ -6,6 +6,7 @@ pub mod packing;
 pub mod read;
 pub mod shape;
 pub mod storage;
+pub mod sum;
 pub mod write;
 
 pub use storage::{Tensor, TensorError};
