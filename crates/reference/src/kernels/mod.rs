@@ -21,6 +21,7 @@ mod features;
 mod gather;
 mod image;
 mod join;
+mod lanes;
 mod linear;
 mod loss;
 mod matrix;
@@ -39,6 +40,7 @@ mod resample;
 mod reshape;
 mod scatter;
 mod search;
+mod search_top;
 mod sequence;
 mod signal;
 mod slice;
@@ -85,6 +87,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     reshape::KERNELS,
     scatter::KERNELS,
     search::KERNELS,
+    search_top::KERNELS,
     sequence::KERNELS,
     signal::KERNELS,
     slice::KERNELS,
