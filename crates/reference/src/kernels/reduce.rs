@@ -56,7 +56,8 @@ const AXES_INPUT: AxesOf = |call| {
 
 /// Which axes of a tensor of this rank are reduced.
 fn mask(axes: &Axes, rank: usize) -> Result<Vec<bool>> {
-    let mut mask = vec![axes.named.is_empty() && !axes.none_is_none; rank];
+    let all = axes.named.is_empty() && !axes.none_is_none;
+    let mut mask: Vec<bool> = std::iter::repeat_n(all, rank).collect();
     for &axis in &axes.named {
         mask[normalize_axis(axis, rank)?] = true;
     }
