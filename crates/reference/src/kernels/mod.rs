@@ -8,6 +8,7 @@ pub mod registry;
 mod activation;
 mod arithmetic;
 mod attention;
+mod batch_normalization;
 mod bitwise;
 mod cast;
 mod comparison;
@@ -56,6 +57,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     activation::KERNELS,
     arithmetic::KERNELS,
     attention::KERNELS,
+    batch_normalization::KERNELS,
     bitwise::KERNELS,
     cast::KERNELS,
     comparison::KERNELS,
