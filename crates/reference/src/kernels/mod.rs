@@ -10,6 +10,7 @@ mod activation;
 mod arguments;
 mod arithmetic;
 mod attention;
+mod batch_normalization;
 mod bitwise;
 mod cast;
 mod clip;
@@ -25,6 +26,7 @@ mod features;
 mod gather;
 mod image;
 mod join;
+mod lanes;
 mod linear;
 mod loss;
 mod matrix;
@@ -43,6 +45,7 @@ mod resample;
 mod reshape;
 mod scatter;
 mod search;
+mod search_top;
 mod sequence;
 mod signal;
 mod slice;
@@ -59,6 +62,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     activation::KERNELS,
     arithmetic::KERNELS,
     attention::KERNELS,
+    batch_normalization::KERNELS,
     bitwise::KERNELS,
     cast::KERNELS,
     clip::KERNELS,
@@ -91,6 +95,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     reshape::KERNELS,
     scatter::KERNELS,
     search::KERNELS,
+    search_top::KERNELS,
     sequence::KERNELS,
     signal::KERNELS,
     slice::KERNELS,

@@ -1,5 +1,107 @@
-//! Softmax, LogSoftmax, Hardmax.
+//! Normalized exponentials: Softmax, LogSoftmax, Hardmax.
 
+use crate::kernels::call::{Call, Result};
+use crate::kernels::lanes::{Lanes, extreme};
 use crate::kernels::registry::Kernel;
+use crate::tensor::shape::normalize_axis;
+use crate::tensor::sum::sum;
 
-pub(super) const KERNELS: &[Kernel] = &[];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, softmax)),
+    Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, softmax)),
+    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, log_softmax)),
+    Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, log_softmax)),
+    Kernel::new("Hardmax", 1, |call| normalize(call, FROM_AXIS, hardmax)),
+    Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)),
+];
+
+/// How a version cuts a shape at the axis.
+type Cut = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
+
+/// Below version 13 the tensor counts as a matrix whose rows hold everything from the axis on.
+const FROM_AXIS: Cut = Lanes::from;
+
+/// From version 13 on, one axis is normalized.
+const ALONG_AXIS: Cut = Lanes::along;
+
+fn normalize(call: &Call<'_>, cut: Cut, change: fn(&mut [f64])) -> Result {
+    let data = call.tensor(0)?;
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let lanes = cut(call, data.shape(), axis)?;
+    let mut values = data.floats();
+    lanes.change(call, &mut values, |_, lane| change(lane))?;
+    Ok(call.floats(data.element_type(), data.shape(), values)?.into())
+}
+
+/// Subtracts the largest element, so that no exponential overflows.
+fn shift(lane: &mut [f64]) {
+    let most = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    lane.iter_mut().for_each(|value| *value -= most);
+}
+
+fn softmax(lane: &mut [f64]) {
+    shift(lane);
+    lane.iter_mut().for_each(|value| *value = libm::exp(*value));
+    let total = sum(lane.iter().copied());
+    lane.iter_mut().for_each(|value| *value /= total);
+}
+
+/// Replaces a lane by the logarithms of its softmax.
+pub(super) fn log_softmax(lane: &mut [f64]) {
+    shift(lane);
+    let total = libm::log(sum(lane.iter().map(|&value| libm::exp(value))));
+    lane.iter_mut().for_each(|value| *value -= total);
+}
+
+fn hardmax(lane: &mut [f64]) {
+    let first = extreme(lane.iter().copied(), true, false);
+    lane.iter_mut().enumerate().for_each(|(at, value)| *value = if Some(at) == first { 1.0 } else { 0.0 });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{floats, node, typed};
+
+    #[test]
+    fn below_13_everything_from_the_axis_on_is_one_row() {
+        let data = floats(&[1, 2, 2], &[5.0; 4]);
+        for opset in [1, 11] {
+            assert_eq!(node("Softmax", opset).input(data.clone()).tensor().floats(), [0.25; 4]);
+            assert_eq!(node("Hardmax", opset).input(data.clone()).tensor().floats(), [1.0, 0.0, 0.0, 0.0]);
+            assert_eq!(node("Softmax", opset).input(data.clone()).set("axis", 2).tensor().floats(), [0.5; 4]);
+        }
+        let whole = node("Softmax", 11).input(data.clone()).set("axis", -3).tensor();
+        assert_eq!(whole.floats(), [0.25; 4]);
+        assert_eq!(node("Softmax", 13).input(data.clone()).tensor().floats(), [0.5; 4]);
+        assert_eq!(node("Hardmax", 13).input(data).tensor().floats(), [1.0, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_vector_has_no_axis_1_below_13_but_a_last_one_after() {
+        let vector = floats(&[2], &[3.0, 3.0]);
+        assert!(node("Softmax", 11).input(vector.clone()).error().contains("axis 1"));
+        assert_eq!(node("Softmax", 13).input(vector).tensor().floats(), [0.5, 0.5]);
+    }
+
+    #[test]
+    fn large_and_infinite_elements_keep_their_meaning() {
+        let data = floats(&[3], &[1e30, 1e30, f64::NEG_INFINITY]);
+        assert_eq!(node("Softmax", 13).input(data.clone()).tensor().floats(), [0.5, 0.5, 0.0]);
+        let logs = node("LogSoftmax", 13).input(data).tensor().floats();
+        assert_eq!(logs, [f64::from(-std::f32::consts::LN_2), f64::from(-std::f32::consts::LN_2), f64::NEG_INFINITY]);
+        let lost = node("Softmax", 13).input(floats(&[2], &[f64::NEG_INFINITY; 2])).tensor().floats();
+        assert!(lost.iter().all(|value| value.is_nan()));
+        let nan = node("Softmax", 13).input(floats(&[2], &[f64::NAN, 1.0])).tensor().floats();
+        assert!(nan.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn empty_tensors_stay_empty_and_types_stay() {
+        for op in ["Softmax", "LogSoftmax", "Hardmax"] {
+            assert_eq!(node(op, 13).input(floats(&[2, 0], &[])).tensor().shape(), [2, 0]);
+            let narrow = node(op, 13).input(typed(ElementType::Bfloat16, &[1], &[2.0])).tensor();
+            assert_eq!(narrow.floats(), [if op == "LogSoftmax" { 0.0 } else { 1.0 }]);
+        }
+    }
+}
