@@ -150,3 +150,182 @@ fn add_bias(
     }
     Ok(masked)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+
+    /// One head of size 1 whose scores are all 0, so that each query gives every key it sees the same weight.
+    fn even(opset: i64, queries: usize, values: &[f64]) -> OneNode {
+        let keys = values.len();
+        node("Attention", opset)
+            .input(floats(&[1, 1, queries, 1], &vec![0.0; queries]))
+            .input(floats(&[1, 1, keys, 1], &vec![0.0; keys]))
+            .input(floats(&[1, 1, keys, 1], values))
+    }
+
+    fn mask(shape: &[usize], seen: &[f64]) -> Tensor {
+        typed(ElementType::Bool, shape, seen)
+    }
+
+    #[test]
+    fn a_causal_query_sees_the_keys_up_to_its_own() {
+        let result = even(23, 3, &[2.0, 4.0, 9.0]).set("is_causal", 1).tensor();
+        assert_eq!(result.floats(), [2.0, 3.0, 5.0]);
+    }
+
+    #[test]
+    fn past_keys_come_before_the_first_query() {
+        let past = || floats(&[1, 1, 2, 1], &[0.0, 0.0]);
+        let outputs = even(23, 2, &[6.0, 12.0])
+            .absent()
+            .input(past())
+            .input(floats(&[1, 1, 2, 1], &[2.0, 4.0]))
+            .set("is_causal", 1)
+            .outputs(3)
+            .run()
+            .unwrap();
+        let tensors: Vec<Vec<f64>> = outputs.iter().filter_map(|value| Some(value.as_tensor()?.floats())).collect();
+        assert_eq!(tensors, [vec![4.0, 6.0], vec![0.0; 4], vec![2.0, 4.0, 6.0, 12.0]]);
+    }
+
+    #[test]
+    fn a_query_that_sees_no_key_gives_zero() {
+        let outputs = even(23, 2, &[2.0, 4.0])
+            .input(mask(&[2, 2], &[0.0, 0.0, 1.0, 0.0]))
+            .set("qk_matmul_output_mode", 3)
+            .outputs(4)
+            .run()
+            .unwrap();
+        assert_eq!(outputs[0].as_tensor().map(Tensor::floats), Some(vec![0.0, 2.0]));
+        assert_eq!(outputs[3].as_tensor().map(Tensor::floats), Some(vec![0.0, 0.0, 1.0, 0.0]));
+    }
+
+    #[test]
+    fn a_mask_of_one_key_broadcasts_before_version_24_and_masks_the_others_since() {
+        for (opset, expected) in [(23, 3.0), (24, 2.0), (25, 2.0)] {
+            let result = even(opset, 1, &[2.0, 4.0]).input(mask(&[1, 1], &[1.0])).tensor();
+            assert_eq!(result.floats(), [expected], "version {opset}");
+        }
+        assert!(even(23, 1, &[2.0, 4.0, 6.0]).input(mask(&[1, 2], &[1.0, 1.0])).error().contains("[1, 2]"));
+        assert!(even(24, 1, &[2.0, 4.0]).input(mask(&[1, 3], &[1.0; 3])).error().contains("[1, 3]"));
+    }
+
+    #[test]
+    fn a_mask_of_integers_is_added() {
+        let bias = typed(ElementType::Int8, &[2], &[0.0, -128.0]);
+        assert_eq!(even(23, 1, &[2.0, 4.0]).input(bias).tensor().floats(), [2.0]);
+    }
+
+    #[test]
+    fn padding_moves_the_causal_frontier_of_each_batch() {
+        let result = node("Attention", 24)
+            .input(floats(&[2, 1, 2, 1], &[0.0; 4]))
+            .input(floats(&[2, 1, 3, 1], &[0.0; 6]))
+            .input(floats(&[2, 1, 3, 1], &[2.0, 4.0, 100.0, 3.0, 9.0, 100.0]))
+            .absent()
+            .absent()
+            .absent()
+            .input(ints(&[2], &[2, 1]))
+            .set("is_causal", 1)
+            .tensor();
+        // Batch 0 has no offset; batch 1 has -1, so that its first query sees nothing.
+        assert_eq!(result.floats(), [2.0, 3.0, 0.0, 3.0]);
+    }
+
+    #[test]
+    fn windows_bound_both_sides() {
+        let rows: [(i64, i64, i64, [f64; 3]); 5] = [
+            (-1, -1, 0, [5.0, 5.0, 5.0]),
+            (0, 0, 0, [2.0, 4.0, 9.0]),
+            (1, 0, 0, [2.0, 3.0, 6.5]),
+            (-1, 1, 0, [3.0, 5.0, 5.0]),
+            (0, 2, 1, [2.0, 4.0, 9.0]),
+        ];
+        for (left, right, causal, expected) in rows {
+            let result = even(25, 3, &[2.0, 4.0, 9.0])
+                .set("left_window_size", left)
+                .set("right_window_size", right)
+                .set("is_causal", causal)
+                .tensor();
+            assert_eq!(result.floats(), expected, "left {left}, right {right}, causal {causal}");
+        }
+        assert!(even(25, 1, &[1.0]).set("left_window_size", -2).error().contains("left_window_size"));
+    }
+
+    #[test]
+    fn query_heads_share_key_heads_in_groups() {
+        let result = node("Attention", 23)
+            .input(floats(&[1, 1, 4], &[1.0; 4]))
+            .input(floats(&[1, 1, 2], &[1.0; 2]))
+            .input(typed(ElementType::Float16, &[1, 1, 2], &[5.0, 7.0]))
+            .set("q_num_heads", 4)
+            .set("kv_num_heads", 2)
+            .tensor();
+        assert_eq!((result.element_type(), result.shape()), (ElementType::Float, &[1, 1, 4][..]));
+        assert_eq!(result.floats(), [5.0, 5.0, 7.0, 7.0]);
+    }
+
+    #[test]
+    fn scores_round_into_the_type_of_the_query() {
+        // 2048 + 1 lies half way between two float16 numbers and rounds to the even one.
+        let half = |values: &[f64]| typed(ElementType::Float16, &[1, 1, 1, 2], values);
+        let outputs = node("Attention", 23)
+            .input(half(&[1.0, 1.0]))
+            .input(half(&[2048.0, 1.0]))
+            .input(half(&[3.0, 4.0]))
+            .set("scale", 1.0)
+            .outputs(4)
+            .run()
+            .unwrap();
+        assert_eq!(outputs[3].as_tensor().map(Tensor::floats), Some(vec![2048.0]));
+    }
+
+    #[test]
+    fn a_softcap_bounds_the_scores_before_the_mask() {
+        let shown = |mode: i64| {
+            let outputs = node("Attention", 23)
+                .input(floats(&[1, 1, 1, 1], &[1000.0]))
+                .input(floats(&[1, 1, 2, 1], &[1.0, -1.0]))
+                .input(floats(&[1, 1, 2, 1], &[1.0, 2.0]))
+                .input(mask(&[1, 2], &[1.0, 0.0]))
+                .set("softcap", 2.0)
+                .set("qk_matmul_output_mode", mode)
+                .outputs(4)
+                .run()
+                .unwrap();
+            outputs[3].as_tensor().map(Tensor::floats).unwrap()
+        };
+        assert_eq!(shown(0), [1000.0, -1000.0]);
+        assert_eq!(shown(1), [2.0, -2.0]);
+        assert_eq!(shown(2), [2.0, f64::NEG_INFINITY]);
+        assert_eq!(shown(3), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn no_keys_and_no_queries_are_fine() {
+        assert_eq!(even(23, 2, &[]).tensor().floats(), [0.0, 0.0]);
+        assert_eq!(even(23, 0, &[1.0]).tensor().shape(), [1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let past = || floats(&[1, 1, 1, 1], &[0.0]);
+        assert!(even(23, 1, &[1.0]).absent().input(past()).error().contains("past_value"));
+        let padded = even(24, 1, &[1.0]).absent().input(past()).input(past()).input(ints(&[1], &[1]));
+        assert!(padded.error().contains("nonpad_kv_seqlen"));
+        let padded = even(25, 1, &[1.0]).absent().absent().absent().input(ints(&[1], &[1])).outputs(3);
+        assert!(padded.error().contains("present_key"));
+        assert_eq!(even(24, 1, &[1.0]).set("q_num_heads", 1).tensor().floats(), [1.0]);
+        assert!(even(25, 1, &[1.0]).set("q_num_heads", 1).error().contains("q_num_heads"));
+        assert!(even(23, 1, &[1.0]).set("qk_matmul_output_mode", 4).error().contains("qk_matmul_output_mode"));
+        assert!(even(23, 1, &[1.0]).set("softmax_precision", 7).error().contains("softmax_precision"));
+    }
+
+    #[test]
+    fn a_huge_empty_tensor_is_refused_without_delay() {
+        let huge = || floats(&[1 << 40, 1 << 40, 0, 1], &[]);
+        assert!(node("Attention", 23).input(huge()).input(huge()).input(huge()).error().contains("limit"));
+    }
+}

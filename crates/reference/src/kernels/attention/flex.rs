@@ -49,3 +49,35 @@ fn modify(call: &Call<'_>, name: &str, tensor: Tensor) -> Result<Tensor> {
         Err(outputs) => Err(invalid(format!("{name} has {} outputs; it must have one", outputs.len()))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{node_of, typed};
+
+    #[test]
+    fn query_heads_share_key_heads_and_the_output_has_the_inputs_type() {
+        let result = node_of("ai.onnx.preview", "FlexAttention", 1)
+            .input(typed(ElementType::Bfloat16, &[1, 4, 1, 1], &[1.0; 4]))
+            .input(typed(ElementType::Bfloat16, &[1, 2, 1, 1], &[1.0; 2]))
+            .input(typed(ElementType::Bfloat16, &[1, 2, 1, 1], &[5.0, 7.0]))
+            .tensor();
+        assert_eq!((result.element_type(), result.floats()), (ElementType::Bfloat16, vec![5.0, 5.0, 7.0, 7.0]));
+    }
+
+    #[test]
+    fn the_second_product_is_in_the_precision_of_the_softmax() {
+        // (1 + 1 / 256) / 2 + 1 / 2 needs 10 bits: float keeps them, bfloat16 drops them.
+        let run = |precision: i64| {
+            node_of("ai.onnx.preview", "FlexAttention", 1)
+                .input(typed(ElementType::Float16, &[1, 1, 1, 1], &[0.0]))
+                .input(typed(ElementType::Float16, &[1, 1, 2, 1], &[0.0; 2]))
+                .input(typed(ElementType::Float16, &[1, 1, 2, 1], &[1.00390625, 1.0]))
+                .set("softmax_precision", precision)
+                .tensor()
+                .floats()
+        };
+        assert_eq!(run(1), [1.001953125]);
+        assert_eq!(run(16), [1.0]);
+    }
+}

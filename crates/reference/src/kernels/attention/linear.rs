@@ -228,3 +228,57 @@ fn first_state(call: &Call<'_>, sizes: &Sizes) -> Result<(Vec<f64>, ElementType)
         None => Ok((call.budget.scratch(shape.iter().product())?, call.tensor(0)?.element_type())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, node, typed};
+
+    /// Two tokens of one key head and `heads` query heads, all of size 1: keys 1, values 2 and 3.
+    fn tokens(rule: &str, heads: usize) -> OneNode {
+        node("LinearAttention", 27)
+            .input(floats(&[1, 2, heads], &vec![1.0; 2 * heads]))
+            .input(floats(&[1, 2, 1], &[1.0, 1.0]))
+            .input(floats(&[1, 2, 1], &[2.0, 3.0]))
+            .set("q_num_heads", i64::try_from(heads).unwrap())
+            .set("kv_num_heads", 1)
+            .set("update_rule", rule)
+            .outputs(2)
+    }
+
+    fn gate(value: f64) -> Tensor {
+        floats(&[1, 2, 1], &[value; 2])
+    }
+
+    #[test]
+    fn every_rule_updates_the_state_as_its_equation_says() {
+        let rows = [
+            (tokens("linear", 1), [2.0, 5.0]),
+            (tokens("gated", 1).absent().input(gate(f64::NEG_INFINITY)), [2.0, 3.0]),
+            (tokens("delta", 1).absent().absent().input(gate(1.0)), [2.0, 3.0]),
+            (tokens("gated_delta", 1).absent().input(gate(0.0)).input(gate(0.5)), [1.0, 2.0]),
+            (tokens("gated_delta", 1).absent().input(gate(f64::NEG_INFINITY)).input(gate(0.5)), [1.0, 1.5]),
+        ];
+        for (node, expected) in rows {
+            let outputs = node.run().unwrap();
+            assert_eq!(outputs[0].as_tensor().map(Tensor::floats), Some(expected.to_vec()));
+            assert_eq!(outputs[1].as_tensor().map(Tensor::floats), Some(vec![expected[1]]));
+        }
+    }
+
+    #[test]
+    fn query_heads_read_the_state_they_share_and_the_past_gives_its_type() {
+        let past = typed(ElementType::Bfloat16, &[1, 1, 1, 1], &[10.0]);
+        let outputs = tokens("linear", 2).input(past).set("scale", 2.0).run().unwrap();
+        assert_eq!(outputs[0].as_tensor().map(Tensor::floats), Some(vec![24.0, 24.0, 30.0, 30.0]));
+        assert_eq!(outputs[1].as_tensor().map(Tensor::element_type), Some(ElementType::Bfloat16));
+    }
+
+    #[test]
+    fn a_rule_takes_its_gates_and_no_others() {
+        assert!(tokens("gated", 1).error().contains("needs decay"));
+        assert!(tokens("linear", 1).absent().input(gate(0.0)).error().contains("takes no decay"));
+        assert!(tokens("delta", 1).error().contains("needs beta"));
+        assert!(tokens("other", 1).error().contains("update_rule"));
+    }
+}

@@ -104,3 +104,51 @@ fn cache(call: &Call<'_>, at: usize, layout: &Layout) -> Result<Vec<f64>> {
     }
     Ok(tensor.floats())
 }
+
+#[cfg(test)]
+mod tests {
+
+    use crate::testing::{OneNode, floats, ints, node};
+
+    /// One position of one head, turned by a right angle at row 1 of the caches and not at all at row 0.
+    fn turned(size: usize, pairs: usize, id: i64) -> OneNode {
+        let values: Vec<f64> = (0..size).map(|at| at as f64 + 1.0).collect();
+        let rows = |first: f64| -> Vec<f64> { [vec![first; pairs], vec![1.0 - first; pairs]].concat() };
+        node("RotaryEmbedding", 23)
+            .input(floats(&[1, 1, 1, size], &values))
+            .input(floats(&[2, pairs], &rows(1.0)))
+            .input(floats(&[2, pairs], &rows(0.0)))
+            .input(ints(&[1, 1], &[id]))
+    }
+
+    #[test]
+    fn pairs_are_halves_or_neighbours() {
+        assert_eq!(turned(4, 2, 0).tensor().floats(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(turned(4, 2, 1).tensor().floats(), [-3.0, -4.0, 1.0, 2.0]);
+        assert_eq!(turned(4, 2, -1).tensor().floats(), [-3.0, -4.0, 1.0, 2.0]);
+        assert_eq!(turned(4, 2, 1).set("interleaved", 1).tensor().floats(), [-2.0, 1.0, -4.0, 3.0]);
+        assert_eq!(turned(4, 1, 1).set("rotary_embedding_dim", 2).tensor().floats(), [-2.0, 1.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn positions_follow_the_layout() {
+        // Two heads and two positions; only the second position turns.
+        let caches = [floats(&[1, 2, 1], &[1.0, 0.0]), floats(&[1, 2, 1], &[0.0, 1.0])];
+        let values: Vec<f64> = (1..=8).map(f64::from).collect();
+        let run = |shape: &[usize]| {
+            let [cosines, sines] = caches.clone();
+            let node = node("RotaryEmbedding", 23).input(floats(shape, &values)).input(cosines).input(sines);
+            if shape.len() == 3 { node.set("num_heads", 2).tensor() } else { node.tensor() }
+        };
+        assert_eq!(run(&[1, 2, 2, 2]).floats(), [1.0, 2.0, -4.0, 3.0, 5.0, 6.0, -8.0, 7.0]);
+        assert_eq!(run(&[1, 2, 4]).floats(), [1.0, 2.0, 3.0, 4.0, -6.0, 5.0, -8.0, 7.0]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(turned(4, 2, 2).error().contains("position id 2"));
+        assert!(turned(3, 1, 0).error().contains("even"));
+        assert!(turned(4, 1, 0).error().contains("(rows, 2)"));
+        assert!(turned(4, 2, 0).set("rotary_embedding_dim", 6).error().contains("rotary_embedding_dim"));
+    }
+}

@@ -99,18 +99,19 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     Ok(scores)
 }
 
-/// Softmax along rows of `row` values, computed wide and rounded once into `element`.
+/// Softmax along rows of `row` values. The texts name the precision in which it is computed, not that of its result:
+/// every step rounds into `element`, as upstream's expected float16 outputs need.
 pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
     for row in values.chunks_mut(row.max(1)) {
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut total = 0.0;
         for value in row.iter_mut() {
-            *value = libm::exp(*value - largest);
+            *value = rounded(element, libm::exp(rounded(element, *value - largest)));
             total += *value;
         }
-        row.iter_mut().for_each(|value| *value /= total);
+        let total = rounded(element, total);
+        row.iter_mut().for_each(|value| *value = rounded(element, *value / total));
     }
-    round_all(element, values);
 }
 
 /// The values weighed by the probabilities.

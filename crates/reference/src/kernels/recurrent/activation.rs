@@ -145,3 +145,38 @@ fn parameters(call: &Call<'_>, name: &str, takes: &[bool]) -> Result<Vec<Option<
     let mut values = values.into_iter();
     Ok(takes.iter().map(|&takes| if takes { values.next() } else { None }).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_keep_to_their_definitions_and_defaults() {
+        let rows = [
+            ("Relu", -2.0, 0.0),
+            ("Relu", f64::INFINITY, f64::INFINITY),
+            ("Tanh", f64::INFINITY, 1.0),
+            ("Sigmoid", 0.0, 0.5),
+            ("Sigmoid", f64::NEG_INFINITY, 0.0),
+            ("Affine", 3.0, 3.0),
+            ("LeakyRelu", -1.0, -f64::from(0.01_f32)),
+            ("ThresholdedRelu", 0.5, 0.0),
+            ("ThresholdedRelu", 1.0, 1.0),
+            ("ScaledTanh", f64::NEG_INFINITY, -1.0),
+            ("HardSigmoid", 0.0, 0.5),
+            ("HardSigmoid", 100.0, 1.0),
+            ("HardSigmoid", -100.0, 0.0),
+            ("Elu", f64::NEG_INFINITY, -1.0),
+            ("Softsign", -3.0, -0.75),
+            ("Softsign", f64::INFINITY, 1.0),
+            ("Softplus", 1000.0, 1000.0),
+            ("softplus", -1000.0, 0.0),
+        ];
+        for (name, x, expected) in rows {
+            let (.., activation) = find(name).unwrap();
+            assert_eq!(activation.apply(x), expected, "{name}({x})");
+            assert!(activation.apply(f64::NAN).is_nan(), "{name}(NaN)");
+        }
+        assert!(find("Gelu").is_err());
+    }
+}

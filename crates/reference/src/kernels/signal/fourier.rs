@@ -203,3 +203,93 @@ fn integer(tensor: &Tensor, name: &str) -> Result<i64> {
 fn output_type(input: &Tensor, mode: Mode) -> ElementType {
     if mode == Mode::Magnitude { ElementType::Double } else { input.element_type() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+
+    fn check(node: OneNode, shape: &[usize], expected: &[f64]) {
+        let result = node.tensor();
+        assert_eq!((result.shape(), result.floats().as_slice()), (shape, expected));
+    }
+
+    #[test]
+    fn a_constant_has_one_frequency() {
+        let ones = || floats(&[1, 4, 1], &[1.0; 4]);
+        check(node("DFT", 17).input(ones()), &[1, 4, 2], &[4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        check(node("DFT", 20).input(ones()).set("onesided", 1), &[1, 3, 2], &[4.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        let inverse = node("DFT", 20).input(ones()).set("inverse", 1);
+        check(inverse, &[1, 4, 2], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_default_axis_is_the_first_signal_axis_in_17_and_the_last_in_20() {
+        let input = || floats(&[1, 2, 2, 1], &[1.0, 2.0, 3.0, 4.0]);
+        check(node("DFT", 17).input(input()), &[1, 2, 2, 2], &[4.0, 0.0, 6.0, 0.0, -2.0, 0.0, -2.0, 0.0]);
+        check(node("DFT", 20).input(input()), &[1, 2, 2, 2], &[3.0, 0.0, -1.0, 0.0, 7.0, 0.0, -1.0, 0.0]);
+        let first = node("DFT", 20).input(input()).absent().input(ints(&[], &[-3]));
+        check(first, &[1, 2, 2, 2], &[4.0, 0.0, 6.0, 0.0, -2.0, 0.0, -2.0, 0.0]);
+    }
+
+    #[test]
+    fn a_length_cuts_or_pads_the_signal() {
+        let dft = |length: i64| node("DFT", 20).input(floats(&[2, 1], &[1.0, 5.0])).input(ints(&[], &[length]));
+        check(dft(1), &[1, 2], &[1.0, 0.0]);
+        check(dft(4), &[4, 2], &[6.0, 0.0, 1.0, -5.0, -4.0, 0.0, 1.0, 5.0]);
+        assert!(dft(0).error().contains("0 points"));
+        assert!(dft(-1).error().contains("-1 points"));
+    }
+
+    #[test]
+    fn half_a_spectrum_gives_a_real_signal() {
+        let half = |bins: &[f64]| {
+            node("DFT", 20).input(floats(&[bins.len() / 2, 2], bins)).set("onesided", 1).set("inverse", 1)
+        };
+        check(half(&[4.0, 0.0, 0.0, 0.0, 0.0, 0.0]), &[4, 1], &[1.0; 4]);
+        check(half(&[0.0, 0.0, 0.0, -2.0, 0.0, 0.0]), &[4, 1], &[0.0, 1.0, 0.0, -1.0]);
+        // Of an odd length, every bin but the first has a mirror.
+        check(half(&[3.0, 0.0, 0.0, 0.0]).input(ints(&[], &[3])), &[3, 1], &[1.0; 3]);
+        // The imaginary parts of the first and the middle bin mean nothing.
+        check(half(&[4.0, 9.0, 0.0, 0.0, 0.0, 9.0]), &[4, 1], &[1.0; 4]);
+    }
+
+    #[test]
+    fn lengths_without_small_factors_are_exact_to_rounding() {
+        for length in [7_usize, 11, 37, 97] {
+            let mut impulse = vec![0.0; length];
+            impulse[0] = 1.0;
+            let result = node("DFT", 20).input(typed(ElementType::Double, &[length, 1], &impulse)).tensor().floats();
+            let wrong = result.chunks(2).find(|z| (z[0] - 1.0).abs() > 1e-14 || z[1].abs() > 1e-14);
+            assert_eq!(wrong, None, "length {length}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_half_is_refused() {
+        let complex = || floats(&[2, 2], &[0.0; 4]);
+        assert!(node("DFT", 20).input(complex()).set("onesided", 1).error().contains("onesided"));
+        let real = node("DFT", 20).input(floats(&[2, 1], &[0.0; 2])).set("onesided", 1).set("inverse", 1);
+        assert!(real.error().contains("complex"));
+        assert!(node("DFT", 20).input(complex()).absent().input(ints(&[], &[1])).error().contains("last"));
+        assert!(node("DFT", 17).input(floats(&[1, 2, 3], &[0.0; 6])).error().contains("size 3"));
+    }
+
+    #[test]
+    fn frames_overlap_and_the_rest_is_dropped() {
+        let stft =
+            |step: i64| node("STFT", 17).input(floats(&[1, 4, 1], &[1.0, 2.0, 3.0, 4.0])).input(ints(&[], &[step]));
+        check(
+            stft(1).absent().input(ints(&[], &[2])),
+            &[1, 3, 2, 2],
+            &[3.0, 0.0, -1.0, 0.0, 5.0, 0.0, -1.0, 0.0, 7.0, 0.0, -1.0, 0.0],
+        );
+        check(stft(3).input(floats(&[2], &[1.0, 0.5])), &[1, 1, 2, 2], &[2.0, 0.0, 0.0, 0.0]);
+        check(stft(1).set("onesided", 0), &[1, 1, 4, 2], &[10.0, 0.0, -2.0, 2.0, -2.0, 0.0, -2.0, -2.0]);
+        check(stft(1).absent().input(ints(&[], &[6])), &[1, 0, 4, 2], &[]);
+        assert!(stft(0).error().contains("frame_step"));
+        assert!(stft(1).input(floats(&[2], &[1.0; 2])).input(ints(&[], &[3])).error().contains("window"));
+        let complex = node("STFT", 17).input(floats(&[1, 4, 2], &[0.0; 8])).input(ints(&[], &[1]));
+        assert!(complex.error().contains("complex"));
+    }
+}

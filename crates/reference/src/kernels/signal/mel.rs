@@ -66,3 +66,26 @@ fn count(call: &Call<'_>, at: usize, name: &str) -> Result<usize> {
         .filter(|&value| value <= call.budget.limits().elements)
         .ok_or_else(|| invalid(format!("{name} must be a scalar that is not negative and not beyond the limits")))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{floats, ints, node};
+
+    #[test]
+    fn a_filter_rises_to_one_and_falls() {
+        // Three equal steps in mel from 0 to 4900 Hz are 700, 2100 and 4900 Hz, each 700 (2^k - 1).
+        let mel = |rate: i64| {
+            node("MelWeightMatrix", 17)
+                .input(ints(&[], &[1]))
+                .input(ints(&[], &[15]))
+                .input(ints(&[], &[rate]))
+                .input(floats(&[], &[0.0]))
+                .input(floats(&[], &[4900.0]))
+        };
+        let result = mel(11_000).tensor();
+        assert_eq!(result.shape(), [8, 1]);
+        assert_eq!(result.floats(), [0.0, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(mel(11_000).set("output_datatype", 3).tensor().floats()[..3], [0.0, 1.0, 0.0]);
+        assert!(mel(0).error().contains("sample_rate"));
+    }
+}
