@@ -90,6 +90,16 @@ impl Budget {
         Ok(vec![T::default(); count])
     }
 
+    /// The number of steps of nested loops over these sizes, within the limit of elements. An empty size counts as one,
+    /// so that a product of any of the sizes fits as well.
+    pub fn steps(&self, sizes: &[usize]) -> Result<usize, KernelError> {
+        let most = self.limits.elements;
+        let steps = sizes.iter().try_fold(1usize, |steps, &size| steps.checked_mul(size.max(1)));
+        steps
+            .filter(|&steps| steps <= most)
+            .ok_or_else(|| KernelError::Limit(format!("a loop over {sizes:?} is over the limit of {most} steps")))
+    }
+
     fn check_elements(&self, count: usize) -> Result<(), KernelError> {
         let most = self.limits.elements;
         if count > most {
@@ -138,6 +148,14 @@ mod tests {
         drop(kept);
         assert!(budget.allocate(ElementType::Float, &[2]).is_ok());
         assert!(matches!(budget.allocate(ElementType::Float, &[usize::MAX, 3]), Err(KernelError::Tensor(_))));
+    }
+
+    #[test]
+    fn an_empty_size_hides_no_large_one() {
+        let budget = Budget::new(Limits { elements: 8, ..Limits::default() });
+        assert_eq!(budget.steps(&[2, 0, 4]).ok(), Some(8));
+        assert!(budget.steps(&[9, 0]).is_err());
+        assert!(budget.steps(&[usize::MAX, 0, usize::MAX]).is_err());
     }
 
     #[test]

@@ -1,0 +1,128 @@
+//! What Attention adds to the scores: the mask, and minus infinity where a query may not see a key.
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::attention::scores::Sizes;
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{broadcast, broadcast_strides};
+
+/// What a mask that covers fewer keys than there are does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShortMask {
+    /// It broadcasts, when it covers one: version 23.
+    Broadcast,
+    /// The keys that it does not cover are masked, also when it covers one: from version 24 on.
+    Masked,
+}
+
+/// The bias of every score.
+pub(super) struct Bias {
+    mask: Option<Mask>,
+    causal: bool,
+    left: Option<i64>,
+    right: Option<i64>,
+    /// For each batch, the position of its first query among the keys.
+    offsets: Vec<i64>,
+    /// For each batch, how many of its keys are not padding.
+    valid: Option<Vec<i64>>,
+}
+
+/// The values of a mask, which stands for a tensor of (batch, heads, queries, columns).
+struct Mask {
+    values: Vec<f64>,
+    strides: Vec<usize>,
+    columns: usize,
+}
+
+impl Bias {
+    /// Reads the mask (input 3), the number of valid keys (input 6) and the attributes that restrict a query's keys.
+    pub(super) fn read(call: &Call<'_>, sizes: &Sizes, element: ElementType, short: ShortMask) -> Result<Bias> {
+        let valid = call.optional_tensor(6)?;
+        let valid = valid.map(|tensor| valid_keys(tensor, sizes.batch)).transpose()?;
+        let past = call.optional_tensor(4)?.and_then(|past| past.shape().get(2).copied()).unwrap_or(0);
+        let queries = signed(sizes.queries);
+        let offsets = match &valid {
+            Some(valid) => valid.iter().map(|&keys| keys.saturating_sub(queries)).collect(),
+            None => std::iter::repeat_n(signed(past), sizes.batch).collect(),
+        };
+        let mask = call.optional_tensor(3)?;
+        Ok(Bias {
+            mask: mask.map(|mask| Mask::read(call, mask, sizes, element, short)).transpose()?,
+            causal: call.flag("is_causal")?,
+            left: window(call, "left_window_size")?,
+            right: window(call, "right_window_size")?,
+            offsets,
+            valid,
+        })
+    }
+
+    /// Writes the bias of one query and says whether it masks every key.
+    pub(super) fn write(&self, batch: usize, head: usize, query: usize, row: &mut [f64]) -> bool {
+        let offset = self.offsets.get(batch).copied().unwrap_or(0);
+        let position = offset.saturating_add(signed(query));
+        let valid = self.valid.as_ref().and_then(|valid| valid.get(batch)).copied().unwrap_or(i64::MAX);
+        for (key, slot) in row.iter_mut().enumerate() {
+            let mask = self.mask.as_ref().map_or(0.0, |mask| mask.at([batch, head, query, key]));
+            let key = signed(key);
+            let seen = key < valid && self.sees(position, key);
+            *slot = mask + if seen { 0.0 } else { f64::NEG_INFINITY };
+        }
+        row.iter().all(|&value| value == f64::NEG_INFINITY)
+    }
+
+    /// Whether a query at `position` may see a key, by causality and window.
+    fn sees(&self, position: i64, key: i64) -> bool {
+        let back = position.saturating_sub(key);
+        (!self.causal || back >= 0)
+            && self.left.is_none_or(|left| back <= left)
+            && self.right.is_none_or(|right| back >= -right)
+    }
+}
+
+impl Mask {
+    fn read(call: &Call<'_>, mask: &Tensor, sizes: &Sizes, element: ElementType, short: ShortMask) -> Result<Mask> {
+        let mut target = sizes.scores();
+        if let (ShortMask::Masked, Some(&columns)) = (short, mask.shape().last()) {
+            target[3] = columns;
+        }
+        if target[3] > sizes.keys || broadcast(mask.shape(), &target)? != target {
+            let (mask, scores) = (mask.shape(), sizes.scores());
+            return Err(invalid(format!("attn_mask of shape {mask:?} does not broadcast to the scores, {scores:?}")));
+        }
+        let values = match mask.element_type().kind() {
+            Kind::Bool => mask.bools().into_iter().map(|seen| if seen { 0.0 } else { f64::NEG_INFINITY }).collect(),
+            Kind::Float => call.floats(element, mask.shape(), mask.floats())?.floats(),
+            _ => call.integers(element, mask.shape(), mask.integers())?.floats(),
+        };
+        Ok(Mask { values, strides: broadcast_strides(mask.shape(), &target), columns: target[3] })
+    }
+
+    fn at(&self, index: [usize; 4]) -> f64 {
+        let position: usize = index.iter().zip(&self.strides).map(|(index, stride)| index * stride).sum();
+        let covered = index[3] < self.columns;
+        self.values.get(position).copied().filter(|_| covered).unwrap_or(f64::NEG_INFINITY)
+    }
+}
+
+fn signed(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The number of keys that are not padding, for each batch.
+fn valid_keys(tensor: &Tensor, batch: usize) -> Result<Vec<i64>> {
+    if tensor.shape() != [batch] {
+        let shape = tensor.shape();
+        return Err(invalid(format!("nonpad_kv_seqlen has shape {shape:?}; it takes one number a batch, [{batch}]")));
+    }
+    Ok(tensor.indices())
+}
+
+/// The bound of a window; -1 leaves that side open, and versions before 25 have no window.
+fn window(call: &Call<'_>, name: &str) -> Result<Option<i64>> {
+    match call.optional_int(name) {
+        None | Some(-1) => Ok(None),
+        Some(bound) if bound >= 0 => Ok(Some(bound)),
+        Some(bound) => Err(invalid(format!("{name} is {bound}; it is -1 for no bound, or not negative"))),
+    }
+}

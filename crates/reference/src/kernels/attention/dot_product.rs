@@ -1,0 +1,331 @@
+//! Attention: the softmax of scaled products of queries and keys weighs the values.
+
+use crate::dtype::ElementType;
+use crate::kernels::attention::bias::{Bias, ShortMask};
+use crate::kernels::attention::heads::{append, merge, split};
+use crate::kernels::attention::scores::{Sizes, round_all, rounded, scaled_products, softmax, weigh};
+use crate::kernels::call::{Call, Outputs, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+use crate::value::Value;
+
+/// The stage whose scores the fourth output shows, as `qk_matmul_output_mode` numbers them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Product,
+    Capped,
+    Biased,
+    Softmax,
+}
+
+/// Attention. Every stage of the function body is in the type of Q, but for the softmax, which has its own.
+pub(super) fn attention(call: &Call<'_>, short: ShortMask) -> Result {
+    check(call)?;
+    let (query, heads) = (call.tensor(0)?, call.optional_int("kv_num_heads"));
+    let packed = query.rank() == 3;
+    let query = split(call, "Q", query, call.optional_int("q_num_heads"))?;
+    let key = split(call, "K", call.tensor(1)?, heads)?;
+    let value = split(call, "V", call.tensor(2)?, heads)?;
+    let key = append(call, "past_key", call.optional_tensor(4)?, key)?;
+    let value = append(call, "past_value", call.optional_tensor(5)?, value)?;
+
+    let sizes = Sizes::of(call, &query, &key, &value)?;
+    let (probabilities, shown) = probabilities(call, &sizes, &query, &key, short)?;
+    let result = weigh(call, &sizes, &probabilities, &value.floats())?;
+    let result = call.floats(query.element_type(), &sizes.result(), result)?;
+    let result = if packed { merge(call, &result)? } else { result };
+    let outputs = [Some(result), Some(key), Some(value), shown];
+    Ok(Outputs(outputs.into_iter().map(|tensor| tensor.map(Value::Tensor)).collect()))
+}
+
+/// The rules about which inputs and attributes go together.
+fn check(call: &Call<'_>) -> Result<()> {
+    let given = |at| call.optional_value(at).is_some();
+    let ranks = [call.tensor(0)?.rank(), call.tensor(1)?.rank(), call.tensor(2)?.rank()];
+    if ranks != [ranks[0]; 3] {
+        return Err(invalid(format!("Q, K and V have {ranks:?} axes; they must have the same number, 3 or 4")));
+    }
+    if given(4) != given(5) {
+        return Err(invalid("past_key and past_value go together; only one of them is given"));
+    }
+    if given(6) && given(4) {
+        return Err(invalid("nonpad_kv_seqlen does not go with past_key and past_value; leave it out"));
+    }
+    if call.since() < 25 {
+        return Ok(());
+    }
+    if given(6) && (call.wants(1) || call.wants(2)) {
+        return Err(invalid("nonpad_kv_seqlen does not go with present_key and present_value; leave them out"));
+    }
+    if ranks[0] == 4 && (call.has("q_num_heads") || call.has("kv_num_heads")) {
+        return Err(invalid("q_num_heads and kv_num_heads are for inputs with 3 axes; leave them out for 4"));
+    }
+    Ok(())
+}
+
+/// What each query gives to each key, and the scores of the stage that the node asks for.
+fn probabilities(
+    call: &Call<'_>,
+    sizes: &Sizes,
+    query: &Tensor,
+    key: &Tensor,
+    short: ShortMask,
+) -> Result<(Vec<f64>, Option<Tensor>)> {
+    let element = query.element_type();
+    let precision = softmax_precision(call, element)?;
+    let wanted = shown_stage(call)?;
+    let mut shown = None;
+    let mut show = |stage: Stage, scores: &[f64]| -> Result<()> {
+        if wanted == stage && call.wants(3) {
+            shown = Some(call.floats(element, &sizes.scores(), scores.iter().copied())?);
+        }
+        Ok(())
+    };
+
+    let mut scores = scaled_products(call, sizes, query, key)?;
+    show(Stage::Product, &scores)?;
+    soften(call.float("softcap")?, element, &mut scores);
+    show(Stage::Capped, &scores)?;
+    let masked = add_bias(call, sizes, &Bias::read(call, sizes, element, short)?, element, &mut scores)?;
+    show(Stage::Biased, &scores)?;
+    round_all(precision, &mut scores);
+    softmax(sizes.keys, precision, &mut scores);
+    round_all(element, &mut scores);
+    for (row, _) in scores.chunks_mut(sizes.keys.max(1)).zip(&masked).filter(|(_, masked)| **masked) {
+        row.fill(0.0);
+    }
+    show(Stage::Softmax, &scores)?;
+    Ok((scores, shown))
+}
+
+/// The type in which the softmax is computed.
+fn softmax_precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
+    let precision = call.element_type("softmax_precision")?.unwrap_or(element);
+    match precision {
+        ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
+        other => Err(invalid(format!("softmax_precision is {other}; it is float, float16, bfloat16 or double"))),
+    }
+}
+
+fn shown_stage(call: &Call<'_>) -> Result<Stage> {
+    match call.int("qk_matmul_output_mode")? {
+        0 => Ok(Stage::Product),
+        1 => Ok(Stage::Capped),
+        2 => Ok(Stage::Biased),
+        3 => Ok(Stage::Softmax),
+        other => Err(invalid(format!("qk_matmul_output_mode is {other}; it is 0, 1, 2 or 3"))),
+    }
+}
+
+/// Keeps the scores below a cap by a hyperbolic tangent; 0 is no cap.
+fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
+    if cap == 0.0 {
+        return;
+    }
+    let cap = rounded(element, cap);
+    for score in scores {
+        let tangent = rounded(element, libm::tanh(rounded(element, *score / cap)));
+        *score = rounded(element, tangent * cap);
+    }
+}
+
+/// Adds the bias and says which rows it masks whole.
+fn add_bias(
+    call: &Call<'_>,
+    sizes: &Sizes,
+    bias: &Bias,
+    element: ElementType,
+    scores: &mut [f64],
+) -> Result<Vec<bool>> {
+    let rows = sizes.batch * sizes.query_heads * sizes.queries;
+    let mut masked: Vec<bool> = call.budget.scratch(rows)?;
+    let mut row: Vec<f64> = call.budget.scratch(sizes.keys)?;
+    for (at, (scores, masked)) in scores.chunks_mut(sizes.keys.max(1)).zip(&mut masked).enumerate() {
+        call.budget.work(sizes.keys)?;
+        let (head, query) = (at / sizes.queries, at % sizes.queries);
+        *masked = bias.write(head / sizes.query_heads, head % sizes.query_heads, query, &mut row);
+        for (score, bias) in scores.iter_mut().zip(&row) {
+            *score = rounded(element, *score + bias);
+        }
+    }
+    Ok(masked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+
+    /// One head of size 1 whose scores are all 0, so that each query gives every key it sees the same weight.
+    fn even(opset: i64, queries: usize, values: &[f64]) -> OneNode {
+        let keys = values.len();
+        node("Attention", opset)
+            .input(floats(&[1, 1, queries, 1], &vec![0.0; queries]))
+            .input(floats(&[1, 1, keys, 1], &vec![0.0; keys]))
+            .input(floats(&[1, 1, keys, 1], values))
+    }
+
+    fn mask(shape: &[usize], seen: &[f64]) -> Tensor {
+        typed(ElementType::Bool, shape, seen)
+    }
+
+    #[test]
+    fn a_causal_query_sees_the_keys_up_to_its_own() {
+        let result = even(23, 3, &[2.0, 4.0, 9.0]).set("is_causal", 1).tensor();
+        assert_eq!(result.floats(), [2.0, 3.0, 5.0]);
+    }
+
+    #[test]
+    fn past_keys_come_before_the_first_query() {
+        let past = || floats(&[1, 1, 2, 1], &[0.0, 0.0]);
+        let outputs = even(23, 2, &[6.0, 12.0])
+            .absent()
+            .input(past())
+            .input(floats(&[1, 1, 2, 1], &[2.0, 4.0]))
+            .set("is_causal", 1)
+            .outputs(3)
+            .run()
+            .unwrap();
+        let tensors: Vec<Vec<f64>> = outputs.iter().filter_map(|value| Some(value.as_tensor()?.floats())).collect();
+        assert_eq!(tensors, [vec![4.0, 6.0], vec![0.0; 4], vec![2.0, 4.0, 6.0, 12.0]]);
+    }
+
+    #[test]
+    fn a_query_that_sees_no_key_gives_zero() {
+        let outputs = even(23, 2, &[2.0, 4.0])
+            .input(mask(&[2, 2], &[0.0, 0.0, 1.0, 0.0]))
+            .set("qk_matmul_output_mode", 3)
+            .outputs(4)
+            .run()
+            .unwrap();
+        assert_eq!(outputs[0].as_tensor().map(Tensor::floats), Some(vec![0.0, 2.0]));
+        assert_eq!(outputs[3].as_tensor().map(Tensor::floats), Some(vec![0.0, 0.0, 1.0, 0.0]));
+    }
+
+    #[test]
+    fn a_mask_of_one_key_broadcasts_before_version_24_and_masks_the_others_since() {
+        for (opset, expected) in [(23, 3.0), (24, 2.0), (25, 2.0)] {
+            let result = even(opset, 1, &[2.0, 4.0]).input(mask(&[1, 1], &[1.0])).tensor();
+            assert_eq!(result.floats(), [expected], "version {opset}");
+        }
+        assert!(even(23, 1, &[2.0, 4.0, 6.0]).input(mask(&[1, 2], &[1.0, 1.0])).error().contains("[1, 2]"));
+        assert!(even(24, 1, &[2.0, 4.0]).input(mask(&[1, 3], &[1.0; 3])).error().contains("[1, 3]"));
+    }
+
+    #[test]
+    fn a_mask_of_integers_is_added() {
+        let bias = typed(ElementType::Int8, &[2], &[0.0, -128.0]);
+        assert_eq!(even(23, 1, &[2.0, 4.0]).input(bias).tensor().floats(), [2.0]);
+    }
+
+    #[test]
+    fn padding_moves_the_causal_frontier_of_each_batch() {
+        let result = node("Attention", 24)
+            .input(floats(&[2, 1, 2, 1], &[0.0; 4]))
+            .input(floats(&[2, 1, 3, 1], &[0.0; 6]))
+            .input(floats(&[2, 1, 3, 1], &[2.0, 4.0, 100.0, 3.0, 9.0, 100.0]))
+            .absent()
+            .absent()
+            .absent()
+            .input(ints(&[2], &[2, 1]))
+            .set("is_causal", 1)
+            .tensor();
+        // Batch 0 has no offset; batch 1 has -1, so that its first query sees nothing.
+        assert_eq!(result.floats(), [2.0, 3.0, 0.0, 3.0]);
+    }
+
+    #[test]
+    fn windows_bound_both_sides() {
+        let rows: [(i64, i64, i64, [f64; 3]); 5] = [
+            (-1, -1, 0, [5.0, 5.0, 5.0]),
+            (0, 0, 0, [2.0, 4.0, 9.0]),
+            (1, 0, 0, [2.0, 3.0, 6.5]),
+            (-1, 1, 0, [3.0, 5.0, 5.0]),
+            (0, 2, 1, [2.0, 4.0, 9.0]),
+        ];
+        for (left, right, causal, expected) in rows {
+            let result = even(25, 3, &[2.0, 4.0, 9.0])
+                .set("left_window_size", left)
+                .set("right_window_size", right)
+                .set("is_causal", causal)
+                .tensor();
+            assert_eq!(result.floats(), expected, "left {left}, right {right}, causal {causal}");
+        }
+        assert!(even(25, 1, &[1.0]).set("left_window_size", -2).error().contains("left_window_size"));
+    }
+
+    #[test]
+    fn query_heads_share_key_heads_in_groups() {
+        let result = node("Attention", 23)
+            .input(floats(&[1, 1, 4], &[1.0; 4]))
+            .input(floats(&[1, 1, 2], &[1.0; 2]))
+            .input(typed(ElementType::Float16, &[1, 1, 2], &[5.0, 7.0]))
+            .set("q_num_heads", 4)
+            .set("kv_num_heads", 2)
+            .tensor();
+        assert_eq!((result.element_type(), result.shape()), (ElementType::Float, &[1, 1, 4][..]));
+        assert_eq!(result.floats(), [5.0, 5.0, 7.0, 7.0]);
+    }
+
+    #[test]
+    fn scores_round_into_the_type_of_the_query() {
+        // 2048 + 1 lies half way between two float16 numbers and rounds to the even one.
+        let half = |values: &[f64]| typed(ElementType::Float16, &[1, 1, 1, 2], values);
+        let outputs = node("Attention", 23)
+            .input(half(&[1.0, 1.0]))
+            .input(half(&[2048.0, 1.0]))
+            .input(half(&[3.0, 4.0]))
+            .set("scale", 1.0)
+            .outputs(4)
+            .run()
+            .unwrap();
+        assert_eq!(outputs[3].as_tensor().map(Tensor::floats), Some(vec![2048.0]));
+    }
+
+    #[test]
+    fn a_softcap_bounds_the_scores_before_the_mask() {
+        let shown = |mode: i64| {
+            let outputs = node("Attention", 23)
+                .input(floats(&[1, 1, 1, 1], &[1000.0]))
+                .input(floats(&[1, 1, 2, 1], &[1.0, -1.0]))
+                .input(floats(&[1, 1, 2, 1], &[1.0, 2.0]))
+                .input(mask(&[1, 2], &[1.0, 0.0]))
+                .set("softcap", 2.0)
+                .set("qk_matmul_output_mode", mode)
+                .outputs(4)
+                .run()
+                .unwrap();
+            outputs[3].as_tensor().map(Tensor::floats).unwrap()
+        };
+        assert_eq!(shown(0), [1000.0, -1000.0]);
+        assert_eq!(shown(1), [2.0, -2.0]);
+        assert_eq!(shown(2), [2.0, f64::NEG_INFINITY]);
+        assert_eq!(shown(3), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn no_keys_and_no_queries_are_fine() {
+        assert_eq!(even(23, 2, &[]).tensor().floats(), [0.0, 0.0]);
+        assert_eq!(even(23, 0, &[1.0]).tensor().shape(), [1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let past = || floats(&[1, 1, 1, 1], &[0.0]);
+        assert!(even(23, 1, &[1.0]).absent().input(past()).error().contains("past_value"));
+        let padded = even(24, 1, &[1.0]).absent().input(past()).input(past()).input(ints(&[1], &[1]));
+        assert!(padded.error().contains("nonpad_kv_seqlen"));
+        let padded = even(25, 1, &[1.0]).absent().absent().absent().input(ints(&[1], &[1])).outputs(3);
+        assert!(padded.error().contains("present_key"));
+        assert_eq!(even(24, 1, &[1.0]).set("q_num_heads", 1).tensor().floats(), [1.0]);
+        assert!(even(25, 1, &[1.0]).set("q_num_heads", 1).error().contains("q_num_heads"));
+        assert!(even(23, 1, &[1.0]).set("qk_matmul_output_mode", 4).error().contains("qk_matmul_output_mode"));
+        assert!(even(23, 1, &[1.0]).set("softmax_precision", 7).error().contains("softmax_precision"));
+    }
+
+    #[test]
+    fn a_huge_empty_tensor_is_refused_without_delay() {
+        let huge = || floats(&[1 << 40, 1 << 40, 0, 1], &[]);
+        assert!(node("Attention", 23).input(huge()).input(huge()).input(huge()).error().contains("limit"));
+    }
+}

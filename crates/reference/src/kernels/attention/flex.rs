@@ -1,0 +1,83 @@
+//! FlexAttention: attention whose scores and probabilities pass through subgraphs.
+
+use crate::dtype::ElementType;
+use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+use crate::value::Value;
+
+/// FlexAttention. The products are in the type of Q, what follows in the precision of the softmax.
+pub(super) fn flex_attention(call: &Call<'_>) -> Result {
+    let (query, key, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    let sizes = Sizes::of(call, query, key, value)?;
+    let element = query.element_type();
+    let precision = precision(call, element)?;
+    let scores = scaled_products(call, &sizes, query, key)?;
+    let scores = call.floats(precision, &sizes.scores(), scores)?;
+    let mut scores = modify(call, "score_mod", scores)?.floats();
+    softmax(sizes.keys, precision, &mut scores);
+    let probabilities = call.floats(precision, &sizes.scores(), scores)?;
+    let probabilities = modify(call, "prob_mod", probabilities)?.floats();
+    let mut values = value.floats();
+    round_all(precision, &mut values);
+    let mut result = weigh(call, &sizes, &probabilities, &values)?;
+    round_all(precision, &mut result);
+    Ok(call.floats(element, &sizes.result(), result)?.into())
+}
+
+/// The type of the softmax, the subgraphs and the second product: double for double, else float, unless set.
+fn precision(call: &Call<'_>, element: ElementType) -> Result<ElementType> {
+    let usual = if element == ElementType::Double { ElementType::Double } else { ElementType::Float };
+    let precision = call.element_type("softmax_precision")?.unwrap_or(usual);
+    match precision {
+        ElementType::Float | ElementType::Float16 | ElementType::Bfloat16 | ElementType::Double => Ok(precision),
+        other => Err(invalid(format!("softmax_precision is {other}; it is float, float16, bfloat16 or double"))),
+    }
+}
+
+/// Passes a tensor through a subgraph, where there is one, which must keep its type and shape.
+fn modify(call: &Call<'_>, name: &str, tensor: Tensor) -> Result<Tensor> {
+    if !call.has(name) {
+        return Ok(tensor);
+    }
+    let (element, shape) = (tensor.element_type(), tensor.shape().to_vec());
+    let outputs = call.run(call.graph(name)?, vec![Value::Tensor(tensor)])?;
+    match <[Value; 1]>::try_from(outputs) {
+        Ok([Value::Tensor(result)]) if result.element_type() == element && result.shape() == shape => Ok(result),
+        Ok([other]) => Err(invalid(format!("{name} gives {other}; it must keep tensor({element}){shape:?}"))),
+        Err(outputs) => Err(invalid(format!("{name} has {} outputs; it must have one", outputs.len()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{node_of, typed};
+
+    #[test]
+    fn query_heads_share_key_heads_and_the_output_has_the_inputs_type() {
+        let result = node_of("ai.onnx.preview", "FlexAttention", 1)
+            .input(typed(ElementType::Bfloat16, &[1, 4, 1, 1], &[1.0; 4]))
+            .input(typed(ElementType::Bfloat16, &[1, 2, 1, 1], &[1.0; 2]))
+            .input(typed(ElementType::Bfloat16, &[1, 2, 1, 1], &[5.0, 7.0]))
+            .tensor();
+        assert_eq!((result.element_type(), result.floats()), (ElementType::Bfloat16, vec![5.0, 5.0, 7.0, 7.0]));
+    }
+
+    #[test]
+    fn the_second_product_is_in_the_precision_of_the_softmax() {
+        // (1 + 1 / 256) / 2 + 1 / 2 needs 10 bits: float keeps them, bfloat16 drops them.
+        let run = |precision: i64| {
+            node_of("ai.onnx.preview", "FlexAttention", 1)
+                .input(typed(ElementType::Float16, &[1, 1, 1, 1], &[0.0]))
+                .input(typed(ElementType::Float16, &[1, 1, 2, 1], &[0.0; 2]))
+                .input(typed(ElementType::Float16, &[1, 1, 2, 1], &[1.00390625, 1.0]))
+                .set("softmax_precision", precision)
+                .tensor()
+                .floats()
+        };
+        assert_eq!(run(1), [1.001953125]);
+        assert_eq!(run(16), [1.0]);
+    }
+}

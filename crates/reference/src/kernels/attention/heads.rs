@@ -1,0 +1,62 @@
+//! Tensors of heads: packed into the last axis or apart, appended to what was cached.
+
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+
+/// The tensor as (batch, heads, length, size): as it is when it has four axes, else `(batch, length, count * size)`
+/// taken apart.
+pub(super) fn split(call: &Call<'_>, name: &str, tensor: &Tensor, count: Option<i64>) -> Result<Tensor> {
+    match *tensor.shape() {
+        [_, _, _, _] => Ok(tensor.clone()),
+        [batch, length, hidden] => {
+            let heads = divide(name, hidden, count)?;
+            let packed = [batch, length, heads, hidden / heads];
+            let apart = [batch, heads, length, hidden / heads];
+            call.take(tensor, &apart, Walk::transposed(&packed, &[0, 2, 1, 3]))
+        }
+        ref shape => Err(invalid(format!("{name} has shape {shape:?}; it must have 3 or 4 axes"))),
+    }
+}
+
+/// The number of heads, which divides the hidden size.
+pub(super) fn divide(name: &str, hidden: usize, count: Option<i64>) -> Result<usize> {
+    let Some(count) = count else {
+        return Err(invalid(format!("{name} has 3 axes, which needs the number of heads as an attribute")));
+    };
+    let heads = usize::try_from(count).ok().filter(|&heads| heads > 0 && hidden.is_multiple_of(heads));
+    heads.ok_or_else(|| invalid(format!("the hidden size {hidden} of {name} is not a multiple of {count} heads")))
+}
+
+/// (batch, heads, length, size) as `(batch, length, heads * size)`.
+pub(super) fn merge(call: &Call<'_>, tensor: &Tensor) -> Result<Tensor> {
+    let [batch, heads, length, size] = axes("the output", tensor)?;
+    let packed = [batch, length, heads.saturating_mul(size)];
+    call.take(tensor, &packed, Walk::transposed(tensor.shape(), &[0, 2, 1, 3]))
+}
+
+/// The four axes of a tensor of heads.
+pub(super) fn axes(name: &str, tensor: &Tensor) -> Result<[usize; 4]> {
+    <[usize; 4]>::try_from(tensor.shape())
+        .map_err(|_| invalid(format!("{name} has shape {:?}; it must have 4 axes", tensor.shape())))
+}
+
+/// What was cached followed by what is new, along the axis of length.
+pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Tensor) -> Result<Tensor> {
+    let Some(past) = past else { return Ok(new) };
+    let [batch, heads, length, size] = axes(name, &new)?;
+    let [_, _, before, _] = axes(name, past)?;
+    if past.shape() != [batch, heads, before, size] {
+        let (past, new) = (past.shape(), new.shape());
+        return Err(invalid(format!("{name} has shape {past:?}, which does not continue with {new:?}")));
+    }
+    call.budget.steps(&[batch, heads, before.saturating_add(length), size])?;
+    let (old_block, new_block) = (before * size, length * size);
+    let positions = (0..batch * heads).flat_map(move |at| {
+        let old = (0..old_block).map(move |position| (0, at * old_block + position));
+        old.chain((0..new_block).map(move |position| (1, at * new_block + position)))
+    });
+    let room = call.allocate(new.element_type(), &[batch, heads, before + length, size])?;
+    Ok(room.select(&[past, &new], positions)?)
+}

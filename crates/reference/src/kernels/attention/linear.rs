@@ -1,0 +1,284 @@
+//! LinearAttention: a state of keys and values that each token decays, corrects and adds to.
+
+use crate::dtype::ElementType;
+use crate::kernels::attention::heads::divide;
+use crate::kernels::attention::scores::{round_all, rounded};
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+
+/// What a token does to the state.
+#[derive(Clone, Copy)]
+struct Rule {
+    /// Multiplies it by the exponential of the decay first.
+    gated: bool,
+    /// Adds only what the state does not already answer, times beta.
+    delta: bool,
+}
+
+struct Sizes {
+    batch: usize,
+    tokens: usize,
+    query_heads: usize,
+    heads: usize,
+    key_size: usize,
+    value_size: usize,
+}
+
+/// The inputs of all tokens, in their packed order.
+struct Tokens {
+    query: Vec<f64>,
+    key: Vec<f64>,
+    value: Vec<f64>,
+    decay: Gate,
+    beta: Gate,
+}
+
+/// A packed input that holds one number for several elements.
+struct Gate {
+    values: Vec<f64>,
+    /// How many numbers a token has.
+    width: usize,
+}
+
+/// LinearAttention. As in the function body, the state is float between tokens, and so is the output before it is
+/// rounded into its own type.
+pub(super) fn linear_attention(call: &Call<'_>) -> Result {
+    let rule = rule(call)?;
+    let sizes = Sizes::read(call)?;
+    let tokens = Tokens::read(call, rule, &sizes)?;
+    let (mut state, state_type) = first_state(call, &sizes)?;
+    let scale = scale(call, &sizes)?;
+    let (query_width, width) = (sizes.query_heads * sizes.value_size, sizes.key_size * sizes.value_size);
+    let mut output: Vec<f64> = call.budget.scratch(sizes.batch * sizes.tokens * query_width)?;
+    let mut answer: Vec<f64> = call.budget.scratch(sizes.value_size)?;
+    for batch in 0..sizes.batch {
+        for token in batch * sizes.tokens..(batch + 1) * sizes.tokens {
+            call.budget.work(width.saturating_mul(sizes.heads + sizes.query_heads))?;
+            for head in 0..sizes.heads {
+                let state = &mut state[(batch * sizes.heads + head) * width..][..width];
+                update(rule, &sizes, &tokens, token, head, state, &mut answer);
+            }
+            for head in 0..sizes.query_heads {
+                let shared = head / (sizes.query_heads / sizes.heads);
+                let state = &state[(batch * sizes.heads + shared) * width..][..width];
+                let query = &tokens.query[(token * sizes.query_heads + head) * sizes.key_size..][..sizes.key_size];
+                read(query, state, &mut answer);
+                let out = &mut output[token * query_width + head * sizes.value_size..][..sizes.value_size];
+                for (out, answer) in out.iter_mut().zip(&answer) {
+                    *out = rounded(ElementType::Float, scale * answer);
+                }
+            }
+        }
+    }
+    let Sizes { batch, tokens, heads, key_size, value_size, .. } = sizes;
+    let output = call.floats(call.tensor(0)?.element_type(), &[batch, tokens, query_width], output)?;
+    let state = call.floats(state_type, &[batch, heads, key_size, value_size], state)?;
+    Ok(vec![output, state].into())
+}
+
+/// One token's change of the state of one head.
+fn update(
+    rule: Rule,
+    sizes: &Sizes,
+    tokens: &Tokens,
+    token: usize,
+    head: usize,
+    state: &mut [f64],
+    answer: &mut [f64],
+) {
+    let at = token * sizes.heads + head;
+    let key = &tokens.key[at * sizes.key_size..][..sizes.key_size];
+    let value = &tokens.value[at * sizes.value_size..][..sizes.value_size];
+    let rows = sizes.value_size.max(1);
+    if rule.gated {
+        for (dimension, row) in state.chunks_mut(rows).enumerate() {
+            let decay = libm::exp(tokens.decay.at(sizes, token, head, dimension));
+            row.iter_mut().for_each(|element| *element *= decay);
+        }
+    }
+    let mut rate = 1.0;
+    answer.fill(0.0);
+    if rule.delta {
+        read(key, state, answer);
+        rate = tokens.beta.at(sizes, token, head, 0);
+    }
+    for (row, key) in state.chunks_mut(rows).zip(key) {
+        for ((element, value), known) in row.iter_mut().zip(value).zip(answer.iter()) {
+            *element += key * (rate * (value - known));
+        }
+    }
+    round_all(ElementType::Float, state);
+}
+
+/// What the state answers to a key: the sum of its rows weighed by the key.
+fn read(key: &[f64], state: &[f64], answer: &mut [f64]) {
+    answer.fill(0.0);
+    for (row, key) in state.chunks(answer.len().max(1)).zip(key) {
+        for (answer, element) in answer.iter_mut().zip(row) {
+            *answer += key * element;
+        }
+    }
+}
+
+impl Gate {
+    fn read(call: &Call<'_>, at: usize, name: &str, sizes: &Sizes, widths: [usize; 2]) -> Result<Gate> {
+        let Some(tensor) = call.optional_tensor(at)? else { return Ok(Gate { values: Vec::new(), width: 0 }) };
+        match *tensor.shape() {
+            [batch, tokens, width] if [batch, tokens] == [sizes.batch, sizes.tokens] && widths.contains(&width) => {
+                Ok(Gate { values: tensor.floats(), width })
+            }
+            ref shape => {
+                let [batch, tokens, one, other] = [sizes.batch, sizes.tokens, widths[0], widths[1]];
+                Err(invalid(format!("{name} has shape {shape:?}; it must be [{batch}, {tokens}, {one} or {other}]")))
+            }
+        }
+    }
+
+    /// The number for an element: of the token, of its head, or its own.
+    fn at(&self, sizes: &Sizes, token: usize, head: usize, dimension: usize) -> f64 {
+        let within = match self.width {
+            1 => 0,
+            width if width == sizes.heads => head,
+            _ => head * sizes.key_size + dimension,
+        };
+        self.values.get(token * self.width + within).copied().unwrap_or(0.0)
+    }
+}
+
+impl Sizes {
+    fn read(call: &Call<'_>) -> Result<Sizes> {
+        let shape = |at: usize, name: &str| -> Result<[usize; 3]> {
+            let shape = call.tensor(at)?.shape();
+            <[usize; 3]>::try_from(shape)
+                .map_err(|_| invalid(format!("{name} has shape {shape:?}; it must have 3 axes")))
+        };
+        let [batch, tokens, query] = shape(0, "query")?;
+        let [key, value] = [shape(1, "key")?, shape(2, "value")?];
+        let query_heads = divide("query", query, call.optional_int("q_num_heads"))?;
+        let heads = divide("key", key[2], call.optional_int("kv_num_heads"))?;
+        divide("value", value[2], call.optional_int("kv_num_heads"))?;
+        let key_size = query / query_heads;
+        if key != [batch, tokens, heads * key_size] || value[..2] != [batch, tokens] {
+            return Err(invalid(format!(
+                "query {:?}, key {key:?} and value {value:?} must agree in batch, tokens and key size",
+                [batch, tokens, query]
+            )));
+        }
+        if !query_heads.is_multiple_of(heads) {
+            return Err(invalid(format!("q_num_heads {query_heads} is not a multiple of kv_num_heads {heads}")));
+        }
+        let value_size = value[2] / heads;
+        call.budget.steps(&[batch, tokens, query_heads, value_size])?;
+        call.budget.steps(&[batch, tokens, query_heads, key_size])?;
+        call.budget.steps(&[batch, heads, key_size, value_size])?;
+        Ok(Sizes { batch, tokens, query_heads, heads, key_size, value_size })
+    }
+}
+
+impl Tokens {
+    fn read(call: &Call<'_>, rule: Rule, sizes: &Sizes) -> Result<Tokens> {
+        for (at, name, needed) in [(4, "decay", rule.gated), (5, "beta", rule.delta)] {
+            if call.optional_value(at).is_some() != needed {
+                let rule = call.string("update_rule")?;
+                let verb = if needed { "needs" } else { "takes no" };
+                return Err(invalid(format!("update_rule {rule} {verb} {name}")));
+            }
+        }
+        let heads = sizes.heads;
+        Ok(Tokens {
+            query: call.tensor(0)?.floats(),
+            key: call.tensor(1)?.floats(),
+            value: call.tensor(2)?.floats(),
+            decay: Gate::read(call, 4, "decay", sizes, [heads, heads * sizes.key_size])?,
+            beta: Gate::read(call, 5, "beta", sizes, [heads, 1])?,
+        })
+    }
+}
+
+fn rule(call: &Call<'_>) -> Result<Rule> {
+    let (gated, delta) = match call.string("update_rule")? {
+        "linear" => (false, false),
+        "gated" => (true, false),
+        "delta" => (false, true),
+        "gated_delta" => (true, true),
+        other => {
+            return Err(invalid(format!("update_rule is {other}; it is linear, gated, delta or gated_delta")));
+        }
+    };
+    Ok(Rule { gated, delta })
+}
+
+/// The scale of the output: 0 stands for one over the root of the key size, computed in float.
+fn scale(call: &Call<'_>, sizes: &Sizes) -> Result<f64> {
+    let float = |value| rounded(ElementType::Float, value);
+    match call.float("scale")? {
+        0.0 => Ok(float(1.0 / float((sizes.key_size as f64).sqrt()))),
+        scale => Ok(scale),
+    }
+}
+
+/// The state to begin with, and its type: that of the query where no state is given.
+fn first_state(call: &Call<'_>, sizes: &Sizes) -> Result<(Vec<f64>, ElementType)> {
+    let shape = [sizes.batch, sizes.heads, sizes.key_size, sizes.value_size];
+    let past: Option<&Tensor> = call.optional_tensor(3)?;
+    match past {
+        Some(past) if past.shape() == shape => Ok((past.floats(), past.element_type())),
+        Some(past) => Err(invalid(format!("past_state has shape {:?}; it must be {shape:?}", past.shape()))),
+        None => Ok((call.budget.scratch(shape.iter().product())?, call.tensor(0)?.element_type())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, node, typed};
+
+    /// Two tokens of one key head and `heads` query heads, all of size 1: keys 1, values 2 and 3.
+    fn tokens(rule: &str, heads: usize) -> OneNode {
+        node("LinearAttention", 27)
+            .input(floats(&[1, 2, heads], &vec![1.0; 2 * heads]))
+            .input(floats(&[1, 2, 1], &[1.0, 1.0]))
+            .input(floats(&[1, 2, 1], &[2.0, 3.0]))
+            .set("q_num_heads", i64::try_from(heads).unwrap())
+            .set("kv_num_heads", 1)
+            .set("update_rule", rule)
+            .outputs(2)
+    }
+
+    fn gate(value: f64) -> Tensor {
+        floats(&[1, 2, 1], &[value; 2])
+    }
+
+    #[test]
+    fn every_rule_updates_the_state_as_its_equation_says() {
+        let rows = [
+            (tokens("linear", 1), [2.0, 5.0]),
+            (tokens("gated", 1).absent().input(gate(f64::NEG_INFINITY)), [2.0, 3.0]),
+            (tokens("delta", 1).absent().absent().input(gate(1.0)), [2.0, 3.0]),
+            (tokens("gated_delta", 1).absent().input(gate(0.0)).input(gate(0.5)), [1.0, 2.0]),
+            (tokens("gated_delta", 1).absent().input(gate(f64::NEG_INFINITY)).input(gate(0.5)), [1.0, 1.5]),
+        ];
+        for (node, expected) in rows {
+            let outputs = node.run().unwrap();
+            assert_eq!(outputs[0].as_tensor().map(Tensor::floats), Some(expected.to_vec()));
+            assert_eq!(outputs[1].as_tensor().map(Tensor::floats), Some(vec![expected[1]]));
+        }
+    }
+
+    #[test]
+    fn query_heads_read_the_state_they_share_and_the_past_gives_its_type() {
+        let past = typed(ElementType::Bfloat16, &[1, 1, 1, 1], &[10.0]);
+        let outputs = tokens("linear", 2).input(past).set("scale", 2.0).run().unwrap();
+        assert_eq!(outputs[0].as_tensor().map(Tensor::floats), Some(vec![24.0, 24.0, 30.0, 30.0]));
+        assert_eq!(outputs[1].as_tensor().map(Tensor::element_type), Some(ElementType::Bfloat16));
+    }
+
+    #[test]
+    fn a_rule_takes_its_gates_and_no_others() {
+        assert!(tokens("gated", 1).error().contains("needs decay"));
+        assert!(tokens("linear", 1).absent().input(gate(0.0)).error().contains("takes no decay"));
+        assert!(tokens("delta", 1).error().contains("needs beta"));
+        assert!(tokens("other", 1).error().contains("update_rule"));
+    }
+}

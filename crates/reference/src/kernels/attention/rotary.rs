@@ -1,0 +1,154 @@
+//! RotaryEmbedding: turns pairs of elements by an angle that depends on the position.
+
+use crate::kernels::attention::heads::divide;
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+
+/// How a tensor of heads lies in memory, and which part of each head turns.
+struct Layout {
+    batch: usize,
+    heads: usize,
+    length: usize,
+    size: usize,
+    /// Whether the axis of heads comes before that of positions: the input has four axes.
+    heads_first: bool,
+    /// How many pairs turn.
+    pairs: usize,
+}
+
+/// RotaryEmbedding.
+pub(super) fn rotary_embedding(call: &Call<'_>) -> Result {
+    let input = call.tensor(0)?;
+    let layout = Layout::read(call, input)?;
+    let rows = cache_rows(call, &layout)?;
+    let (cosines, sines) = (cache(call, 1, &layout)?, cache(call, 2, &layout)?);
+    let interleaved = call.flag("interleaved")?;
+    let pairs = layout.pairs;
+    let mut values = input.floats();
+    for (at, head) in values.chunks_mut(layout.size.max(1)).enumerate() {
+        let row = rows.get(layout.position(at)).copied().unwrap_or(0) * pairs;
+        let angles = cosines.get(row..row + pairs).zip(sines.get(row..row + pairs));
+        let Some((cosines, sines)) = angles else { return Err(invalid("cos_cache and sin_cache have no such row")) };
+        for (pair, (cosine, sine)) in cosines.iter().zip(sines).enumerate() {
+            let (first, second) = if interleaved { (2 * pair, 2 * pair + 1) } else { (pair, pair + pairs) };
+            let (x, y) = (head[first], head[second]);
+            head[first] = cosine * x - sine * y;
+            head[second] = sine * x + cosine * y;
+        }
+    }
+    Ok(call.floats(input.element_type(), input.shape(), values)?.into())
+}
+
+impl Layout {
+    fn read(call: &Call<'_>, input: &Tensor) -> Result<Layout> {
+        let (batch, heads, length, size) = match *input.shape() {
+            [batch, heads, length, size] => (batch, heads, length, size),
+            [batch, length, hidden] => {
+                let heads = divide("X", hidden, call.optional_int("num_heads"))?;
+                (batch, heads, length, hidden / heads)
+            }
+            ref shape => return Err(invalid(format!("X has shape {shape:?}; it must have 3 or 4 axes"))),
+        };
+        let turned = match usize::try_from(call.int("rotary_embedding_dim")?) {
+            Ok(0) => size,
+            Ok(turned) if turned <= size => turned,
+            _ => return Err(invalid(format!("rotary_embedding_dim is outside [0, {size}], the size of a head"))),
+        };
+        if !turned.is_multiple_of(2) {
+            return Err(invalid(format!(
+                "{turned} elements of each head are to turn in pairs; their number must be even"
+            )));
+        }
+        Ok(Layout { batch, heads, length, size, heads_first: input.rank() == 4, pairs: turned / 2 })
+    }
+
+    /// The position in `(batch, length)` of a head, which is the `at`-th in memory.
+    fn position(&self, at: usize) -> usize {
+        let (heads, length) = (self.heads.max(1), self.length.max(1));
+        if self.heads_first { at / (heads * length) * length + at % length } else { at / heads }
+    }
+}
+
+/// For each position in `(batch, length)`, the row of the caches that holds its angles.
+fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
+    let positions = call.budget.steps(&[layout.batch, layout.length])?;
+    let Some(ids) = call.optional_tensor(3)? else { return Ok((0..positions).collect()) };
+    if ids.shape() != [layout.batch, layout.length] {
+        let (ids, expected) = (ids.shape(), [layout.batch, layout.length]);
+        return Err(invalid(format!("position_ids has shape {ids:?}; it must be {expected:?}")));
+    }
+    let rows = call.tensor(1)?.shape().first().copied().unwrap_or(0);
+    let row = |id: i64| {
+        let from_zero = if id < 0 { id.checked_add(i64::try_from(rows).ok()?)? } else { id };
+        usize::try_from(from_zero).ok().filter(|&row| row < rows)
+    };
+    ids.indices()
+        .into_iter()
+        .map(|id| row(id).ok_or_else(|| invalid(format!("position id {id} is outside the {rows} rows of cos_cache"))))
+        .collect()
+}
+
+/// A cache of cosines or sines: one row a position id, or, without ids, one row for each position.
+fn cache(call: &Call<'_>, at: usize, layout: &Layout) -> Result<Vec<f64>> {
+    let tensor = call.tensor(at)?;
+    let fits = match (tensor.shape(), call.optional_value(3).is_some()) {
+        ([rows, pairs], true) => *pairs == layout.pairs && Some(rows) == call.tensor(1)?.shape().first(),
+        (shape, with_ids) => !with_ids && shape == [layout.batch, layout.length, layout.pairs],
+    };
+    if !fits {
+        let (shape, pairs) = (tensor.shape(), layout.pairs);
+        return Err(invalid(format!(
+            "input {at} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, (batch, length, {pairs}) without"
+        )));
+    }
+    Ok(tensor.floats())
+}
+
+#[cfg(test)]
+mod tests {
+
+    use crate::testing::{OneNode, floats, ints, node};
+
+    /// One position of one head, turned by a right angle at row 1 of the caches and not at all at row 0.
+    fn turned(size: usize, pairs: usize, id: i64) -> OneNode {
+        let values: Vec<f64> = (0..size).map(|at| at as f64 + 1.0).collect();
+        let rows = |first: f64| -> Vec<f64> { [vec![first; pairs], vec![1.0 - first; pairs]].concat() };
+        node("RotaryEmbedding", 23)
+            .input(floats(&[1, 1, 1, size], &values))
+            .input(floats(&[2, pairs], &rows(1.0)))
+            .input(floats(&[2, pairs], &rows(0.0)))
+            .input(ints(&[1, 1], &[id]))
+    }
+
+    #[test]
+    fn pairs_are_halves_or_neighbours() {
+        assert_eq!(turned(4, 2, 0).tensor().floats(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(turned(4, 2, 1).tensor().floats(), [-3.0, -4.0, 1.0, 2.0]);
+        assert_eq!(turned(4, 2, -1).tensor().floats(), [-3.0, -4.0, 1.0, 2.0]);
+        assert_eq!(turned(4, 2, 1).set("interleaved", 1).tensor().floats(), [-2.0, 1.0, -4.0, 3.0]);
+        assert_eq!(turned(4, 1, 1).set("rotary_embedding_dim", 2).tensor().floats(), [-2.0, 1.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn positions_follow_the_layout() {
+        // Two heads and two positions; only the second position turns.
+        let caches = [floats(&[1, 2, 1], &[1.0, 0.0]), floats(&[1, 2, 1], &[0.0, 1.0])];
+        let values: Vec<f64> = (1..=8).map(f64::from).collect();
+        let run = |shape: &[usize]| {
+            let [cosines, sines] = caches.clone();
+            let node = node("RotaryEmbedding", 23).input(floats(shape, &values)).input(cosines).input(sines);
+            if shape.len() == 3 { node.set("num_heads", 2).tensor() } else { node.tensor() }
+        };
+        assert_eq!(run(&[1, 2, 2, 2]).floats(), [1.0, 2.0, -4.0, 3.0, 5.0, 6.0, -8.0, 7.0]);
+        assert_eq!(run(&[1, 2, 4]).floats(), [1.0, 2.0, 3.0, 4.0, -6.0, 5.0, -8.0, 7.0]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(turned(4, 2, 2).error().contains("position id 2"));
+        assert!(turned(3, 1, 0).error().contains("even"));
+        assert!(turned(4, 1, 0).error().contains("(rows, 2)"));
+        assert!(turned(4, 2, 0).set("rotary_embedding_dim", 6).error().contains("rotary_embedding_dim"));
+    }
+}

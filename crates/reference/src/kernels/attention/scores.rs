@@ -1,0 +1,129 @@
+//! The two products of attention and the softmax between them, rounded where the function bodies name a type.
+
+use crate::dtype::ElementType;
+use crate::kernels::attention::heads::axes;
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+use crate::tensor::gemm::{Matrix, multiply_add};
+
+/// The sizes that queries, keys and values agree on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) batch: usize,
+    pub(super) query_heads: usize,
+    pub(super) queries: usize,
+    pub(super) keys: usize,
+    pub(super) value_size: usize,
+    heads: usize,
+    size: usize,
+}
+
+impl Sizes {
+    /// The sizes of three tensors of (batch, heads, length, size); several query heads may share a key head.
+    pub(super) fn of(call: &Call<'_>, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Sizes> {
+        let [batch, query_heads, queries, size] = axes("Q", query)?;
+        let [_, heads, keys, _] = axes("K", key)?;
+        let [_, _, _, value_size] = axes("V", value)?;
+        let fits = key.shape() == [batch, heads, keys, size] && value.shape() == [batch, heads, keys, value_size];
+        if !fits {
+            let (query, key, value) = (query.shape(), key.shape(), value.shape());
+            return Err(invalid(format!(
+                "Q {query:?}, K {key:?} and V {value:?} must agree in batch, head size, and key length"
+            )));
+        }
+        call.budget.steps(&[batch, query_heads, queries, keys])?;
+        call.budget.steps(&[batch, query_heads, queries, value_size])?;
+        if query_heads != heads && (heads == 0 || !query_heads.is_multiple_of(heads)) {
+            return Err(invalid(format!("{query_heads} query heads are not a multiple of {heads} key heads")));
+        }
+        Ok(Sizes { batch, query_heads, queries, keys, value_size, heads, size })
+    }
+
+    /// The shape of the scores.
+    pub(super) fn scores(&self) -> [usize; 4] {
+        [self.batch, self.query_heads, self.queries, self.keys]
+    }
+
+    /// The shape of the result.
+    pub(super) fn result(&self) -> [usize; 4] {
+        [self.batch, self.query_heads, self.queries, self.value_size]
+    }
+
+    /// For each head of each batch, where it stands among the query heads and where among the key heads.
+    fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
+        let group = self.query_heads.checked_div(self.heads).unwrap_or(1).max(1);
+        (0..self.batch * self.query_heads).map(move |at| (at, at / group))
+    }
+}
+
+/// A value rounded into an element type.
+pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
+    element.decode_f64(element.round(value))
+}
+
+/// Rounds every value into an element type.
+pub(super) fn round_all(element: ElementType, values: &mut [f64]) {
+    if element != ElementType::Double {
+        values.iter_mut().for_each(|value| *value = rounded(element, *value));
+    }
+}
+
+/// The square root of the scale, computed in float as the bodies do and rounded into `element`.
+fn root_of_scale(call: &Call<'_>, size: usize, element: ElementType) -> f64 {
+    let float = |value| rounded(ElementType::Float, value);
+    let scale = call.optional_float("scale").unwrap_or_else(|| float(1.0 / float(float(size as f64).sqrt())));
+    rounded(element, float(scale.sqrt()))
+}
+
+/// The scores before anything else: both operands are scaled by the root of the scale, each stage in their type.
+pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, key: &Tensor) -> Result<Vec<f64>> {
+    let element = query.element_type();
+    let Sizes { queries, keys, size, .. } = *sizes;
+    let scale = root_of_scale(call, size, element);
+    let [query, key] = [query, key].map(|tensor| {
+        let mut values = tensor.floats();
+        values.iter_mut().for_each(|value| *value *= scale);
+        round_all(element, &mut values);
+        values
+    });
+    let [query_block, key_block, block] = [queries * size, keys * size, queries * keys];
+    let mut scores: Vec<f64> = call.budget.scratch(sizes.scores().iter().product())?;
+    for (at, from) in sizes.pairs() {
+        call.budget.work(block.saturating_mul(size))?;
+        let a = Matrix::row_major(&query[at * query_block..][..query_block], queries, size);
+        let b = Matrix::row_major(&key[from * key_block..][..key_block], keys, size).transposed();
+        multiply_add(a, b, &mut scores[at * block..][..block]);
+    }
+    round_all(element, &mut scores);
+    Ok(scores)
+}
+
+/// Softmax along rows of `row` values. The texts name the precision in which it is computed, not that of its result:
+/// every step rounds into `element`, as upstream's expected float16 outputs need.
+pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
+    for row in values.chunks_mut(row.max(1)) {
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut total = 0.0;
+        for value in row.iter_mut() {
+            *value = rounded(element, libm::exp(rounded(element, *value - largest)));
+            total += *value;
+        }
+        let total = rounded(element, total);
+        row.iter_mut().for_each(|value| *value = rounded(element, *value / total));
+    }
+}
+
+/// The values weighed by the probabilities.
+pub(super) fn weigh(call: &Call<'_>, sizes: &Sizes, probabilities: &[f64], values: &[f64]) -> Result<Vec<f64>> {
+    let Sizes { queries, keys, value_size, .. } = *sizes;
+    let [block, value_block, result_block] = [queries * keys, keys * value_size, queries * value_size];
+    let mut result: Vec<f64> = call.budget.scratch(sizes.result().iter().product())?;
+    for (at, from) in sizes.pairs() {
+        call.budget.work(block.saturating_mul(value_size))?;
+        let a = Matrix::row_major(&probabilities[at * block..][..block], queries, keys);
+        let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
+        multiply_add(a, b, &mut result[at * result_block..][..result_block]);
+    }
+    Ok(result)
+}

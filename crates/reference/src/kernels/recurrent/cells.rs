@@ -1,0 +1,296 @@
+//! The equations of the three cells.
+
+use crate::kernels::call::{Call, Result};
+use crate::kernels::recurrent::activation::{Activation, activations};
+use crate::kernels::recurrent::sequence::{Inputs, Layout, Sizes, check};
+use crate::tensor::Tensor;
+
+/// RNN: H = f(X Wi + H Ri + biases).
+pub(super) fn rnn(call: &Call<'_>, layout: Layout) -> Result {
+    let inputs = Inputs::read(call, 1, layout)?;
+    let hidden = inputs.sizes.hidden;
+    let functions = activations(call, inputs.sizes.directions, &["Tanh"])?;
+    let states = vec![inputs.state(call, 5, "initial_h")?];
+    inputs.run(call, states, |direction, weights, input, states| {
+        let [f] = pick(&functions, direction);
+        let mut sums = input.to_vec();
+        weights.recur(&states[0], 0, 1, &mut sums);
+        for (at, (state, sum)) in states[0].iter_mut().zip(&sums).enumerate() {
+            let at = at % hidden;
+            *state = f.apply(weights.clip(sum + weights.input_bias(0, at) + weights.recurrence_bias(0, at)));
+        }
+        Ok(())
+    })
+}
+
+/// GRU, its gates in the order update, reset, hidden.
+pub(super) fn gru(call: &Call<'_>, layout: Layout) -> Result {
+    let inputs = Inputs::read(call, 3, layout)?;
+    let Sizes { batch, hidden, directions, .. } = inputs.sizes;
+    let functions = activations(call, directions, &["Sigmoid", "Tanh"])?;
+    // Version 1 has no such attribute.
+    let linear_before_reset = call.optional_int("linear_before_reset").is_some_and(|value| value != 0);
+    let states = vec![inputs.state(call, 5, "initial_h")?];
+    inputs.run(call, states, |direction, weights, input, states| {
+        let [f, g] = pick(&functions, direction);
+        let previous = states[0].clone();
+        let mut gates: Vec<f64> = call.budget.scratch(batch * 2 * hidden)?;
+        weights.recur(&previous, 0, 2, &mut gates);
+        let gate = |row: usize, at: usize, gate: usize| {
+            let sum = input[(row * 3 + gate) * hidden + at] + gates[(row * 2 + gate) * hidden + at];
+            f.apply(weights.clip(sum + weights.input_bias(gate, at) + weights.recurrence_bias(gate, at)))
+        };
+        let reset = |position: usize| gate(position / hidden, position % hidden, 1);
+        let mut candidates: Vec<f64> = call.budget.scratch(batch * hidden)?;
+        if linear_before_reset {
+            weights.recur(&previous, 2, 1, &mut candidates);
+            for (position, candidate) in candidates.iter_mut().enumerate() {
+                *candidate = reset(position) * (*candidate + weights.recurrence_bias(2, position % hidden));
+            }
+        } else {
+            let kept: Vec<f64> = previous.iter().enumerate().map(|(position, h)| reset(position) * h).collect();
+            weights.recur(&kept, 2, 1, &mut candidates);
+            for (position, candidate) in candidates.iter_mut().enumerate() {
+                *candidate += weights.recurrence_bias(2, position % hidden);
+            }
+        }
+        for (position, (state, candidate)) in states[0].iter_mut().zip(&candidates).enumerate() {
+            let (row, at) = (position / hidden, position % hidden);
+            let sum = input[(row * 3 + 2) * hidden + at] + candidate + weights.input_bias(2, at);
+            let update = gate(row, at, 0);
+            *state = (1.0 - update) * g.apply(weights.clip(sum)) + update * *state;
+        }
+        Ok(())
+    })
+}
+
+/// LSTM, its gates in the order input, output, forget, cell; its peepholes input, output, forget.
+pub(super) fn lstm(call: &Call<'_>, layout: Layout) -> Result {
+    let inputs = Inputs::read(call, 4, layout)?;
+    let Sizes { hidden, directions, .. } = inputs.sizes;
+    let functions = activations(call, directions, &["Sigmoid", "Tanh", "Tanh"])?;
+    let coupled = call.flag("input_forget")?;
+    let peepholes = call.optional_tensor(7)?;
+    peepholes.map_or(Ok(()), |tensor| check("P", tensor, &[directions, 3 * hidden]))?;
+    let peepholes = peepholes.map(Tensor::floats);
+    let states = vec![inputs.state(call, 5, "initial_h")?, inputs.state(call, 6, "initial_c")?];
+    inputs.run(call, states, |direction, weights, input, states| {
+        let [f, g, h] = pick(&functions, direction);
+        let [hidden_state, cell_state] = states else { return Ok(()) };
+        let mut sums = input.to_vec();
+        weights.recur(hidden_state, 0, 4, &mut sums);
+        let peephole = |gate: usize, at: usize| {
+            let place = (direction * 3 + gate) * hidden + at;
+            peepholes.as_ref().and_then(|values| values.get(place)).copied().unwrap_or(0.0)
+        };
+        for (position, (state, cell)) in hidden_state.iter_mut().zip(cell_state).enumerate() {
+            let (row, at) = (position / hidden, position % hidden);
+            let sum = |gate: usize| {
+                sums[(row * 4 + gate) * hidden + at] + weights.input_bias(gate, at) + weights.recurrence_bias(gate, at)
+            };
+            let seeing = |gate: usize, cell: f64| match &peepholes {
+                Some(_) => sum(gate) + peephole(gate, at) * cell,
+                None => sum(gate),
+            };
+            let input_gate = f.apply(weights.clip(seeing(0, *cell)));
+            let forget = if coupled { 1.0 - input_gate } else { f.apply(weights.clip(seeing(2, *cell))) };
+            *cell = forget * *cell + input_gate * g.apply(weights.clip(sum(3)));
+            let output = f.apply(weights.clip(seeing(1, *cell)));
+            *state = output * h.apply(weights.clip(*cell));
+        }
+        Ok(())
+    })
+}
+
+/// The activations of a direction.
+fn pick<const N: usize>(functions: &[Vec<Activation>], direction: usize) -> [Activation; N] {
+    std::array::from_fn(|at| functions[direction][at])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{OneNode, floats, node, typed};
+    use crate::value::Value;
+
+    /// Inputs of size 1 over `time` steps of one batch, and weights of 1 for one direction.
+    fn ones(op_type: &str, opset: i64, gates: usize, x: &[f64]) -> OneNode {
+        node(op_type, opset)
+            .input(floats(&[x.len(), 1, 1], x))
+            .input(floats(&[1, gates, 1], &vec![1.0; gates]))
+            .input(floats(&[1, gates, 1], &vec![1.0; gates]))
+    }
+
+    fn check(node: OneNode, expected: &[&[f64]]) {
+        let outputs = node.outputs(expected.len()).run().unwrap();
+        let values: Vec<Vec<f64>> = outputs.iter().filter_map(Value::as_tensor).map(|tensor| tensor.floats()).collect();
+        assert_eq!(values, expected);
+    }
+
+    fn names(names: &[&str]) -> crate::model::Attribute {
+        names.into()
+    }
+
+    #[test]
+    fn an_rnn_adds_up_in_both_directions() {
+        let rnn = |opset| ones("RNN", opset, 1, &[1.0, 2.0, 3.0]).set("activations", names(&["Relu"]));
+        for opset in [1, 7, 14, 22] {
+            check(rnn(opset), &[&[1.0, 3.0, 6.0], &[6.0]]);
+            check(rnn(opset).set("direction", "reverse"), &[&[6.0, 5.0, 3.0], &[6.0]]);
+        }
+        let both = node("RNN", 14)
+            .input(floats(&[3, 1, 1], &[1.0, 2.0, 3.0]))
+            .input(floats(&[2, 1, 1], &[1.0, 10.0]))
+            .input(floats(&[2, 1, 1], &[1.0, 1.0]))
+            .set("direction", "bidirectional")
+            .set("activations", names(&["Relu", "Relu"]));
+        check(both, &[&[1.0, 60.0, 3.0, 50.0, 6.0, 30.0], &[6.0, 60.0]]);
+    }
+
+    #[test]
+    fn sequences_end_where_their_lengths_say() {
+        let lengths = typed(ElementType::Int32, &[2], &[2.0, 0.0]);
+        let rnn = |direction: &str| {
+            node("RNN", 14)
+                .input(floats(&[3, 2, 1], &[1.0, 1.0, 2.0, 1.0, 3.0, 1.0]))
+                .input(floats(&[1, 1, 1], &[1.0]))
+                .input(floats(&[1, 1, 1], &[1.0]))
+                .absent()
+                .input(lengths.clone())
+                .input(floats(&[1, 2, 1], &[0.0, 7.0]))
+                .set("activations", names(&["Relu"]))
+                .set("direction", direction)
+        };
+        check(rnn("forward"), &[&[1.0, 0.0, 3.0, 0.0, 0.0, 0.0], &[3.0, 7.0]]);
+        check(rnn("reverse"), &[&[3.0, 0.0, 2.0, 0.0, 0.0, 0.0], &[3.0, 7.0]]);
+    }
+
+    #[test]
+    fn the_recurrence_weights_are_transposed_in_every_version() {
+        for opset in [1, 7, 22] {
+            let rnn = node("RNN", opset)
+                .input(floats(&[1, 1, 1], &[0.0]))
+                .input(floats(&[1, 2, 1], &[0.0, 0.0]))
+                .input(floats(&[1, 2, 2], &[0.0, 1.0, 0.0, 0.0]))
+                .absent()
+                .absent()
+                .input(floats(&[1, 1, 2], &[3.0, 5.0]))
+                .set("activations", names(&["Relu"]));
+            check(rnn, &[&[5.0, 0.0]]);
+        }
+    }
+
+    #[test]
+    fn layout_1_puts_the_batch_first() {
+        let rnn = node("RNN", 14)
+            .input(floats(&[2, 2, 1], &[1.0, 2.0, 10.0, 20.0]))
+            .input(floats(&[1, 1, 1], &[1.0]))
+            .input(floats(&[1, 1, 1], &[1.0]))
+            .absent()
+            .absent()
+            .input(floats(&[2, 1, 1], &[100.0, 1000.0]))
+            .set("activations", names(&["Relu"]))
+            .set("layout", 1)
+            .outputs(2)
+            .run()
+            .unwrap();
+        let shapes: Vec<&[usize]> = rnn.iter().filter_map(Value::as_tensor).map(crate::tensor::Tensor::shape).collect();
+        assert_eq!(shapes, [&[2, 2, 1, 1][..], &[2, 1, 1]]);
+        assert_eq!(rnn[0].as_tensor().map(|y| y.floats()), Some(vec![101.0, 103.0, 1010.0, 1030.0]));
+    }
+
+    #[test]
+    fn alpha_and_beta_go_to_the_functions_that_take_them_or_to_all() {
+        let rnn = |alpha: &[f32], beta: &[f32]| {
+            node("RNN", 14)
+                .input(floats(&[1, 1, 1], &[1.0]))
+                .input(floats(&[2, 1, 1], &[-2.0, 3.0]))
+                .input(floats(&[2, 1, 1], &[0.0, 0.0]))
+                .set("direction", "bidirectional")
+                .set("activations", names(&["Relu", "Affine"]))
+                .set("activation_alpha", alpha)
+                .set("activation_beta", beta)
+        };
+        check(rnn(&[2.0], &[0.5]), &[&[0.0, 6.5]]);
+        check(rnn(&[9.0, 2.0], &[9.0, 0.5]), &[&[0.0, 6.5]]);
+        assert!(rnn(&[1.0, 2.0, 3.0], &[]).error().contains("activation_alpha"));
+    }
+
+    #[test]
+    fn clip_bounds_what_activations_get() {
+        let rnn = ones("RNN", 14, 1, &[1.0, 2.0, -9.0]).set("activations", names(&["Affine"])).set("clip", 2.0);
+        check(rnn, &[&[1.0, 2.0, -2.0]]);
+    }
+
+    /// One step of a GRU whose update gate is 0, reset gate 1/2, and state 4.
+    fn gru(opset: i64) -> OneNode {
+        node("GRU", opset)
+            .input(floats(&[1, 1, 1], &[0.0]))
+            .input(floats(&[1, 3, 1], &[0.0; 3]))
+            .input(floats(&[1, 3, 1], &[0.0, 0.0, 1.0]))
+            .input(floats(&[1, 6], &[0.0, 0.5, 0.0, 0.0, 0.0, 2.0]))
+            .absent()
+            .input(floats(&[1, 1, 1], &[4.0]))
+            .set("activations", names(&["Affine", "Affine"]))
+    }
+
+    #[test]
+    fn a_gru_resets_before_or_after_the_product() {
+        check(gru(1), &[&[4.0], &[4.0]]);
+        check(gru(3), &[&[4.0], &[4.0]]);
+        check(gru(22).set("linear_before_reset", 1), &[&[3.0], &[3.0]]);
+    }
+
+    #[test]
+    fn the_default_of_gru_1_means_forward_and_the_slip_ends_there() {
+        let gru = |opset: i64| ones("GRU", opset, 3, &[1.0]);
+        assert_eq!(gru(1).outputs(2).tensor().floats(), gru(3).outputs(2).tensor().floats());
+        assert!(gru(3).set("direction", "foward").error().contains("foward"));
+        assert!(gru(7).set("direction", "backward").error().contains("backward"));
+    }
+
+    /// One step of an LSTM with gates 2 (input), 3 (output), 1/2 (forget), 5 (cell) and a cell of 4.
+    fn lstm(opset: i64, peepholes: &[f64]) -> OneNode {
+        let node = node("LSTM", opset)
+            .input(floats(&[1, 1, 1], &[0.0]))
+            .input(floats(&[1, 4, 1], &[0.0; 4]))
+            .input(floats(&[1, 4, 1], &[0.0; 4]))
+            .input(floats(&[1, 8], &[1.0, 3.0, 0.5, 2.0, 1.0, 0.0, 0.0, 3.0]))
+            .absent()
+            .absent()
+            .input(floats(&[1, 1, 1], &[4.0]))
+            .set("activations", names(&["Affine"; 3]));
+        if peepholes.is_empty() { node } else { node.input(floats(&[1, 3], peepholes)) }
+    }
+
+    #[test]
+    fn an_lstm_keeps_forgets_and_peeps() {
+        for opset in [1, 7, 14, 22] {
+            check(lstm(opset, &[]), &[&[36.0], &[36.0], &[12.0]]);
+        }
+        check(lstm(7, &[]).set("input_forget", 1), &[&[18.0], &[18.0], &[6.0]]);
+        check(lstm(7, &[1.0, 0.0, 0.0]), &[&[96.0], &[96.0], &[32.0]]);
+        check(lstm(7, &[0.0, 1.0, 0.0]), &[&[180.0], &[180.0], &[12.0]]);
+        check(lstm(7, &[0.0, 0.0, 1.0]), &[&[84.0], &[84.0], &[28.0]]);
+        check(lstm(7, &[]).set("clip", 4.0), &[&[12.0], &[12.0], &[10.0]]);
+    }
+
+    #[test]
+    fn sizes_that_disagree_are_refused() {
+        assert!(ones("RNN", 7, 1, &[1.0]).set("hidden_size", 2).error().contains("hidden_size"));
+        assert!(ones("GRU", 7, 4, &[1.0]).error().contains("W has shape"));
+        assert!(ones("RNN", 7, 1, &[1.0]).set("direction", "bidirectional").error().contains("W has shape"));
+        let long = ones("RNN", 7, 1, &[1.0]).absent().input(typed(ElementType::Int32, &[1], &[2.0]));
+        assert!(long.error().contains("sequence_lens"));
+        assert!(ones("LSTM", 7, 4, &[1.0]).set("activations", names(&["Tanh"])).error().contains("activations"));
+    }
+
+    #[test]
+    fn no_time_leaves_the_state_as_it_was() {
+        let rnn = ones("RNN", 14, 1, &[]).absent().absent().input(floats(&[1, 1, 1], &[3.0]));
+        check(rnn, &[&[], &[3.0]]);
+        let huge = floats(&[0, 1 << 60, 1], &[]);
+        let one = || floats(&[1, 1, 1], &[1.0]);
+        assert!(node("RNN", 14).input(huge).input(one()).input(one()).error().contains("limit"));
+    }
+}

@@ -1,0 +1,291 @@
+//! What RNN, GRU and LSTM share: their inputs, directions, and the walk along the sequences.
+
+use crate::dtype::ElementType;
+use crate::kernels::call::{Call, Outputs, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+use crate::tensor::gemm::{Matrix, multiply_add};
+use crate::tensor::index::Walk;
+use crate::value::Value;
+
+/// The order of the axes of X, Y and the states.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Time, then batch: X is `[time, batch, input]`.
+    TimeFirst,
+    /// Batch, then time: X is `[batch, time, input]`.
+    BatchFirst,
+}
+
+impl Layout {
+    /// The attribute `layout`.
+    pub(super) fn from_attribute(call: &Call<'_>) -> Result<Layout> {
+        match call.int("layout")? {
+            0 => Ok(Layout::TimeFirst),
+            1 => Ok(Layout::BatchFirst),
+            other => Err(invalid(format!("layout is {other}; it is 0 or 1"))),
+        }
+    }
+}
+
+/// The sizes of a recurrent node.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) time: usize,
+    pub(super) batch: usize,
+    pub(super) input: usize,
+    pub(super) hidden: usize,
+    pub(super) directions: usize,
+    pub(super) gates: usize,
+}
+
+/// The inputs of a recurrent node, time first.
+pub(super) struct Inputs {
+    pub(super) sizes: Sizes,
+    pub(super) element: ElementType,
+    layout: Layout,
+    reversed: Vec<bool>,
+    lengths: Vec<usize>,
+    x: Vec<f64>,
+    w: Vec<f64>,
+    r: Vec<f64>,
+    b: Option<Vec<f64>>,
+    clip: Option<f64>,
+}
+
+/// What a cell sees of one direction.
+pub(super) struct Weights<'a> {
+    /// `[gates * hidden, hidden]`.
+    pub(super) recurrence: &'a [f64],
+    /// `[gates * hidden]` for the input, then as many for the recurrence; nothing is zero.
+    bias: Option<&'a [f64]>,
+    clip: Option<f64>,
+    sizes: Sizes,
+}
+
+/// One state of all sequences: the hidden one or the cell's.
+pub(super) type State = Vec<f64>;
+
+impl Weights<'_> {
+    /// The bias that goes with the input for element `at` of a gate.
+    pub(super) fn input_bias(&self, gate: usize, at: usize) -> f64 {
+        self.bias.and_then(|bias| bias.get(gate * self.sizes.hidden + at)).copied().unwrap_or(0.0)
+    }
+
+    /// The bias that goes with the recurrence for element `at` of a gate.
+    pub(super) fn recurrence_bias(&self, gate: usize, at: usize) -> f64 {
+        self.input_bias(self.sizes.gates + gate, at)
+    }
+
+    /// Bounds the input of an activation.
+    pub(super) fn clip(&self, x: f64) -> f64 {
+        match self.clip {
+            Some(clip) if x > clip => clip,
+            Some(clip) if x < -clip => -clip,
+            _ => x,
+        }
+    }
+
+    /// Adds to `out`, `[batch, count * hidden]`, the product of a state with `count` gates of R from `first` on.
+    pub(super) fn recur(&self, state: &[f64], first: usize, count: usize, out: &mut [f64]) {
+        let Sizes { batch, hidden, .. } = self.sizes;
+        let rows = count * hidden;
+        let weights = &self.recurrence[first * hidden * hidden..][..rows * hidden];
+        multiply_add(
+            Matrix::row_major(state, batch, hidden),
+            Matrix::row_major(weights, rows, hidden).transposed(),
+            out,
+        );
+    }
+}
+
+impl Inputs {
+    /// Reads X, W, R, B and `sequence_lens` of an operator with this many gates.
+    pub(super) fn read(call: &Call<'_>, gates: usize, layout: Layout) -> Result<Inputs> {
+        let reversed = directions(call)?;
+        let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+        let sizes = sizes(call, [x, w, r], reversed.len(), gates, layout)?;
+        let Sizes { time, batch, input, directions, .. } = sizes;
+        let rows = gates * sizes.hidden;
+        check("W", w, &[directions, rows, input])?;
+        check("R", r, &[directions, rows, sizes.hidden])?;
+        let b = call.optional_tensor(3)?;
+        b.map_or(Ok(()), |b| check("B", b, &[directions, 2 * rows]))?;
+        let x = match layout {
+            Layout::TimeFirst => x.floats(),
+            Layout::BatchFirst => swap(x.floats(), &[batch, time, input], &[1, 0, 2]),
+        };
+        let clip = call.optional_float("clip");
+        if let Some(clip) = clip.filter(|clip| *clip < 0.0) {
+            return Err(invalid(format!("clip is {clip}; a threshold is not negative")));
+        }
+        let (w, r, b) = (w.floats(), r.floats(), b.map(Tensor::floats));
+        let lengths = lengths(call, &sizes)?;
+        Ok(Inputs { sizes, element: call.tensor(0)?.element_type(), layout, reversed, lengths, x, w, r, b, clip })
+    }
+
+    /// The initial state at input `at`, `[directions, batch, hidden]`: zero where it is left out.
+    pub(super) fn state(&self, call: &Call<'_>, at: usize, name: &str) -> Result<State> {
+        let Sizes { batch, hidden, directions, .. } = self.sizes;
+        match (call.optional_tensor(at)?, self.layout) {
+            (None, _) => call.budget.scratch(directions * batch * hidden),
+            (Some(state), Layout::TimeFirst) => {
+                check(name, state, &[directions, batch, hidden])?;
+                Ok(state.floats())
+            }
+            (Some(state), Layout::BatchFirst) => {
+                check(name, state, &[batch, directions, hidden])?;
+                Ok(swap(state.floats(), state.shape(), &[1, 0, 2]))
+            }
+        }
+    }
+
+    /// Runs every direction. `step` is given the direction, its weights, the products of the step's input with W,
+    /// `[batch, gates * hidden]`, and the states, hidden first, `[batch, hidden]` each, which it replaces.
+    pub(super) fn run(
+        &self,
+        call: &Call<'_>,
+        mut states: Vec<State>,
+        mut step: impl FnMut(usize, &Weights<'_>, &[f64], &mut [State]) -> Result<()>,
+    ) -> Result {
+        let Sizes { time, batch, hidden, directions, .. } = self.sizes;
+        let block = batch * hidden;
+        let mut y: Vec<f64> = call.budget.scratch(time * directions * block)?;
+        for direction in 0..directions {
+            let weights = self.weights(direction);
+            let products = self.products(call, direction)?;
+            let mut current: Vec<State> =
+                states.iter().map(|state| state[direction * block..][..block].to_vec()).collect();
+            for at in 0..time {
+                call.budget.work(batch.saturating_mul(weights.recurrence.len()))?;
+                let input = self.gather(&products, direction, at);
+                let mut next = current.clone();
+                step(direction, &weights, &input, &mut next)?;
+                for sequence in (0..batch).filter(|&sequence| at < self.lengths[sequence]) {
+                    let row = sequence * hidden..(sequence + 1) * hidden;
+                    for (current, next) in current.iter_mut().zip(&next) {
+                        current[row.clone()].copy_from_slice(&next[row.clone()]);
+                    }
+                    let place = self.place(direction, sequence, at);
+                    let out = (place * directions + direction) * block + sequence * hidden;
+                    y[out..out + hidden].copy_from_slice(&current[0][row]);
+                }
+            }
+            for (state, current) in states.iter_mut().zip(&current) {
+                state[direction * block..][..block].copy_from_slice(current);
+            }
+        }
+        self.outputs(call, y, states)
+    }
+
+    fn weights(&self, direction: usize) -> Weights<'_> {
+        let Sizes { hidden, gates, .. } = self.sizes;
+        let rows = gates * hidden;
+        Weights {
+            recurrence: &self.r[direction * rows * hidden..][..rows * hidden],
+            bias: self.b.as_ref().map(|b| &b[direction * 2 * rows..][..2 * rows]),
+            clip: self.clip,
+            sizes: self.sizes,
+        }
+    }
+
+    /// The products of every input with W, `[time * batch, gates * hidden]`.
+    fn products(&self, call: &Call<'_>, direction: usize) -> Result<Vec<f64>> {
+        let Sizes { time, batch, input, hidden, gates, .. } = self.sizes;
+        let (steps, rows) = (time * batch, gates * hidden);
+        call.budget.work(steps.saturating_mul(rows).saturating_mul(input))?;
+        let mut products: Vec<f64> = call.budget.scratch(steps * rows)?;
+        let w = Matrix::row_major(&self.w[direction * rows * input..][..rows * input], rows, input);
+        multiply_add(Matrix::row_major(&self.x, steps, input), w.transposed(), &mut products);
+        Ok(products)
+    }
+
+    /// The products that the sequences meet at step `at` of a direction.
+    fn gather(&self, products: &[f64], direction: usize, at: usize) -> Vec<f64> {
+        let Sizes { batch, hidden, gates, .. } = self.sizes;
+        let rows = gates * hidden;
+        let place = |sequence| (self.place(direction, sequence, at) * batch + sequence) * rows;
+        (0..batch).flat_map(|sequence| &products[place(sequence)..][..rows]).copied().collect()
+    }
+
+    /// Where step `at` of a sequence stands in time: backwards from the sequence's own end when reversed.
+    fn place(&self, direction: usize, sequence: usize, at: usize) -> usize {
+        if self.reversed[direction] && at < self.lengths[sequence] { self.lengths[sequence] - 1 - at } else { at }
+    }
+
+    /// Y and the last states, in the layout of the node.
+    fn outputs(&self, call: &Call<'_>, y: Vec<f64>, states: Vec<State>) -> Result {
+        let Sizes { time, batch, hidden, directions, .. } = self.sizes;
+        let (y_shape, state_shape) = ([time, directions, batch, hidden], [directions, batch, hidden]);
+        let arrange = |values: Vec<f64>, shape: &[usize], order: &[usize]| -> Result<Value> {
+            let (values, shape) = match self.layout {
+                Layout::TimeFirst => (values, shape.to_vec()),
+                Layout::BatchFirst => {
+                    (swap(values, shape, order), order.iter().filter_map(|&axis| shape.get(axis).copied()).collect())
+                }
+            };
+            Ok(call.floats(self.element, &shape, values)?.into())
+        };
+        let mut outputs = vec![Some(arrange(y, &y_shape, &[2, 0, 1, 3])?)];
+        for state in states {
+            outputs.push(Some(arrange(state, &state_shape, &[1, 0, 2])?));
+        }
+        Ok(Outputs(outputs))
+    }
+}
+
+/// For each direction, whether it runs backwards.
+fn directions(call: &Call<'_>) -> Result<Vec<bool>> {
+    match call.string("direction")? {
+        "forward" => Ok(vec![false]),
+        // The default of GRU-1 is spelt so, and means forward.
+        "foward" if call.since() < 3 => Ok(vec![false]),
+        "reverse" => Ok(vec![true]),
+        "bidirectional" => Ok(vec![false, true]),
+        other => Err(invalid(format!("direction is '{other}'; it is forward, reverse or bidirectional"))),
+    }
+}
+
+fn sizes(call: &Call<'_>, [x, w, r]: [&Tensor; 3], directions: usize, gates: usize, layout: Layout) -> Result<Sizes> {
+    let axes = |name: &str, tensor: &Tensor| {
+        <[usize; 3]>::try_from(tensor.shape())
+            .map_err(|_| invalid(format!("{name} has shape {:?}; it must have 3 axes", tensor.shape())))
+    };
+    let [first, second, input] = axes("X", x)?;
+    axes("W", w)?;
+    let [_, _, hidden] = axes("R", r)?;
+    if let Some(stated) = call.optional_int("hidden_size").filter(|&stated| usize::try_from(stated) != Ok(hidden)) {
+        return Err(invalid(format!("hidden_size is {stated}, but R has {hidden} columns")));
+    }
+    let (time, batch) = if layout == Layout::TimeFirst { (first, second) } else { (second, first) };
+    call.budget.steps(&[directions, time, batch, 2 * gates, hidden])?;
+    call.budget.steps(&[directions, 2 * gates, hidden, input.max(hidden)])?;
+    Ok(Sizes { time, batch, input, hidden, directions, gates })
+}
+
+/// The length of every sequence; all of the time where the input is left out.
+fn lengths(call: &Call<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
+    let Sizes { time, batch, .. } = *sizes;
+    let Some(lengths) = call.optional_tensor(4)? else {
+        return Ok(std::iter::repeat_n(time, batch).collect());
+    };
+    check("sequence_lens", lengths, &[batch])?;
+    let length = |length: i64| {
+        let inside = usize::try_from(length).ok().filter(|&length| length <= time);
+        inside.ok_or_else(|| invalid(format!("sequence_lens holds {length}, outside [0, {time}]")))
+    };
+    lengths.indices().into_iter().map(length).collect()
+}
+
+/// The shape must be this one.
+pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<()> {
+    if tensor.shape() == expected {
+        return Ok(());
+    }
+    Err(invalid(format!("{name} has shape {:?}; it must be {expected:?}", tensor.shape())))
+}
+
+/// The values of a tensor of `shape` with its axes in the order given.
+fn swap(values: Vec<f64>, shape: &[usize], order: &[usize]) -> Vec<f64> {
+    Walk::transposed(shape, order).filter_map(|position| values.get(position).copied()).collect()
+}

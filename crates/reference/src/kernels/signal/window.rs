@@ -1,0 +1,57 @@
+//! The windows: sums of cosines, computed in float throughout, as their function bodies do.
+
+use crate::dtype::ElementType;
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+
+/// The window with these coefficients: a0 - a1 cos(w n) + a2 cos(2 w n).
+pub(super) fn window(call: &Call<'_>, coefficients: [f64; 3]) -> Result {
+    let size = call.tensor(0)?.single_integer();
+    let Some(size) = size.and_then(|size| usize::try_from(size).ok()) else {
+        return Err(invalid("size must be a scalar that is not negative"));
+    };
+    let element = call.element_type("output_datatype")?.unwrap_or(ElementType::Float);
+    let [a0, a1, a2] = coefficients.map(float);
+    let points = if call.flag("periodic")? { float(size as f64) } else { float(float(size as f64) - 1.0) };
+    let step = float(float(std::f64::consts::TAU) / points);
+    let value = |n: usize| {
+        let angle = float(float(n as f64) * step);
+        let twice = float(a2 * float(libm::cos(float(angle * 2.0))));
+        float(float(a0 - float(a1 * float(libm::cos(angle)))) + twice)
+    };
+    Ok(call.floats(element, &[size], (0..size).map(value))?.into())
+}
+
+fn float(value: f64) -> f64 {
+    ElementType::Float.decode_f64(ElementType::Float.round(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{ints, node};
+
+    #[test]
+    fn windows_begin_at_their_smallest_value() {
+        let hann = |size: i64, periodic: i64| {
+            node("HannWindow", 17).input(ints(&[], &[size])).set("periodic", periodic).tensor().floats()
+        };
+        assert_eq!(hann(4, 1), [0.0, 0.5, 1.0, 0.5]);
+        assert_eq!(hann(3, 0), [0.0, 1.0, 0.0]);
+        assert_eq!(hann(1, 1), [0.0]);
+        assert_eq!(hann(0, 1), [0.0; 0]);
+        // The function body multiplies 0 by 2 pi / 0.
+        assert!(hann(1, 0)[0].is_nan());
+        assert!(node("HannWindow", 17).input(ints(&[], &[-1])).error().contains("size"));
+    }
+
+    #[test]
+    fn the_body_computes_in_float_whatever_the_output_is() {
+        let first = |name: &str, code: i64| node(name, 17).input(ints(&[], &[4])).set("output_datatype", code).tensor();
+        let double = first("HammingWindow", 11);
+        // Float(25 / 46) - float(21 / 46), in float.
+        assert_eq!(double.element_type(), ElementType::Double);
+        assert_eq!(double.floats()[0], f64::from(0.543_478_25_f32 - 0.456_521_75_f32));
+        assert_eq!(first("HannWindow", 3).floats(), [0.0, 0.0, 1.0, 0.0]);
+    }
+}
