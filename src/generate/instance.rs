@@ -205,7 +205,11 @@ impl<'a> Fitted<'a> {
     fn expected_fits(&self, types: &Assignment) -> Result<bool, String> {
         for (name, output) in &self.case.outputs.0 {
             let Some(formal) = self.output(name).and_then(|at| self.spec.outputs.get(at)) else { continue };
-            let Some(ValueType::Tensor(element)) = self.formal_type(formal, types) else { continue };
+            let element = match self.formal_type(formal, types) {
+                Some(ValueType::Tensor(element)) => element,
+                Some(_) if !output.unspecified => return Ok(false),
+                _ => continue,
+            };
             let literals: Vec<&Literal> = match (&output.values, &output.any_of) {
                 (Some(Choice::One(values)), _) => vec![values],
                 (None, Some(values)) => values.iter().collect(),
