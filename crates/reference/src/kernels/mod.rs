@@ -23,6 +23,7 @@ mod describe;
 mod einsum;
 mod elementwise;
 mod features;
+mod fold;
 mod gather;
 mod image;
 mod join;
@@ -74,6 +75,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     describe::KERNELS,
     einsum::KERNELS,
     features::KERNELS,
+    fold::KERNELS,
     gather::KERNELS,
     image::KERNELS,
     join::KERNELS,
