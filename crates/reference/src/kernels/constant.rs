@@ -1,4 +1,4 @@
-//! Values from attributes and counts: Constant, ConstantOfShape, EyeLike, Range.
+//! Values from attributes and counts: Constant, `ConstantOfShape`, `EyeLike`, Range.
 
 use crate::dtype::ElementType;
 use crate::kernels::arguments::dimensions;

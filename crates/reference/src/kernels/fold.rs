@@ -1,4 +1,4 @@
-//! Blocks added up to the image they were cut from: Col2Im.
+//! Blocks added up to the image they were cut from: `Col2Im`.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -43,7 +43,9 @@ fn col2im(call: &Call<'_>, terms: Terms) -> Result {
         Kind::Complex => {
             let mut values = data.complexes();
             if terms == Terms::Absolute {
-                values.iter_mut().for_each(|z| *z = Complex::new(z.re.abs(), z.im.abs()));
+                for z in &mut values {
+                    *z = Complex::new(z.re.abs(), z.im.abs());
+                }
             }
             buffer.complexes(fold.sums(call, &values, |a: Complex<f64>, b| a + b)?)?
         }

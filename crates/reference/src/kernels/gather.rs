@@ -1,4 +1,4 @@
-//! Entries picked by index: Gather, GatherElements, GatherND.
+//! Entries picked by index: Gather, `GatherElements`, `GatherND`.
 
 use crate::kernels::arguments::index;
 use crate::kernels::call::{Call, Result};
@@ -42,7 +42,7 @@ pub(super) fn element_positions(call: &Call<'_>, shape: &[usize], indices: &Tens
     let axis = normalize_axis(axis, shape.len())?;
     let fits = |(at, (own, size)): (usize, (&usize, &usize))| at == axis || own <= size;
     let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
-    if !inside && !(indices.is_empty() && indices.rank() == shape.len()) {
+    if !inside {
         let own = indices.shape();
         return Err(invalid(format!("indices of shape {own:?} do not fit shape {shape:?} beyond axis {axis}")));
     }

@@ -1,4 +1,4 @@
-//! Values that may be absent: Optional, OptionalGetElement, OptionalHasElement.
+//! Values that may be absent: Optional, `OptionalGetElement`, `OptionalHasElement`.
 
 use std::sync::Arc;
 

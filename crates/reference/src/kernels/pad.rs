@@ -1,4 +1,4 @@
-//! Tensors with room added or taken at the ends of their axes: Pad, CenterCropPad.
+//! Tensors with room added or taken at the ends of their axes: Pad, `CenterCropPad`.
 
 use crate::kernels::arguments::{axes, dimensions};
 use crate::kernels::call::{Call, Result};

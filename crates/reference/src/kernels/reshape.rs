@@ -4,6 +4,7 @@ use crate::kernels::arguments::{axes, non_negative};
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
+use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, element_count, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -21,7 +22,7 @@ pub(super) const KERNELS: &[Kernel] = &[
         squeeze(call, call.optional_ints("axes"))
     }),
     Kernel::new("Squeeze", 11, |call| squeeze(call, call.optional_ints("axes"))),
-    Kernel::new("Squeeze", 13, |call| squeeze(call, call.optional_tensor(1)?.map(|axes| axes.indices()).as_deref())),
+    Kernel::new("Squeeze", 13, |call| squeeze(call, call.optional_tensor(1)?.map(Tensor::indices).as_deref())),
     Kernel::new("Unsqueeze", 1, |call| {
         non_negative(call.ints("axes")?, "axes")?;
         unsqueeze(call, call.ints("axes")?)

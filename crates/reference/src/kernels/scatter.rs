@@ -1,4 +1,4 @@
-//! A copy of a tensor with elements replaced by index: Scatter, ScatterElements, ScatterND, TensorScatter.
+//! A copy of a tensor with elements replaced by index: Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`.
 
 use num_complex::Complex;
 

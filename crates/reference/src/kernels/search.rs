@@ -1,4 +1,4 @@
-//! Entries found by their values: NonZero, OneHot, Compress, and Unique, which stands in a file of its own.
+//! Entries found by their values: `NonZero`, `OneHot`, Compress, and Unique, which stands in a file of its own.
 
 use crate::dtype::ElementType;
 use crate::kernels::arguments::one_dimensional;
@@ -31,7 +31,7 @@ fn non_zero(call: &Call<'_>) -> Result {
     Ok(call.integers(ElementType::Int64, &[shape.len(), found.len()], indices)?.into())
 }
 
-/// What a negative index of OneHot means.
+/// What a negative index of `OneHot` means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Negative {
     /// No class, as any index beyond the depth.

@@ -1,9 +1,9 @@
-//! Lists of tensors: the Sequence operators, SplitToSequence, ConcatFromSequence.
+//! Lists of tensors: the Sequence operators, `SplitToSequence`, `ConcatFromSequence`.
 
 use crate::dtype::ElementType;
-use crate::kernels::arguments::{dimensions, index};
+use crate::kernels::arguments::{dimensions, index, single};
 use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::error::{KernelError, invalid};
 use crate::kernels::join::{join, part};
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
@@ -22,13 +22,9 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("ConcatFromSequence", 11, concat_from_sequence),
 ];
 
-/// The position input, which must be a scalar, where it is given.
+/// The position input, where it is given: a scalar, though upstream's own cases also give it one axis.
 fn position(call: &Call<'_>, input: usize) -> Result<Option<i64>> {
-    let Some(tensor) = call.optional_tensor(input)? else { return Ok(None) };
-    match (tensor.rank(), tensor.indices().first()) {
-        (0, Some(position)) => Ok(Some(*position)),
-        _ => Err(invalid(format!("position has shape {:?}, but must be a scalar", tensor.shape()))),
-    }
+    call.optional_tensor(input)?.map(|tensor| single(tensor, "position")).transpose()
 }
 
 /// The item at a position.
@@ -122,10 +118,15 @@ fn total(lengths: &[usize]) -> Option<usize> {
 
 /// Lengths that cover `size`, of which only the last may be smaller.
 fn equal_lengths(call: &Call<'_>, size: usize, length: usize) -> Result<Vec<usize>> {
-    let mut lengths: Vec<usize> = call.budget.scratch(size.div_ceil(length))?;
+    let count = size.div_ceil(length);
+    let most = call.budget.limits().trips;
+    if count as u64 > most {
+        return Err(KernelError::Limit(format!("a sequence of {count} items is over the limit of {most}")));
+    }
+    let mut lengths: Vec<usize> = call.budget.scratch(count)?;
     lengths.fill(length);
     match lengths.last_mut() {
-        Some(last) if size % length != 0 => *last = size % length,
+        Some(last) if !size.is_multiple_of(length) => *last = size % length,
         _ => {}
     }
     Ok(lengths)
@@ -190,8 +191,8 @@ mod tests {
             assert_eq!(at(position).tensor().floats(), [expected], "{position}");
         }
         assert!(at(3).error().contains("[-3, 3 - 1]"));
-        let list = node("SequenceAt", 11).input(numbers(3)).input(ints(&[1], &[0]));
-        assert!(list.error().contains("scalar"));
+        let list = node("SequenceAt", 11).input(numbers(3)).input(ints(&[2], &[0, 0]));
+        assert!(list.error().contains("one element"));
     }
 
     #[test]
@@ -241,6 +242,8 @@ mod tests {
             assert!(split(11).input(refused).error().contains("does not split"));
         }
         assert!(split(11).input(ints(&[], &[-1])).error().contains("none below 0"));
+        let endless = node("SplitToSequence", 11).input(floats(&[1 << 40, 0], &[]));
+        assert!(endless.error().contains("over the limit"));
     }
 
     #[test]

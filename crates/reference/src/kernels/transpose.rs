@@ -1,4 +1,4 @@
-//! Elements in another order or repeated: Transpose, DepthToSpace, SpaceToDepth, ReverseSequence, Tile, Expand.
+//! Elements in another order or repeated: Transpose, `DepthToSpace`, `SpaceToDepth`, `ReverseSequence`, Tile, Expand.
 
 use crate::kernels::arguments::{dimensions, one_dimensional, single};
 use crate::kernels::call::{Call, Result};
