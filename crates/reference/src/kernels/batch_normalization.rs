@@ -1,4 +1,4 @@
-//! BatchNormalization, whose versions choose between training and inference each in its own way.
+//! `BatchNormalization`, whose versions choose between training and inference each in its own way.
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Outputs, Result};
@@ -71,7 +71,9 @@ fn batch(call: &Call<'_>, rules: Rules) -> Result {
         let (mean, variance) = if rules.training { current[lane] } else { given_statistics };
         let deviation = (variance + epsilon).sqrt();
         let (scale, bias) = (given.scale[lane], given.bias[lane]);
-        values.iter_mut().for_each(|value| *value = (*value - mean) / deviation * scale + bias);
+        for value in &mut *values {
+            *value = (*value - mean) / deviation * scale + bias;
+        }
     })?;
     let y = call.floats(data.element_type(), data.shape(), values)?;
     let mut outputs = vec![Some(Value::Tensor(y))];

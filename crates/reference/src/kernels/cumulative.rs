@@ -1,4 +1,4 @@
-//! Running sums and products along an axis: CumSum, CumProd.
+//! Running sums and products along an axis: `CumSum`, `CumProd`.
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};

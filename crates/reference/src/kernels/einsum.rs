@@ -208,7 +208,7 @@ fn einsum(call: &Call<'_>) -> Result {
     let (element, shape) = (call.tensor(0)?.element_type(), plan.dims(&plan.output));
     if element.is_float() {
         let operands: Vec<_> = inputs.iter().map(|&input| (input, input.floats())).collect();
-        let values = contract(call, &plan, &operands, |terms| compensated(terms), |a, b| a * b, 1.0)?;
+        let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
         return Ok(call.floats(element, &shape, values)?.into());
     }
     let operands: Vec<_> = inputs.iter().map(|&input| (input, input.integers())).collect();
@@ -229,7 +229,7 @@ fn magnitude(call: &Call<'_>) -> Result {
     let plan = Plan::of(call.string("equation")?, &shapes)?;
     let absolute = |input: &Tensor| input.floats().into_iter().map(f64::abs).collect::<Vec<f64>>();
     let operands: Vec<_> = inputs.iter().map(|&input| (input, absolute(input))).collect();
-    let values = contract(call, &plan, &operands, |terms| compensated(terms), |a, b| a * b, 1.0)?;
+    let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
     Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
 }
 
@@ -240,7 +240,7 @@ mod tests {
 
     fn run(equation: &str, inputs: &[Tensor]) -> (Vec<usize>, Vec<f64>) {
         let call =
-            inputs.iter().cloned().fold(node("Einsum", 12).set("equation", equation), |call, input| call.input(input));
+            inputs.iter().cloned().fold(node("Einsum", 12).set("equation", equation), crate::testing::OneNode::input);
         let result = call.tensor();
         (result.shape().to_vec(), result.floats())
     }

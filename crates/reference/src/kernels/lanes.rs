@@ -132,7 +132,7 @@ impl<T: Copy> Iterator for Lane<'_, T> {
 impl<T: Copy> ExactSizeIterator for Lane<'_, T> {}
 
 /// The place of the largest element, or of the smallest: the first of equals, or the last. A NaN is before all numbers,
-/// as `argmax` and `argmin` of NumPy have it.
+/// as `numpy.argmax` and `numpy.argmin` have it.
 pub(super) fn extreme<T: Copy + PartialOrd>(
     mut values: impl Iterator<Item = T>,
     largest: bool,
@@ -140,12 +140,13 @@ pub(super) fn extreme<T: Copy + PartialOrd>(
 ) -> Option<usize> {
     let mut best = values.next()?;
     let mut place = 0;
+    let is_nan = |value: T| value.partial_cmp(&value).is_none();
     for (at, value) in values.enumerate() {
-        let (is_nan, best_is_nan) = (value != value, best != best);
-        let better = match (is_nan, best_is_nan) {
+        let (value_is_nan, best_is_nan) = (is_nan(value), is_nan(best));
+        let better = match (value_is_nan, best_is_nan) {
             (false, false) => (if largest { value > best } else { value < best }) || last && value == best,
             (true, true) => last,
-            (is_nan, _) => is_nan,
+            _ => value_is_nan,
         };
         if better {
             (best, place) = (value, at + 1);

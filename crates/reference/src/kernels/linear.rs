@@ -1,4 +1,4 @@
-//! MatMul, Gemm and their integer forms.
+//! `MatMul`, `Gemm` and their integer forms.
 
 use rayon::prelude::*;
 
@@ -20,7 +20,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("QLinearMatMul", 10, quantized_matmul),
 ];
 
-/// The shapes of a product of two stacks of matrices, by the rules of NumPy's `matmul`.
+/// The shapes of a product of two stacks of matrices, by the rules of `numpy.matmul`.
 #[derive(Debug)]
 struct Product {
     /// The stack of each factor, and the stack of the result that both broadcast to.
@@ -177,9 +177,10 @@ impl<'a> General<'a> {
         let product = Product::of(&oriented(a, transpose_a)?, &oriented(b, transpose_b)?)?;
         if let Some(c) = c {
             let must_agree = addend == AddendShape::SameUnlessBroadcast && !call.flag("broadcast")?;
-            let fits = match must_agree {
-                true => c.shape() == product.shape,
-                false => broadcast(c.shape(), &product.shape).is_ok_and(|shape| shape == product.shape),
+            let fits = if must_agree {
+                c.shape() == product.shape
+            } else {
+                broadcast(c.shape(), &product.shape).is_ok_and(|shape| shape == product.shape)
             };
             if !fits {
                 let way_out = if must_agree { "; set broadcast to 1" } else { "" };
@@ -199,9 +200,10 @@ impl<'a> General<'a> {
         multiply: fn(&Product, &[T], &[T], &mut [T]),
     ) -> Result<Vec<T>> {
         let orient = |tensor: &Tensor, values: Vec<T>, transpose: bool| -> Vec<T> {
-            match transpose {
-                true => Walk::transposed(tensor.shape(), &[1, 0]).map(|position| values[position]).collect(),
-                false => values,
+            if transpose {
+                Walk::transposed(tensor.shape(), &[1, 0]).map(|position| values[position]).collect()
+            } else {
+                values
             }
         };
         let (a, b) = (orient(self.a, a, self.transpose_a), orient(self.b, b, self.transpose_b));

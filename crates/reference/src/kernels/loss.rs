@@ -1,4 +1,4 @@
-//! Losses of classification: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss.
+//! Losses of classification: `NegativeLogLikelihoodLoss`, `SoftmaxCrossEntropyLoss`.
 
 use crate::kernels::call::{Call, Outputs, Result};
 use crate::kernels::error::invalid;

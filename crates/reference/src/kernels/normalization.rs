@@ -22,7 +22,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("LRN", 1, local_response),
 ];
 
-/// What MeanVarianceNormalization's body adds to the standard deviation.
+/// What the body of `MeanVarianceNormalization` adds to the standard deviation.
 const MEAN_VARIANCE_EPSILON: f32 = 1e-9;
 
 /// The mean and the variance of a population.
@@ -52,7 +52,9 @@ impl Stash {
     /// The elements of a tensor as the first stage takes them.
     fn floats(self, tensor: &Tensor) -> Vec<f64> {
         let mut values = tensor.floats();
-        values.iter_mut().for_each(|value| *value = self.round(*value));
+        for value in &mut *values {
+            *value = self.round(*value);
+        }
         values
     }
 }
@@ -101,7 +103,9 @@ fn instance(call: &Call<'_>) -> Result {
     lanes.change(call, &mut values, |lane, values| {
         let ((mean, variance), channel) = (statistics[lane], lane % channels);
         let deviation = (variance + epsilon).sqrt();
-        values.iter_mut().for_each(|value| *value = scale[channel] * (*value - mean) / deviation + bias[channel]);
+        for value in &mut *values {
+            *value = scale[channel] * (*value - mean) / deviation + bias[channel];
+        }
     })?;
     Ok(call.floats(data.element_type(), data.shape(), values)?.into())
 }
@@ -118,7 +122,9 @@ fn layer(call: &Call<'_>) -> Result {
     lanes.change(call, &mut values, |lane, values| {
         let (mean, variance) = statistics[lane];
         let deviation = (variance + epsilon).sqrt();
-        values.iter_mut().for_each(|value| *value = rounded(element, stash.round((*value - mean) / deviation)));
+        for value in &mut *values {
+            *value = rounded(element, stash.round((*value - mean) / deviation));
+        }
     })?;
 
     let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
@@ -149,7 +155,7 @@ fn layer(call: &Call<'_>) -> Result {
 /// The channels of `[N, C, D1, ...]` in groups of neighbours.
 struct Groups {
     channels: usize,
-    groups: usize,
+    count: usize,
     /// `[N, groups, channels of a group, D1, ...]`.
     shape: Vec<usize>,
 }
@@ -165,7 +171,7 @@ impl Groups {
         let (batch, inner) = data.shape().split_at(1);
         let parts = [groups, channels / groups];
         let shape = batch.iter().chain(&parts).chain(&inner[1..]).copied().collect();
-        Ok(Groups { channels, groups, shape })
+        Ok(Groups { channels, count: groups, shape })
     }
 
     /// Standardizes each group of each instance.
@@ -181,7 +187,9 @@ impl Groups {
         lanes.change(call, values, |lane, values| {
             let (mean, variance) = statistics[lane];
             let deviation = (variance + epsilon).sqrt();
-            values.iter_mut().for_each(|value| *value = round((*value - mean) / deviation));
+            for value in &mut *values {
+                *value = round((*value - mean) / deviation);
+            }
         })
     }
 }
@@ -191,7 +199,9 @@ fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
     let part = values.len() / batch.saturating_mul(scale.len()).max(1);
     for (at, values) in values.chunks_exact_mut(part.max(1)).enumerate() {
         let at = at % scale.len();
-        values.iter_mut().for_each(|value| *value = scale[at] * *value + bias[at]);
+        for value in &mut *values {
+            *value = scale[at] * *value + bias[at];
+        }
     }
 }
 
@@ -199,8 +209,8 @@ fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
 fn group_by_group(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let groups = Groups::of(call, data)?;
-    let scale = one_each(call, 1, groups.groups, "group")?;
-    let bias = one_each(call, 2, groups.groups, "group")?;
+    let scale = one_each(call, 1, groups.count, "group")?;
+    let bias = one_each(call, 2, groups.count, "group")?;
     let mut values = data.floats();
     groups.standardize(call, &mut values, call.float("epsilon")?, |value| value)?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
@@ -220,7 +230,7 @@ fn group_by_channel(call: &Call<'_>) -> Result {
     Ok(call.floats(element, data.shape(), values)?.into())
 }
 
-/// Everything from the axis on by its root mean square, in stages as LayerNormalization's.
+/// Everything from the axis on by its root mean square, in stages as those of `LayerNormalization`.
 fn root_mean_square(call: &Call<'_>) -> Result {
     let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
@@ -230,7 +240,9 @@ fn root_mean_square(call: &Call<'_>) -> Result {
     Lanes::from(call, shape, axis)?.change(call, &mut values, |_, values| {
         let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
         let root = (mean + epsilon).sqrt();
-        values.iter_mut().for_each(|value| *value = rounded(element, stash.round(*value / root)));
+        for value in &mut *values {
+            *value = rounded(element, stash.round(*value / root));
+        }
     })?;
     let scales = scale.floats();
     values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
@@ -250,7 +262,9 @@ fn mean_variance(call: &Call<'_>) -> Result {
     lanes.change(call, &mut values, |lane, values| {
         let (mean, variance) = statistics[lane];
         let deviation = variance.sqrt() + f64::from(MEAN_VARIANCE_EPSILON);
-        values.iter_mut().for_each(|value| *value = (*value - mean) / deviation);
+        for value in &mut *values {
+            *value = (*value - mean) / deviation;
+        }
     })?;
     Ok(call.floats(data.element_type(), data.shape(), values)?.into())
 }

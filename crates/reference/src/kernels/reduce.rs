@@ -1,4 +1,4 @@
-//! Reductions over axes, ArgMax and ArgMin.
+//! Reductions over axes, `ArgMax` and `ArgMin`.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::call::{Call, Result};
@@ -121,7 +121,7 @@ fn mean_by_input(call: &Call<'_>) -> Result {
 
 const SUM: Reduction = Reduction { float: |lane| sum(lane), integer: |lane, _| lane.sum() };
 
-/// Undefined over no values: NaN, or 0 where there is none. An integer mean is cut toward zero, as NumPy does it.
+/// Undefined over no values: NaN, or 0 where there is none. An integer mean is cut toward zero, as `numpy.mean` does it.
 const MEAN: Reduction = Reduction {
     float: |lane| {
         let count = lane.len() as f64;
@@ -191,9 +191,10 @@ const LOG_SUM_EXP: Reduction = Reduction {
         let Some(most) = lane.clone().max() else { return element.min_value().unwrap_or(0) };
         let above = libm::log(sum(lane.map(|value| libm::exp((value - most) as f64))));
         #[expect(clippy::cast_possible_truncation, reason = "an integer result is cut toward zero")]
-        match most.unsigned_abs() < 1 << 48 {
-            true => (most as f64 + above) as i128,
-            false => most + if most < 0 { above.ceil() } else { above.floor() } as i128,
+        if most.unsigned_abs() < 1 << 48 {
+            (most as f64 + above) as i128
+        } else {
+            most + if most < 0 { above.ceil() } else { above.floor() } as i128
         }
     },
 };

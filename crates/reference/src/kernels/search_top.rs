@@ -1,4 +1,4 @@
-//! The largest or smallest elements along an axis: TopK.
+//! The largest or smallest elements along an axis: `TopK`.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ fn k_input(call: &Call<'_>) -> Result<i128> {
 
 /// The `k` largest or smallest elements along the axis and their places, best first, of equals the lower place first.
 ///
-/// A NaN counts as larger than every number, as when NumPy sorts. `sorted` 0 leaves the order open; this is one.
+/// A NaN counts as larger than every number, as when `numpy.sort` sorts. `sorted` 0 leaves the order open; this is one.
 fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
@@ -34,8 +34,8 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     shape[axis] = k;
     let lanes = Lanes::along(call, data.shape(), axis)?;
     let places = match data.element_type().kind() {
-        Kind::Float => places(call, &lanes, data.floats(), k, |a, b| order(*a, *b), largest)?,
-        _ => places(call, &lanes, data.integers(), k, Ord::cmp, largest)?,
+        Kind::Float => places(call, &lanes, &data.floats(), k, |a, b| order(*a, *b), largest)?,
+        _ => places(call, &lanes, &data.integers(), k, Ord::cmp, largest)?,
     };
 
     // The chosen places stand lane by lane; the outputs want them in the order of their own shape.
@@ -56,7 +56,7 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
 fn places<T: Copy + Sync>(
     call: &Call<'_>,
     lanes: &Lanes,
-    values: Vec<T>,
+    values: &[T],
     k: usize,
     compare: impl Fn(&T, &T) -> Ordering,
     largest: bool,

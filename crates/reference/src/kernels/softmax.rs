@@ -1,4 +1,4 @@
-//! Normalized exponentials: Softmax, LogSoftmax, Hardmax.
+//! Normalized exponentials: `Softmax`, `LogSoftmax`, `Hardmax`.
 
 use crate::kernels::call::{Call, Result};
 use crate::kernels::lanes::{Lanes, extreme};
@@ -36,26 +36,36 @@ fn normalize(call: &Call<'_>, cut: Cut, change: fn(&mut [f64])) -> Result {
 /// Subtracts the largest element, so that no exponential overflows.
 fn shift(lane: &mut [f64]) {
     let most = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    lane.iter_mut().for_each(|value| *value -= most);
+    for value in &mut *lane {
+        *value -= most;
+    }
 }
 
 fn softmax(lane: &mut [f64]) {
     shift(lane);
-    lane.iter_mut().for_each(|value| *value = libm::exp(*value));
+    for value in &mut *lane {
+        *value = libm::exp(*value);
+    }
     let total = sum(lane.iter().copied());
-    lane.iter_mut().for_each(|value| *value /= total);
+    for value in &mut *lane {
+        *value /= total;
+    }
 }
 
 /// Replaces a lane by the logarithms of its softmax.
 pub(super) fn log_softmax(lane: &mut [f64]) {
     shift(lane);
     let total = libm::log(sum(lane.iter().map(|&value| libm::exp(value))));
-    lane.iter_mut().for_each(|value| *value -= total);
+    for value in &mut *lane {
+        *value -= total;
+    }
 }
 
 fn hardmax(lane: &mut [f64]) {
     let first = extreme(lane.iter().copied(), true, false);
-    lane.iter_mut().enumerate().for_each(|(at, value)| *value = if Some(at) == first { 1.0 } else { 0.0 });
+    for (at, value) in lane.iter_mut().enumerate() {
+        *value = if Some(at) == first { 1.0 } else { 0.0 };
+    }
 }
 
 #[cfg(test)]
