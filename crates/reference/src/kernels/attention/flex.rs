@@ -1,4 +1,4 @@
-//! FlexAttention: attention whose scores and probabilities pass through subgraphs.
+//! `FlexAttention`: attention whose scores and probabilities pass through subgraphs.
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
@@ -7,7 +7,7 @@ use crate::kernels::error::invalid;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
-/// FlexAttention. The products are in the type of Q, what follows in the precision of the softmax.
+/// `FlexAttention`. The products are in the type of Q, what follows in the precision of the softmax.
 pub(super) fn flex_attention(call: &Call<'_>) -> Result {
     let (query, key, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let sizes = Sizes::of(call, query, key, value)?;
@@ -72,12 +72,12 @@ mod tests {
             node_of("ai.onnx.preview", "FlexAttention", 1)
                 .input(typed(ElementType::Float16, &[1, 1, 1, 1], &[0.0]))
                 .input(typed(ElementType::Float16, &[1, 1, 2, 1], &[0.0; 2]))
-                .input(typed(ElementType::Float16, &[1, 1, 2, 1], &[1.00390625, 1.0]))
+                .input(typed(ElementType::Float16, &[1, 1, 2, 1], &[1.003_906_25, 1.0]))
                 .set("softmax_precision", precision)
                 .tensor()
                 .floats()
         };
-        assert_eq!(run(1), [1.001953125]);
+        assert_eq!(run(1), [1.001_953_125]);
         assert_eq!(run(16), [1.0]);
     }
 }

@@ -1,4 +1,4 @@
-//! LinearAttention: a state of keys and values that each token decays, corrects and adds to.
+//! `LinearAttention`: a state of keys and values that each token decays, corrects and adds to.
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::divide;
@@ -41,7 +41,7 @@ struct Gate {
     width: usize,
 }
 
-/// LinearAttention. As in the function body, the state is float between tokens, and so is the output before it is
+/// `LinearAttention`. As in the function body, the state is float between tokens, and so is the output before it is
 /// rounded into its own type.
 pub(super) fn linear_attention(call: &Call<'_>) -> Result {
     let rule = rule(call)?;
@@ -94,7 +94,9 @@ fn update(
     if rule.gated {
         for (dimension, row) in state.chunks_mut(rows).enumerate() {
             let decay = libm::exp(tokens.decay.at(sizes, token, head, dimension));
-            row.iter_mut().for_each(|element| *element *= decay);
+            for element in row.iter_mut() {
+                *element *= decay;
+            }
         }
     }
     let mut rate = 1.0;

@@ -1,4 +1,4 @@
-//! RotaryEmbedding: turns pairs of elements by an angle that depends on the position.
+//! `RotaryEmbedding`: turns pairs of elements by an angle that depends on the position.
 
 use crate::kernels::attention::heads::divide;
 use crate::kernels::call::{Call, Result};
@@ -17,7 +17,7 @@ struct Layout {
     pairs: usize,
 }
 
-/// RotaryEmbedding.
+/// `RotaryEmbedding`.
 pub(super) fn rotary_embedding(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let layout = Layout::read(call, input)?;

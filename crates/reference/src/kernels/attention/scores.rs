@@ -65,7 +65,9 @@ pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
 /// Rounds every value into an element type.
 pub(super) fn round_all(element: ElementType, values: &mut [f64]) {
     if element != ElementType::Double {
-        values.iter_mut().for_each(|value| *value = rounded(element, *value));
+        for value in values.iter_mut() {
+            *value = rounded(element, *value);
+        }
     }
 }
 
@@ -83,7 +85,9 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     let scale = root_of_scale(call, size, element);
     let [query, key] = [query, key].map(|tensor| {
         let mut values = tensor.floats();
-        values.iter_mut().for_each(|value| *value *= scale);
+        for value in &mut values {
+            *value *= scale;
+        }
         round_all(element, &mut values);
         values
     });
@@ -110,7 +114,9 @@ pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
             total += *value;
         }
         let total = rounded(element, total);
-        row.iter_mut().for_each(|value| *value = rounded(element, *value / total));
+        for value in row.iter_mut() {
+            *value = rounded(element, *value / total);
+        }
     }
 }
 

@@ -73,12 +73,7 @@ impl Activation {
                 }
             }
             Function::ScaledTanh => alpha * libm::tanh(beta * x),
-            // Neither bound touches a NaN.
-            Function::HardSigmoid => match alpha * x + beta {
-                y if y < 0.0 => 0.0,
-                y if y > 1.0 => 1.0,
-                y => y,
-            },
+            Function::HardSigmoid => (alpha * x + beta).clamp(0.0, 1.0),
             Function::Elu => {
                 if x < 0.0 {
                     alpha * libm::expm1(x)

@@ -110,6 +110,7 @@ fn pick<const N: usize>(functions: &[Vec<Activation>], direction: usize) -> [Act
 #[cfg(test)]
 mod tests {
     use crate::dtype::ElementType;
+    use crate::tensor::Tensor;
     use crate::testing::{OneNode, floats, node, typed};
     use crate::value::Value;
 
@@ -123,7 +124,7 @@ mod tests {
 
     fn check(node: OneNode, expected: &[&[f64]]) {
         let outputs = node.outputs(expected.len()).run().unwrap();
-        let values: Vec<Vec<f64>> = outputs.iter().filter_map(Value::as_tensor).map(|tensor| tensor.floats()).collect();
+        let values: Vec<Vec<f64>> = outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect();
         assert_eq!(values, expected);
     }
 
@@ -194,9 +195,9 @@ mod tests {
             .outputs(2)
             .run()
             .unwrap();
-        let shapes: Vec<&[usize]> = rnn.iter().filter_map(Value::as_tensor).map(crate::tensor::Tensor::shape).collect();
+        let shapes: Vec<&[usize]> = rnn.iter().filter_map(Value::as_tensor).map(Tensor::shape).collect();
         assert_eq!(shapes, [&[2, 2, 1, 1][..], &[2, 1, 1]]);
-        assert_eq!(rnn[0].as_tensor().map(|y| y.floats()), Some(vec![101.0, 103.0, 1010.0, 1030.0]));
+        assert_eq!(rnn[0].as_tensor().map(Tensor::floats), Some(vec![101.0, 103.0, 1010.0, 1030.0]));
     }
 
     #[test]

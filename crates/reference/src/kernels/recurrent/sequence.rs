@@ -113,7 +113,7 @@ impl Inputs {
         b.map_or(Ok(()), |b| check("B", b, &[directions, 2 * rows]))?;
         let x = match layout {
             Layout::TimeFirst => x.floats(),
-            Layout::BatchFirst => swap(x.floats(), &[batch, time, input], &[1, 0, 2]),
+            Layout::BatchFirst => swap(&x.floats(), &[batch, time, input], &[1, 0, 2]),
         };
         let clip = call.optional_float("clip");
         if let Some(clip) = clip.filter(|clip| *clip < 0.0) {
@@ -135,7 +135,7 @@ impl Inputs {
             }
             (Some(state), Layout::BatchFirst) => {
                 check(name, state, &[batch, directions, hidden])?;
-                Ok(swap(state.floats(), state.shape(), &[1, 0, 2]))
+                Ok(swap(&state.floats(), state.shape(), &[1, 0, 2]))
             }
         }
     }
@@ -221,7 +221,7 @@ impl Inputs {
             let (values, shape) = match self.layout {
                 Layout::TimeFirst => (values, shape.to_vec()),
                 Layout::BatchFirst => {
-                    (swap(values, shape, order), order.iter().filter_map(|&axis| shape.get(axis).copied()).collect())
+                    (swap(&values, shape, order), order.iter().filter_map(|&axis| shape.get(axis).copied()).collect())
                 }
             };
             Ok(call.floats(self.element, &shape, values)?.into())
@@ -286,6 +286,6 @@ pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<(
 }
 
 /// The values of a tensor of `shape` with its axes in the order given.
-fn swap(values: Vec<f64>, shape: &[usize], order: &[usize]) -> Vec<f64> {
+fn swap(values: &[f64], shape: &[usize], order: &[usize]) -> Vec<f64> {
     Walk::transposed(shape, order).filter_map(|position| values.get(position).copied()).collect()
 }

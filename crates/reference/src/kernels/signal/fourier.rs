@@ -159,7 +159,9 @@ impl Transform {
                 self.line.fill(Complex::new(total, total));
             }
         }
-        self.line.iter_mut().for_each(|z| *z *= self.scale);
+        for z in &mut self.line {
+            *z *= self.scale;
+        }
         Ok(())
     }
 }

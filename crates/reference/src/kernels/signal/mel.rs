@@ -1,4 +1,4 @@
-//! MelWeightMatrix: triangular filters whose corners are evenly spaced on the mel scale.
+//! `MelWeightMatrix`: triangular filters whose corners are evenly spaced on the mel scale.
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
@@ -24,7 +24,9 @@ pub(super) fn mel_weight_matrix(call: &Call<'_>) -> Result {
     let element = call.element_type("output_datatype")?.unwrap_or(ElementType::Float);
     let room = call.allocate(element, &[bins, filters])?;
     let mut corners: Vec<f64> = call.budget.scratch(filters + 2)?;
-    corners.iter_mut().enumerate().for_each(|(at, slot)| *slot = corner(at));
+    for (at, slot) in corners.iter_mut().enumerate() {
+        *slot = corner(at);
+    }
     let weights = (0..bins).flat_map(|bin| {
         let bin = bin as f64;
         corners.windows(3).map(move |corners| weight(bin, corners))
