@@ -2,6 +2,8 @@
 
 mod definition;
 mod folder;
+mod named;
 
 pub use definition::{Case, DataSet, Evidence, Expected, Level, Named, Refusal, Want};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
+pub use named::named_cells;

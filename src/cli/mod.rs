@@ -4,6 +4,7 @@ mod diff;
 mod list;
 mod options;
 mod output;
+mod progress;
 mod run;
 mod show;
 
@@ -11,8 +12,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use options::read_expectations;
+pub use progress::Progress;
+
 /// Exit codes: what a CI job can tell apart.
 pub mod exit {
+    use crate::run::Conclusion;
+
     /// All as expected.
     pub const SUCCESS: u8 = 0;
     /// Some case does worse than expected.
@@ -25,6 +31,17 @@ pub mod exit {
     pub const HARNESS: u8 = 4;
     /// The command line is wrong.
     pub const USAGE: u8 = 64;
+
+    /// The exit code of a run.
+    pub const fn of(conclusion: Conclusion) -> u8 {
+        match conclusion {
+            Conclusion::Broken => HARNESS,
+            Conclusion::Regressions => REGRESSION,
+            Conclusion::Improvements => STALE,
+            Conclusion::Nothing => NOTHING,
+            Conclusion::AsExpected => SUCCESS,
+        }
+    }
 }
 
 /// Conformance tests and opset compatibility for ONNX.

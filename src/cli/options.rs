@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
 
+use crate::run::Expectations;
 use crate::suite::{Filter, FolderSuite, Suite};
 
 /// Which cases.
@@ -41,4 +43,15 @@ impl Selection {
 pub(crate) fn project_folder(name: &str) -> PathBuf {
     let here = PathBuf::from(name);
     if here.is_dir() { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join(name) }
+}
+
+/// What a file says is expected of a runtime; nothing besides passing where there is no such file.
+pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectations> {
+    if !path.exists() {
+        return Ok(Expectations { runtime: runtime.to_owned(), expect: Vec::new() });
+    }
+    let read = || -> anyhow::Result<Expectations> {
+        Ok(Expectations::parse(&std::fs::read_to_string(path)?)?.about(runtime)?)
+    };
+    read().with_context(|| path.display().to_string())
 }

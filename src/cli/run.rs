@@ -1,6 +1,5 @@
 //! `run`: cases on a runtime, held against what is expected.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -9,11 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::{exit, options, output};
+use crate::cli::{Progress, exit, options, output};
 use crate::report::terminal;
-use crate::run::{
-    CaseResult, Event, Expectations, Header, Outcome, Standing, Summary, plan, run, write_header, write_result,
-};
+use crate::run::{Conclusion, Event, Expectations, Header, Tally, plan, run, write_header, write_result};
 use crate::runtime::{Builtin, Runtime};
 
 #[derive(Debug, Args)]
@@ -42,17 +39,6 @@ pub(crate) struct Arguments {
     show: usize,
 }
 
-/// What a whole run came to.
-#[derive(Default)]
-struct Tally {
-    summary: Summary,
-    regressions: Vec<CaseResult>,
-    improvements: Vec<CaseResult>,
-    expected: usize,
-    used: BTreeSet<usize>,
-    broken: Vec<String>,
-}
-
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.filter()?;
     if arguments.update_expectations && !filter.is_everything() {
@@ -78,20 +64,21 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let started = Instant::now();
     let (mut tally, mut all, mut unwritten) = (Tally::default(), Vec::new(), None);
-    run(&plan, &runtime, |event| match event {
-        Event::Finished(result) => {
-            if let Some(file) = &mut results
-                && let Err(error) = write_result(file, &result)
-            {
-                unwritten.get_or_insert(error);
-            }
-            if arguments.update_expectations {
-                all.push((*result).clone());
-            }
-            tally.add(*result, &expectations);
+    let mut progress = Progress::new(plan.selected);
+    run(&plan, &runtime, |event| {
+        tally.add(&event, &expectations);
+        progress.show(&tally.summary);
+        let Event::Finished(result) = event else { return };
+        if let Some(file) = &mut results
+            && let Err(error) = write_result(file, &result)
+        {
+            unwritten.get_or_insert(error);
         }
-        Event::Broken(error) => tally.broken.push(error.to_string()),
+        if arguments.update_expectations {
+            all.push(*result);
+        }
     });
+    progress.finish();
     let elapsed = started.elapsed();
     if let Some(file) = &mut results {
         file.flush()?;
@@ -107,13 +94,13 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note(&format!("wrote {}", path.display()));
         return Ok(exit::SUCCESS);
     }
-    let stale: Vec<String> = if filter.is_everything() && arguments.selection.suite.is_none() {
-        expectations.unused(&tally.used).map(|entry| format!("{entry:?}")).collect()
-    } else {
-        Vec::new()
-    };
-    tally.print(arguments, elapsed, &stale)?;
-    Ok(tally.exit_code(!stale.is_empty()))
+    tally.finish(&expectations, filter.is_everything() && arguments.selection.suite.is_none());
+    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
+    output::line(&terminal::closing(&tally, most, elapsed))?;
+    if matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) {
+        output::note("to accept what came: onnx-conformance run --update-expectations");
+    }
+    Ok(exit::of(tally.conclusion()))
 }
 
 /// The expectation file that applies, and where it is.
@@ -125,66 +112,15 @@ fn expectations(arguments: &Arguments, runtime: &str) -> anyhow::Result<(Option<
         }
         None => None,
     };
-    let none = Expectations { runtime: runtime.to_owned(), expect: Vec::new() };
-    let Some(path) = path else { return Ok((None, none)) };
-    if !path.exists() && (arguments.expectations.is_none() || arguments.update_expectations) {
-        return Ok((Some(path), none));
+    let Some(path) = path else {
+        return Ok((None, Expectations { runtime: runtime.to_owned(), expect: Vec::new() }));
+    };
+    if arguments.expectations.is_some() && !arguments.update_expectations && !path.exists() {
+        bail!(
+            "{}: there is no such file; leave out --expectations, or write it with --update-expectations",
+            path.display()
+        );
     }
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let expectations = Expectations::parse(&text).with_context(|| path.display().to_string())?;
-    if expectations.runtime != runtime {
-        bail!("{} is about '{}', not '{runtime}'", path.display(), expectations.runtime);
-    }
+    let expectations = options::read_expectations(&path, runtime)?;
     Ok((Some(path), expectations))
-}
-
-impl Tally {
-    fn add(&mut self, result: CaseResult, expectations: &Expectations) {
-        self.summary.add(&result);
-        match expectations.standing(&result, true, &mut self.used) {
-            Standing::Regression => self.regressions.push(result),
-            Standing::Improvement => self.improvements.push(result),
-            Standing::Expected => self.expected += 1,
-            Standing::Pass | Standing::Silent => {}
-        }
-    }
-
-    fn print(&mut self, arguments: &Arguments, elapsed: Duration, stale: &[String]) -> anyhow::Result<()> {
-        for (what, results) in [("unexpected", &mut self.regressions), ("better than expected", &mut self.improvements)]
-        {
-            results.sort_by(|a, b| a.id.cmp(&b.id));
-            let most = if arguments.show == 0 { results.len() } else { arguments.show };
-            for result in results.iter().take(most) {
-                output::line(&terminal::failure(what, result))?;
-            }
-            if results.len() > most {
-                output::line(&format!("... and {} more; --show 0 prints all", results.len() - most))?;
-            }
-        }
-        for error in &self.broken {
-            output::line(&format!("broken case: {error}"))?;
-        }
-        for entry in stale {
-            output::line(&format!("expectation that matches nothing: {entry}"))?;
-        }
-        output::line(&terminal::summary(&self.summary, self.expected, elapsed))?;
-        if !self.improvements.is_empty() || !stale.is_empty() || !self.regressions.is_empty() {
-            output::note("to accept what came: onnx-conformance run --update-expectations");
-        }
-        Ok(())
-    }
-
-    fn exit_code(&self, stale: bool) -> u8 {
-        if !self.broken.is_empty() {
-            exit::HARNESS
-        } else if !self.regressions.is_empty() {
-            exit::REGRESSION
-        } else if stale || !self.improvements.is_empty() {
-            exit::STALE
-        } else if self.summary.count(Outcome::Pass) + self.expected + self.summary.open == 0 {
-            exit::NOTHING
-        } else {
-            exit::SUCCESS
-        }
-    }
 }

@@ -2,4 +2,7 @@
 
 pub mod case;
 pub mod diff;
+pub mod markdown;
+pub mod matrix;
+pub mod site;
 pub mod terminal;

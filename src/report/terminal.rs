@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::run::{CaseResult, Summary};
+use crate::run::{CaseResult, Summary, Tally};
 
 /// A case that did not go as expected, and the command that runs it again.
 pub fn failure(what: &str, result: &CaseResult) -> String {
@@ -11,22 +11,48 @@ pub fn failure(what: &str, result: &CaseResult) -> String {
     if !result.message.is_empty() {
         let _ = write!(text, "\n    {}", result.message);
     }
-    let _ = write!(text, "\n    onnx-conformance run '{}'", result.id);
+    let _ = write!(text, "\n    {}", command(&result.id));
     text
+}
+
+/// The command that runs a case again.
+pub fn command(id: &str) -> String {
+    format!("onnx-conformance run '{id}'")
+}
+
+/// What a run ends with: at most `most` cases of each kind that did not go as expected, and the one line of numbers.
+pub fn closing(tally: &Tally, most: usize, elapsed: Duration) -> String {
+    let mut lines = Vec::new();
+    for (what, results) in [("unexpected", &tally.regressions), ("better than expected", &tally.improvements)] {
+        lines.extend(results.iter().take(most).map(|result| failure(what, result)));
+        if results.len() > most {
+            lines.push(format!("... and {} more; --show 0 prints all", results.len() - most));
+        }
+    }
+    lines.extend(tally.broken.iter().map(|error| format!("broken case: {error}")));
+    lines.extend(tally.stale.iter().map(|entry| format!("expectation that matches nothing: {entry:?}")));
+    lines.push(summary(&tally.summary, tally.expected, elapsed));
+    lines.join("\n")
 }
 
 /// The one line that a run ends with.
 pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String {
     let mut text = format!("{} cases", summary.total());
-    for (outcome, count) in summary.counts() {
-        let _ = write!(text, ", {count} {outcome}");
-    }
-    if summary.open > 0 {
-        let _ = write!(text, ", {} open", summary.open);
+    if summary.total() > 0 {
+        let _ = write!(text, ", {}", counts(summary));
     }
     if expected > 0 {
         let _ = write!(text, " ({expected} failures expected)");
     }
     let _ = write!(text, " in {:.2} s", elapsed.as_secs_f64());
     text
+}
+
+/// How many cases ended how, best first.
+pub fn counts(summary: &Summary) -> String {
+    let mut counts: Vec<String> = summary.counts().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    if summary.open > 0 {
+        counts.push(format!("{} open", summary.open));
+    }
+    counts.join(", ")
 }

@@ -56,6 +56,14 @@ pub enum ExpectationError {
         /// What is wrong.
         rule: String,
     },
+    /// The file is about another runtime.
+    #[error("is about '{found}', not '{runtime}'; name the runtime's own file")]
+    Runtime {
+        /// The runtime that the file names.
+        found: String,
+        /// The runtime that is run.
+        runtime: String,
+    },
 }
 
 /// How a result stands to what is expected.
@@ -94,6 +102,14 @@ impl Expectations {
             }
         }
         Ok(file)
+    }
+
+    /// The expectations themselves, if they are about this runtime.
+    pub fn about(self, runtime: &str) -> Result<Expectations, ExpectationError> {
+        if self.runtime == runtime {
+            return Ok(self);
+        }
+        Err(ExpectationError::Runtime { found: self.runtime, runtime: runtime.to_owned() })
     }
 
     /// The entries that select a result, by position.

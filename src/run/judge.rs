@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, Expected, Level, Refusal, Want};
+use crate::case::{Case, Expected, Level, Refusal, Want, named_cells};
 use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, compare, compare_bounded};
 use crate::run::{CaseResult, Outcome};
 use crate::runtime::{Request, Response, Runtime};
@@ -21,6 +22,7 @@ pub fn judge(case: &Case, runtime: &dyn Runtime) -> CaseResult {
         level: case.level,
         evidence: case.evidence.clone(),
         cells: Vec::new(),
+        named: Vec::new(),
         ms: 0.0,
     };
     match &case.refusal {
@@ -28,7 +30,16 @@ pub fn judge(case: &Case, runtime: &dyn Runtime) -> CaseResult {
         None => judge_outputs(case, runtime, &mut result),
     }
     result.ms = started.elapsed().as_secs_f64() * 1e3;
+    if result.outcome != Outcome::Pass || result.cells.is_empty() {
+        result.named = named(case);
+    }
     result
+}
+
+/// What the case's model names. A refusal goes through no type cell, whatever its types are.
+fn named(case: &Case) -> Vec<String> {
+    let cells = named_cells(&case.model, Specs::embedded());
+    cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
 }
 
 fn judge_outputs(case: &Case, runtime: &dyn Runtime, result: &mut CaseResult) {

@@ -5,9 +5,11 @@ mod judge;
 mod outcome;
 mod results;
 mod runner;
+mod tally;
 
 pub use expectations::{Entry, ExpectationError, Expectations, Standing};
 pub use judge::judge;
 pub use outcome::{CaseResult, Outcome};
 pub use results::{Header, ResultsError, read_results, write_header, write_result};
 pub use runner::{Event, Plan, Summary, plan, run};
+pub use tally::{Conclusion, Tally};

@@ -124,6 +124,9 @@ pub struct CaseResult {
     /// The type cells that the run went through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<String>,
+    /// The operator versions and type cells that the model names, where the run does not tell which it went through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<String>,
     /// How long it took, in milliseconds.
     pub ms: f64,
 }

@@ -1,0 +1,178 @@
+//! What a model names before it runs: the operator versions of its nodes and, as far as types are declared, type cells.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{
+    FunctionProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, decode,
+};
+use onnx_conformance_reference::spec::{FormalType, OpSpec, Specs, canonical_domain};
+use onnx_conformance_reference::types::ValueType;
+
+/// The types of the values that are known by name.
+type Types = BTreeMap<String, ValueType>;
+
+/// The operator versions that the nodes of a model name, subgraphs and functions included, and the type cells that
+/// follow from its declared types: `ai.onnx/Sum-13` and `ai.onnx/Sum-13 T=tensor(float)`. Nothing if it is no model.
+pub fn named_cells(model: &Bytes, specs: &Specs) -> BTreeSet<String> {
+    let Ok(model) = ModelProto::decode(model.clone()) else { return BTreeSet::new() };
+    let mut census = Census { specs, functions: &model.functions, opsets: &model.opset_import, cells: BTreeSet::new() };
+    if let Some(graph) = &model.graph {
+        census.graph(graph, &Types::new());
+    }
+    for function in &model.functions {
+        census.opsets = if function.opset_import.is_empty() { &model.opset_import } else { &function.opset_import };
+        census.nodes(&function.node, Types::new());
+    }
+    census.cells
+}
+
+struct Census<'a> {
+    specs: &'a Specs,
+    functions: &'a [FunctionProto],
+    opsets: &'a [OperatorSetIdProto],
+    cells: BTreeSet<String>,
+}
+
+impl<'a> Census<'a> {
+    fn graph(&mut self, graph: &GraphProto, outer: &Types) {
+        let mut types = outer.clone();
+        let infos = graph.input.iter().chain(&graph.value_info).chain(&graph.output);
+        types.extend(infos.filter_map(|info| Some((info.name().to_owned(), declared(info)?))));
+        types.extend(graph.initializer.iter().filter_map(|tensor| {
+            let element = ElementType::from_code(tensor.data_type())?;
+            Some((tensor.name().to_owned(), ValueType::Tensor(element)))
+        }));
+        self.nodes(&graph.node, types);
+    }
+
+    fn nodes(&mut self, nodes: &[NodeProto], mut types: Types) {
+        for node in nodes {
+            for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+                self.graph(graph, &types);
+            }
+            if let Some(spec) = self.spec(node) {
+                self.node(node, spec, &mut types);
+            }
+        }
+    }
+
+    /// The operator version that a node names; none for a call of one of the model's functions.
+    fn spec(&self, node: &NodeProto) -> Option<&'a OpSpec> {
+        let domain = canonical_domain(node.domain());
+        let is_call = |function: &FunctionProto| {
+            function.name() == node.op_type() && canonical_domain(function.domain()) == domain
+        };
+        if self.functions.iter().any(is_call) {
+            return None;
+        }
+        let import = self.opsets.iter().find(|import| canonical_domain(import.domain()) == domain)?;
+        self.specs.find(domain, node.op_type(), import.version()).ok()
+    }
+
+    fn node(&mut self, node: &NodeProto, spec: &OpSpec, types: &mut Types) {
+        let version = spec.version.qualified();
+        let inputs = node.input.iter().enumerate().map(|(at, name)| (spec.input_at(at), name));
+        let outputs = node.output.iter().enumerate().map(|(at, name)| (spec.output_at(at), name));
+        let mut bound: BTreeMap<&str, ValueType> = BTreeMap::new();
+        for (formal, name) in inputs.chain(outputs) {
+            let Some(formal) = formal.filter(|_| !name.is_empty()) else { continue };
+            let parameter = match &formal.kind {
+                FormalType::Parameter(parameter) => Some(parameter.as_str()),
+                FormalType::Literal(_) => None,
+            };
+            // Values of a heterogeneous parameter say nothing of each other.
+            let same = parameter.filter(|_| !formal.is_heterogeneous()).and_then(|parameter| bound.get(parameter));
+            let allowed = spec.allowed(&formal.kind);
+            let known = match allowed {
+                [only] => Some(only),
+                _ => types.get(name).or(same).filter(|known| allowed.contains(known)),
+            };
+            let Some(known) = known.cloned() else { continue };
+            types.entry(name.clone()).or_insert_with(|| known.clone());
+            if let Some(parameter) = parameter {
+                self.cells.insert(format!("{version} {parameter}={known}"));
+                bound.insert(parameter, known);
+            }
+        }
+        self.cells.insert(version);
+    }
+}
+
+fn declared(info: &ValueInfoProto) -> Option<ValueType> {
+    decode::value_type(info.r#type.as_ref()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_reference::proto::{AttributeProto, encode};
+
+    fn value(name: &str, element: ElementType) -> ValueInfoProto {
+        let declared = encode::value_type(&ValueType::Tensor(element), None);
+        ValueInfoProto { name: Some(name.to_owned()), r#type: Some(declared), ..Default::default() }
+    }
+
+    fn node(operator: &str, inputs: &[&str], output: &str) -> NodeProto {
+        NodeProto {
+            op_type: Some(operator.to_owned()),
+            input: inputs.iter().map(|&name| name.to_owned()).collect(),
+            output: vec![output.to_owned()],
+            ..Default::default()
+        }
+    }
+
+    fn check(graph: GraphProto, expected: &[&str]) {
+        let import = OperatorSetIdProto { version: Some(13), ..Default::default() };
+        let model = ModelProto { opset_import: vec![import], graph: Some(graph), ..Default::default() };
+        let cells = named_cells(&model.encode_to_vec().into(), Specs::embedded());
+        assert_eq!(cells.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn types_follow_from_node_to_node() {
+        let graph = GraphProto {
+            input: vec![value("x", ElementType::Float)],
+            node: vec![node("Sum", &["x"], "sum"), node("Shape", &["sum"], "shape"), node("Size", &["shape"], "size")],
+            ..Default::default()
+        };
+        let expected = [
+            "ai.onnx/Shape-13",
+            "ai.onnx/Shape-13 T1=tensor(int64)",
+            "ai.onnx/Shape-13 T=tensor(float)",
+            "ai.onnx/Size-13",
+            "ai.onnx/Size-13 T1=tensor(int64)",
+            "ai.onnx/Size-13 T=tensor(int64)",
+            "ai.onnx/Sum-13",
+            "ai.onnx/Sum-13 T=tensor(float)",
+        ];
+        check(graph, &expected);
+    }
+
+    #[test]
+    fn subgraphs_see_the_types_around_them_and_unknown_operators_are_left_out() {
+        let inner = GraphProto { node: vec![node("Size", &["x"], "size")], ..Default::default() };
+        let mut outer = node("NoSuchOperator", &[], "y");
+        outer.attribute = vec![AttributeProto { g: Some(inner), ..Default::default() }];
+        let graph = GraphProto {
+            input: vec![value("x", ElementType::Int8)],
+            node: vec![outer, node("Abs", &["y"], "z")],
+            ..Default::default()
+        };
+        check(
+            graph,
+            &[
+                "ai.onnx/Abs-13",
+                "ai.onnx/Size-13",
+                "ai.onnx/Size-13 T1=tensor(int64)",
+                "ai.onnx/Size-13 T=tensor(int8)",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_no_model_names_nothing() {
+        assert!(named_cells(&Bytes::from_static(b"\xff\xff"), Specs::embedded()).is_empty());
+    }
+}

@@ -1,0 +1,51 @@
+//! How far a run is, for people who wait.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::output;
+use crate::report::terminal;
+use crate::run::Summary;
+
+/// Where standard error is no terminal, a line is printed this often.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// A bar on standard error or, where that is no terminal, a line every few seconds.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    selected: usize,
+    last_line: Instant,
+}
+
+impl Progress {
+    /// Begins a run of `selected` cases.
+    pub fn new(selected: usize) -> Progress {
+        let bar = ProgressBar::new(u64::try_from(selected).unwrap_or(u64::MAX));
+        let style = ProgressStyle::with_template("{bar:32} {pos}/{len} cases, {eta} left  {wide_msg}");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Progress { bar, selected, last_line: Instant::now() }
+    }
+
+    /// Shows how many cases have ended, and how.
+    pub fn show(&mut self, summary: &Summary) {
+        if !self.bar.is_hidden() {
+            self.bar.set_position(u64::try_from(summary.total()).unwrap_or(u64::MAX));
+            // The bar draws itself at most 20 times a second, the text is made each time.
+            if summary.total().is_multiple_of(16) {
+                self.bar.set_message(terminal::counts(summary));
+            }
+        } else if self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            output::note(&format!("{} of {} cases: {}", summary.total(), self.selected, terminal::counts(summary)));
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,321 @@
+//! The compatibility matrix as one page that needs nothing but a browser.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::spec::{Specs, diff};
+use serde::Serialize;
+
+use crate::report::matrix::{Column, Counts, Matrix, State, States, VersionRow};
+use crate::report::terminal;
+use crate::run::{CaseResult, Outcome};
+
+/// The most cases of one kind, passed or not, that the page lists under an operator version.
+const MOST_CASES: usize = 40;
+/// The most characters of a message on the page; results.jsonl has all.
+const MOST_CHARACTERS: usize = 300;
+
+const PAGE: &str = include_str!("templates/page.html");
+const STYLE: &str = include_str!("templates/page.css");
+const SCRIPT: &str = include_str!("templates/page.js");
+
+/// The page.
+pub fn page(matrix: &Matrix<'_>, specs: &Specs) -> Result<String, serde_json::Error> {
+    let data = in_script(&serde_json::to_string(&Data::new(matrix, specs))?);
+    let mut page = String::with_capacity(data.len() + PAGE.len() + STYLE.len() + SCRIPT.len());
+    let mut rest = PAGE;
+    for (mark, part) in [("{style}", STYLE), ("{data}", &data), ("{script}", SCRIPT)] {
+        let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
+        page.push_str(before);
+        page.push_str(part);
+        rest = after;
+    }
+    page.push_str(rest);
+    Ok(page)
+}
+
+/// JSON that no HTML parser can take for the end of its script element.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+/// What the page knows. Lists of one entry a runtime follow the order of `runtimes`.
+#[derive(Serialize)]
+struct Data<'a> {
+    suite: &'static str,
+    /// The command that runs a case, with {} for its id.
+    command: String,
+    states: Vec<StateData>,
+    runtimes: Vec<RuntimeData<'a>>,
+    domains: Vec<DomainData<'a>>,
+    /// Every type, which type cells name by position.
+    types: Vec<String>,
+    deprecated_cells: usize,
+    operators: Vec<OperatorData<'a>>,
+    /// Every case that some operator version lists: its id, and each runtime's result.
+    cases: Vec<(&'a str, Vec<Option<ResultData>>)>,
+}
+
+#[derive(Serialize)]
+struct StateData {
+    name: &'static str,
+    sign: &'static str,
+}
+
+#[derive(Serialize)]
+struct RuntimeData<'a> {
+    name: &'a str,
+    version: &'a str,
+    cases: BTreeMap<State, usize>,
+    versions: BTreeMap<State, usize>,
+    cells: BTreeMap<State, usize>,
+}
+
+#[derive(Serialize)]
+struct DomainData<'a> {
+    name: &'a str,
+    newest: u32,
+}
+
+#[derive(Serialize)]
+struct OperatorData<'a> {
+    domain: usize,
+    name: &'a str,
+    versions: Vec<VersionData<'a>>,
+}
+
+#[derive(Serialize)]
+struct VersionData<'a> {
+    since: u32,
+    last: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deprecated: bool,
+    /// What changed since the version before; none for the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<String>>,
+    counts: Vec<Triple>,
+    /// Each type parameter with its cells: the type, and the counts of each runtime where a case touched it.
+    parameters: Vec<(&'a str, Vec<CellData>)>,
+    /// The cases listed, by position.
+    cases: Vec<usize>,
+    /// How many cases touched the version, listed or not.
+    touched: usize,
+}
+
+/// The state that the result alone makes, its outcome and its message.
+type ResultData = (State, Outcome, String);
+
+/// Passed, failed, unsupported.
+type Triple = [usize; 3];
+
+/// A type cell that no case touched is its type alone.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CellData {
+    Untested(usize),
+    Tested(usize, Vec<Triple>),
+}
+
+impl<'a> Data<'a> {
+    fn new(matrix: &'a Matrix<'a>, specs: &'a Specs) -> Data<'a> {
+        let domains: Vec<DomainData> = specs
+            .domains()
+            .map(|name| DomainData { name, newest: specs.newest_opset(name).unwrap_or_default() })
+            .collect();
+        let mut interned = Interned::default();
+        let mut operators: Vec<OperatorData> = Vec::new();
+        for row in &matrix.versions {
+            let domain = domains.iter().position(|domain| domain.name == row.version.domain).unwrap_or_default();
+            let is_next = |last: &&mut OperatorData| last.domain == domain && last.name == row.version.name;
+            let before = operators.last_mut().filter(is_next);
+            let since = before.as_ref().and_then(|operator| Some(operator.versions.last()?.since));
+            let version = version_data(matrix, specs, row, since, &mut interned);
+            match before {
+                Some(operator) => operator.versions.push(version),
+                None => operators.push(OperatorData { domain, name: &row.version.name, versions: vec![version] }),
+            }
+        }
+        let case = |&position: &usize| {
+            let case = &matrix.cases[position];
+            (case.id, case.results.iter().map(|result| result.map(result_data)).collect())
+        };
+        Data {
+            suite: env!("CARGO_PKG_VERSION"),
+            command: terminal::command("{}"),
+            states: State::ALL.iter().map(|state| StateData { name: state.name(), sign: state.sign() }).collect(),
+            runtimes: matrix.runtimes.iter().map(RuntimeData::new).collect(),
+            domains,
+            deprecated_cells: matrix.cells().1,
+            operators,
+            cases: interned.cases.iter().map(case).collect(),
+            types: interned.types,
+        }
+    }
+}
+
+/// What many operator versions share, in the order in which it is first needed.
+#[derive(Default)]
+struct Interned {
+    types: Vec<String>,
+    cases: Vec<usize>,
+    places: BTreeMap<usize, usize>,
+}
+
+impl Interned {
+    fn type_at(&mut self, name: String) -> usize {
+        self.types.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.types.push(name);
+            self.types.len() - 1
+        })
+    }
+
+    fn case_at(&mut self, position: usize) -> usize {
+        *self.places.entry(position).or_insert_with(|| {
+            self.cases.push(position);
+            self.cases.len() - 1
+        })
+    }
+}
+
+fn version_data<'a>(
+    matrix: &Matrix<'_>,
+    specs: &Specs,
+    row: &'a VersionRow,
+    before: Option<u32>,
+    interned: &mut Interned,
+) -> VersionData<'a> {
+    let mut parameters: Vec<(&str, Vec<CellData>)> = Vec::new();
+    for cell in &row.cells {
+        let value_type = interned.type_at(cell.value_type.to_string());
+        let tested = cell.counts.iter().any(|counts| *counts != Counts::default());
+        let cell_data = if tested {
+            CellData::Tested(value_type, cell.counts.iter().map(triple).collect())
+        } else {
+            CellData::Untested(value_type)
+        };
+        match parameters.last_mut().filter(|(parameter, _)| *parameter == cell.parameter) {
+            Some((_, cells)) => cells.push(cell_data),
+            None => parameters.push((&cell.parameter, vec![cell_data])),
+        }
+    }
+    let version = &row.version;
+    let changes = before.and_then(|from| {
+        let difference = diff::versions(specs, &version.domain, &version.name, from, version.since).ok()?;
+        Some(difference.changes.iter().map(ToString::to_string).collect())
+    });
+    VersionData {
+        since: version.since,
+        last: *row.opsets.end(),
+        deprecated: row.deprecated,
+        changes,
+        counts: row.counts.iter().map(triple).collect(),
+        parameters,
+        cases: listed(matrix, row).map(|position| interned.case_at(position)).collect(),
+        touched: row.cases.len(),
+    }
+}
+
+/// The cases that a version lists: those that did not pass on some runtime first, at most so many of each kind.
+fn listed<'a>(matrix: &'a Matrix<'_>, row: &'a VersionRow) -> impl Iterator<Item = usize> {
+    let passes = |&&position: &&usize| {
+        let mut results = matrix.cases[position].results.iter().flatten();
+        results.all(|result| result.outcome == Outcome::Pass)
+    };
+    let (passed, other): (Vec<&usize>, Vec<&usize>) = row.cases.iter().partition(|position| passes(position));
+    other.into_iter().take(MOST_CASES).chain(passed.into_iter().take(MOST_CASES)).copied()
+}
+
+fn triple(counts: &Counts) -> Triple {
+    [counts.passed, counts.failed, counts.unsupported]
+}
+
+fn result_data(result: &CaseResult) -> ResultData {
+    let mut message: String = result.message.chars().take(MOST_CHARACTERS).collect();
+    if message.len() < result.message.len() {
+        message.push('…');
+    }
+    (Counts::of(result).state(), result.outcome, message)
+}
+
+impl<'a> RuntimeData<'a> {
+    fn new(column: &Column<'a>) -> RuntimeData<'a> {
+        let by_state = |states: &States| State::ALL.map(|state| (state, states.count(state))).into();
+        RuntimeData {
+            name: &column.runtime.name,
+            version: &column.runtime.version,
+            cases: by_state(&column.case_states),
+            versions: by_state(&column.versions),
+            cells: by_state(&column.cells),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Level;
+    use crate::report::matrix::Measured;
+    use crate::runtime::Declaration;
+
+    fn result(id: &str, message: &str) -> CaseResult {
+        CaseResult {
+            id: id.to_owned(),
+            outcome: Outcome::Mismatch,
+            message: message.to_owned(),
+            missing: None,
+            ulps: None,
+            level: Level::Required,
+            evidence: Vec::new(),
+            cells: Vec::new(),
+            named: vec!["ai.onnx/Sum-13".to_owned(), "ai.onnx/Sum-13 T=tensor(float)".to_owned()],
+            ms: 0.0,
+        }
+    }
+
+    fn page_of(results: &[CaseResult]) -> String {
+        let runtime = Declaration { name: "a".to_owned(), version: "1".to_owned() };
+        let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &runtime, results }]).unwrap();
+        page(&matrix, Specs::embedded()).unwrap()
+    }
+
+    /// The data of a page, read back as a browser would.
+    fn data_of(page: &str) -> serde_json::Value {
+        let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn no_text_ends_the_script_that_holds_it() {
+        let hostile = "</script><script>alert(1)</script><!-- & \u{2028} {script} {data}";
+        let page = page_of(&[result("x/y", hostile)]);
+        assert!(!page.contains("alert(1)</script>"));
+        assert_eq!(data_of(&page)["cases"][0], serde_json::json!(["x/y", [["failed", "mismatch", hostile]]]));
+    }
+
+    #[test]
+    fn the_page_asks_nothing_of_the_network() {
+        let page = page_of(&[]);
+        for reference in ["http://", "https://", "src=", "<link", "@import", "url("] {
+            assert!(!page.contains(reference), "{reference}");
+        }
+    }
+
+    #[test]
+    fn every_operator_version_is_on_the_page_with_what_changed() {
+        let data = data_of(&page_of(&[result("x/y", "")]));
+        let operators = data["operators"].as_array().unwrap();
+        let versions = |operator: &serde_json::Value| operator["versions"].as_array().unwrap().clone();
+        assert_eq!(operators.iter().map(|operator| versions(operator).len()).sum::<usize>(), 659);
+        let sum = operators.iter().find(|operator| operator["name"] == "Sum").unwrap();
+        let last = versions(sum).pop().unwrap();
+        assert_eq!((&last["since"], &last["last"], &last["touched"]), (&13.into(), &28.into(), &1.into()));
+        assert_eq!(last["changes"], serde_json::json!(["tensor(bfloat16) added to T"]));
+        assert_eq!(last["counts"], serde_json::json!([[0, 1, 0]]));
+    }
+
+    #[test]
+    fn the_first_cases_are_listed_and_all_are_counted() {
+        let results: Vec<CaseResult> = (0..100).map(|number| result(&format!("x/{number}"), "")).collect();
+        let data = data_of(&page_of(&results));
+        assert_eq!(data["cases"].as_array().unwrap().len(), MOST_CASES);
+    }
+}

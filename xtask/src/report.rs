@@ -1,0 +1,91 @@
+//! `cargo xtask report`: the whole suite on the built-in executor, and what came of it as files.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use onnx_conformance::cli::{Progress, exit, read_expectations};
+use onnx_conformance::reference::spec::Specs;
+use onnx_conformance::report::matrix::{Matrix, Measured};
+use onnx_conformance::report::{markdown, site, terminal};
+use onnx_conformance::run::{CaseResult, Event, Header, Tally, plan, run, write_header, write_result};
+use onnx_conformance::runtime::{Builtin, Runtime as _};
+use onnx_conformance::suite::{Filter, Suite};
+
+use crate::workspace;
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Stop a case after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Print at most this many cases that did not go as expected; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    show: usize,
+}
+
+/// Runs the suite, writes the report and returns the exit code of the run.
+pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
+    let runtime = Builtin::new(Duration::from_secs(arguments.timeout));
+    let declaration = runtime.declaration();
+    let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
+    let expectations = read_expectations(&expectations_path, &declaration.name)?;
+    let suite = Suite::open(&workspace::root().join("testdata"))?;
+    let plan = plan(&suite, &Filter::default())?;
+
+    let started = Instant::now();
+    let (mut tally, mut results) = (Tally::default(), Vec::new());
+    let mut progress = Progress::new(plan.selected);
+    run(&plan, &runtime, |event| {
+        tally.add(&event, &expectations);
+        progress.show(&tally.summary);
+        if let Event::Finished(result) = event {
+            results.push(*result);
+        }
+    });
+    progress.finish();
+    let elapsed = started.elapsed();
+    tally.finish(&expectations, true);
+    results.sort_by(|a, b| a.id.cmp(&b.id));
+
+    let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &declaration, results: &results }])?;
+    let page = write_files(&Header::new(declaration.clone(), plan.selected), &results, &matrix)?;
+    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
+    anstream::println!("{}", terminal::closing(&tally, most, elapsed));
+    for column in &matrix.runtimes {
+        anstream::print!("\n{}", markdown::totals(&matrix, column));
+    }
+    anstream::println!("\nmatrix.md and results.jsonl are beside file://{}", page.display());
+    Ok(exit::of(tally.conclusion()))
+}
+
+/// Writes the files of the report and returns where its page is.
+fn write_files(header: &Header, results: &[CaseResult], matrix: &Matrix<'_>) -> Result<PathBuf> {
+    let folder = workspace::target().join("report");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut lines = Vec::new();
+    write_header(&mut lines, header)?;
+    for result in results {
+        write_result(&mut lines, result)?;
+    }
+    write_whole(&folder.join("results.jsonl"), &lines)?;
+    write_whole(&folder.join("matrix.md"), markdown::matrix(matrix).as_bytes())?;
+    let page = folder.join("index.html");
+    write_whole(&page, site::page(matrix, Specs::embedded())?.as_bytes())?;
+    Ok(page)
+}
+
+/// Writes a file beside its place and moves it there, so that a reader finds the old file or the new one, whole.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fresh = path.with_extension("new");
+    let write = || {
+        let mut file = fs::File::create(&fresh)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
