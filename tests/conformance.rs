@@ -33,11 +33,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the cases of a unit; each one that is not as expected is printed with the command that runs it again.
-fn run_unit(
-    source: &(dyn Source + Send),
-    unit: &Unit,
-    expectations: &Expectations,
-) -> Result<Completion, Failed> {
+fn run_unit(source: &(dyn Source + Send), unit: &Unit, expectations: &Expectations) -> Result<Completion, Failed> {
     let cases = source.load(unit, &|_| true)?;
     let runtime = Builtin::new(TIMEOUT);
     let (mut report, mut lacking) = (String::new(), None);

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod coverage;
 mod diff;
 mod list;
 mod options;
@@ -54,6 +55,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show which operator versions and type cells the cases run through, and which they leave out.
+    Coverage(coverage::Arguments),
     /// Show what changed between two versions of an operator, or between two opsets.
     Diff(diff::Arguments),
     /// List the ids of the cases that the filters choose.
@@ -76,6 +79,7 @@ pub fn main() -> ExitCode {
         }
     };
     let done = match &arguments.command {
+        Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Run(arguments) => run::main(arguments),

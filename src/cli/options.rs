@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::run::Expectations;
-use crate::suite::{Filter, FolderSuite, Suite};
+use crate::suite::{Filter, FolderSuite, Generated, Suite};
 
 /// Which cases.
 #[derive(Debug, Args)]
@@ -19,6 +19,10 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "DIR")]
     pub(crate) suite: Option<PathBuf>,
 
+    /// Make the cases from the op.yaml files below this folder instead of those the program was built with
+    #[arg(long, value_name = "DIR", conflicts_with = "suite")]
+    pub(crate) specs: Option<PathBuf>,
+
     /// The project's data, when it is not found by itself
     #[arg(long, value_name = "DIR", env = "ONNX_CONFORMANCE_TESTDATA")]
     pub(crate) testdata: Option<PathBuf>,
@@ -30,7 +34,12 @@ impl Selection {
         if let Some(folder) = &self.suite {
             return Ok(Suite::new(vec![Box::new(FolderSuite::open(folder)?)]));
         }
-        Ok(Suite::open(&self.testdata.clone().unwrap_or_else(|| project_folder("testdata")))?)
+        let testdata = self.testdata.clone().unwrap_or_else(|| project_folder("testdata"));
+        let generated = match &self.specs {
+            Some(folder) => Generated::open(folder)?,
+            None => Generated::embedded(),
+        };
+        Ok(Suite::with(&testdata, generated)?)
     }
 
     /// The filter that the patterns make.

@@ -15,10 +15,19 @@ pub(crate) struct Arguments {
     /// Take the case from a folder of ordinary ONNX test folders
     #[arg(long, value_name = "DIR")]
     suite: Option<std::path::PathBuf>,
+
+    /// Make the case from the op.yaml files below this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "suite")]
+    specs: Option<std::path::PathBuf>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let selection = options::Selection { filters: Vec::new(), suite: arguments.suite.clone(), testdata: None };
+    let selection = options::Selection {
+        filters: Vec::new(),
+        suite: arguments.suite.clone(),
+        specs: arguments.specs.clone(),
+        testdata: None,
+    };
     let suite = selection.open()?;
     let Some(case) = suite.find(&arguments.case)? else {
         bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);

@@ -16,4 +16,4 @@ mod version;
 
 pub use operator::{OperatorFile, read_operator};
 pub use random::Random;
-pub use version::{GenerateError, cases, has_cases, ids};
+pub use version::{GenerateError, Operators, cases, ids};

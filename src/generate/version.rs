@@ -43,28 +43,41 @@ pub enum GenerateError {
     },
 }
 
-/// Whether an operator has an op.yaml, without reading it.
-pub fn has_cases(version: &OperatorVersion) -> bool {
-    embedded::file(&path(version)).is_some()
+/// The op.yaml files, each read when it is first asked for.
+#[derive(Debug)]
+pub struct Operators {
+    files: BTreeMap<String, (String, OnceLock<Result<OperatorFile, Box<YamlError>>>)>,
+}
+
+impl Operators {
+    /// The files that were embedded when the program was built.
+    pub fn embedded() -> Operators {
+        Operators::new(embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
+    }
+
+    /// Files by their paths below `specs/`; those that are no op.yaml are left out.
+    pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Operators {
+        let operators = files.into_iter().filter(|(path, _)| path.ends_with("/op.yaml"));
+        Operators { files: operators.map(|(path, text)| (path, (text, OnceLock::new()))).collect() }
+    }
+
+    /// Whether an operator has an op.yaml, without reading it.
+    pub fn has(&self, version: &OperatorVersion) -> bool {
+        self.files.contains_key(&path(version))
+    }
+
+    /// The op.yaml of an operator, and its text.
+    pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
+        let path = path(version);
+        let missing = || GenerateError::Spec(format!("specs/{path} is missing"));
+        let (text, file) = self.files.get(&path).ok_or_else(missing)?;
+        let file = file.get_or_init(|| read_operator(&format!("specs/{path}"), text));
+        Ok((file.as_ref().map_err(|error| GenerateError::File(error.clone()))?, text))
+    }
 }
 
 fn path(version: &OperatorVersion) -> String {
     format!("{}/{}/op.yaml", version.domain, version.name)
-}
-
-/// The op.yaml of an operator, read once.
-fn operator(version: &OperatorVersion) -> Result<&'static OperatorFile, GenerateError> {
-    type Files = BTreeMap<&'static str, OnceLock<Result<OperatorFile, Box<YamlError>>>>;
-    static FILES: OnceLock<Files> = OnceLock::new();
-    let files = FILES.get_or_init(|| {
-        let paths = embedded::FILES.iter().map(|(path, _)| *path).filter(|path| path.ends_with("/op.yaml"));
-        paths.map(|path| (path, OnceLock::new())).collect()
-    });
-    let path = path(version);
-    let missing = || GenerateError::Spec(format!("specs/{path} is missing"));
-    let (path, file) = files.get_key_value(path.as_str()).ok_or_else(missing)?;
-    let read = || read_operator(&format!("specs/{path}"), embedded::file(path).unwrap_or_default());
-    file.get_or_init(read).as_ref().map_err(|error| GenerateError::File(error.clone()))
 }
 
 /// A case of a version that is planned but not made.
@@ -80,19 +93,19 @@ pub(super) struct Planned<'a> {
 pub(super) struct Version<'a> {
     pub(super) spec: &'a OpSpec,
     pub(super) file: &'a OperatorFile,
-    path: String,
+    text: &'a str,
 }
 
 impl<'a> Version<'a> {
-    fn new(version: &OperatorVersion) -> Result<Version<'static>, GenerateError> {
+    fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
         let spec = Specs::embedded().get(version).map_err(|error| GenerateError::Spec(error.to_string()))?;
-        Ok(Version { spec, file: operator(version)?, path: path(version) })
+        let (file, text) = operators.get(version)?;
+        Ok(Version { spec, file, text })
     }
 
     /// An error that points at a case of the file.
     pub(super) fn at(&self, name: &str, message: String) -> GenerateError {
-        let text = embedded::file(&self.path).unwrap_or_default();
-        GenerateError::File(at_case(&format!("specs/{}", self.path), text, name, message))
+        GenerateError::File(at_case(&format!("specs/{}", path(&self.spec.version)), self.text, name, message))
     }
 
     /// Every case that must run: at the version's own opset, and the first once more at the last opset of its range.
@@ -301,8 +314,8 @@ fn in_roundoffs(magnitude: &Tensor, element: onnx_conformance_reference::dtype::
 }
 
 /// The ids of a version's cases, in order, without making them.
-pub fn ids(version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
-    let version = Version::new(version)?;
+pub fn ids(operators: &Operators, version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
+    let version = Version::new(operators, version)?;
     let planned = version.planned()?;
     let mut ids: Vec<String> = planned.iter().map(|planned| planned.id.clone()).collect();
     ids.extend(refuse::planned(&version, &planned)?.into_iter().map(|refusal| refusal.id));
@@ -310,8 +323,12 @@ pub fn ids(version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
 }
 
 /// The cases of a version whose ids are wanted.
-pub fn cases(version: &OperatorVersion, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, GenerateError> {
-    let version = Version::new(version)?;
+pub fn cases(
+    operators: &Operators,
+    version: &OperatorVersion,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Case>, GenerateError> {
+    let version = Version::new(operators, version)?;
     let planned = version.planned()?;
     let refusals = refuse::planned(&version, &planned)?;
     let mut cases = Vec::new();

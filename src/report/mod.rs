@@ -1,6 +1,7 @@
 //! Consumers of results: the terminal, and the files of a report.
 
 pub mod case;
+pub mod coverage;
 pub mod diff;
 pub mod markdown;
 pub mod matrix;

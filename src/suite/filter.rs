@@ -36,6 +36,11 @@ impl Filter {
             && !self.unwanted.iter().any(|glob| glob.is_match(id))
     }
 
+    /// Whether some case of a unit may be chosen, by the unit's name.
+    pub fn touches(&self, unit: &str) -> bool {
+        self.is_everything() || self.matches(unit) || self.matches(&format!("{unit}/x"))
+    }
+
     /// Whether every case is chosen.
     pub fn is_everything(&self) -> bool {
         self.wanted.is_empty() && self.unwanted.is_empty()

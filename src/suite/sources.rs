@@ -65,11 +65,16 @@ impl Suite {
 
     /// The suite that comes with the project: every vendored release under `testdata`, and the cases from the specs.
     pub fn open(testdata: &Path) -> Result<Suite, SuiteError> {
+        Suite::with(testdata, Generated::embedded())
+    }
+
+    /// Every vendored release under `testdata`, and these cases from specs.
+    pub fn with(testdata: &Path, generated: Generated) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
         for release in releases(&testdata.join("onnx"))? {
             sources.push(Box::new(Corpus::open(&release)?));
         }
-        sources.push(Box::new(Generated));
+        sources.push(Box::new(generated));
         Ok(Suite::new(sources))
     }
 
