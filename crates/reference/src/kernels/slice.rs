@@ -57,6 +57,8 @@ struct Range {
 
 impl Range {
     /// Counts negative ends from the back, then clamps them to what the direction can reach.
+    ///
+    /// Backwards from before the first entry, the text of version 13 begins at the first; numpy would take nothing.
     fn clamped(start: i64, end: i64, step: i64, size: usize) -> Result<Range> {
         let (size, step) = (size as i128, i128::from(step));
         let from_zero = |at: i64| if at < 0 { i128::from(at) + size } else { i128::from(at) };
