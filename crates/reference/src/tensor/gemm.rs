@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::tensor::sum::Sum;
+
 /// A matrix as it lies in a slice: element (row, column) at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
@@ -73,6 +75,25 @@ pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
     });
 }
 
+/// [`multiply_add`] for elements of `double`, of which `f64` is no wider: each element of `out` is one compensated sum.
+///
+/// # Panics
+/// Where [`multiply_add`] does.
+pub fn multiply_add_compensated(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+    assert_eq!(a.columns, b.rows, "the inner dimensions differ");
+    assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
+    assert_eq!(a.rows.checked_mul(b.columns), Some(out.len()), "the result has another size");
+    for (at, out) in out.iter_mut().enumerate() {
+        let (row, column) = (at / b.columns * a.row_stride, at % b.columns * b.column_stride);
+        let mut sum = Sum::default();
+        sum.add(*out);
+        for inner in 0..a.columns {
+            sum.add_product(a.data[row + inner * a.column_stride], b.data[column + inner * b.row_stride]);
+        }
+        *out = sum.value();
+    }
+}
+
 /// One call into `matrixmultiply` for matrices that [`multiply_add`] has checked.
 fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
     let stride = usize::cast_signed;
@@ -114,6 +135,14 @@ mod tests {
         let bt: Vec<f64> = (0..4).flat_map(|c| (0..3).map(move |r| f64::from(r * 4 + c))).collect();
         multiply_add(Matrix::row_major(&a, 2, 3), Matrix::row_major(&bt, 4, 3).transposed(), &mut transposed);
         assert_eq!(out, transposed);
+    }
+
+    #[test]
+    fn a_compensated_product_keeps_what_cancels() {
+        let (a, b) = ([1e16, 1.0, -1e16, 3.0], [1.0, 2.0, 1.0, 0.5]);
+        let mut out = [0.25];
+        multiply_add_compensated(Matrix::row_major(&a, 1, 4), Matrix::row_major(&b, 4, 1), &mut out);
+        assert_eq!(out, [3.75]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn flex_attention(call: &Call<'_>) -> Result {
     let probabilities = modify(call, "prob_mod", probabilities)?.floats();
     let mut values = value.floats();
     round_all(precision, &mut values);
-    let mut result = weigh(call, &sizes, &probabilities, &values)?;
+    let mut result = weigh(call, &sizes, precision, &probabilities, &values)?;
     round_all(precision, &mut result);
     Ok(call.floats(element, &sizes.result(), result)?.into())
 }

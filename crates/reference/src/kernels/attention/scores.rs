@@ -5,7 +5,8 @@ use crate::kernels::attention::heads::axes;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::tensor::Tensor;
-use crate::tensor::gemm::{Matrix, multiply_add};
+use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
+use crate::tensor::sum::sum;
 
 /// The sizes that queries, keys and values agree on.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +79,14 @@ fn root_of_scale(call: &Call<'_>, size: usize, element: ElementType) -> f64 {
     rounded(element, float(scale.sqrt()))
 }
 
+/// Adds a product of matrices to `out`, with compensated sums for `double`.
+fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+    match element {
+        ElementType::Double => multiply_add_compensated(a, b, out),
+        _ => multiply_add(a, b, out),
+    }
+}
+
 /// The scores before anything else: both operands are scaled by the root of the scale, each stage in their type.
 pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, key: &Tensor) -> Result<Vec<f64>> {
     let element = query.element_type();
@@ -97,7 +106,7 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
         call.budget.work(block.saturating_mul(size))?;
         let a = Matrix::row_major(&query[at * query_block..][..query_block], queries, size);
         let b = Matrix::row_major(&key[from * key_block..][..key_block], keys, size).transposed();
-        multiply_add(a, b, &mut scores[at * block..][..block]);
+        multiply(element, a, b, &mut scores[at * block..][..block]);
     }
     round_all(element, &mut scores);
     Ok(scores)
@@ -108,20 +117,24 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
 pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
     for row in values.chunks_mut(row.max(1)) {
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut total = 0.0;
         for value in row.iter_mut() {
             *value = rounded(element, libm::exp(rounded(element, *value - largest)));
-            total += *value;
         }
-        let total = rounded(element, total);
+        let total = rounded(element, sum(row.iter().copied()));
         for value in row.iter_mut() {
             *value = rounded(element, *value / total);
         }
     }
 }
 
-/// The values weighed by the probabilities.
-pub(super) fn weigh(call: &Call<'_>, sizes: &Sizes, probabilities: &[f64], values: &[f64]) -> Result<Vec<f64>> {
+/// The values weighed by the probabilities, for a result of type `element`.
+pub(super) fn weigh(
+    call: &Call<'_>,
+    sizes: &Sizes,
+    element: ElementType,
+    probabilities: &[f64],
+    values: &[f64],
+) -> Result<Vec<f64>> {
     let Sizes { queries, keys, value_size, .. } = *sizes;
     let [block, value_block, result_block] = [queries * keys, keys * value_size, queries * value_size];
     let mut result: Vec<f64> = call.budget.scratch(sizes.result().iter().product())?;
@@ -129,7 +142,7 @@ pub(super) fn weigh(call: &Call<'_>, sizes: &Sizes, probabilities: &[f64], value
         call.budget.work(block.saturating_mul(value_size))?;
         let a = Matrix::row_major(&probabilities[at * block..][..block], queries, keys);
         let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
-        multiply_add(a, b, &mut result[at * result_block..][..result_block]);
+        multiply(element, a, b, &mut result[at * result_block..][..result_block]);
     }
     Ok(result)
 }

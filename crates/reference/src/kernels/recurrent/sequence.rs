@@ -4,7 +4,7 @@ use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Outputs, Result};
 use crate::kernels::error::invalid;
 use crate::tensor::Tensor;
-use crate::tensor::gemm::{Matrix, multiply_add};
+use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::index::Walk;
 use crate::value::Value;
 
@@ -61,6 +61,7 @@ pub(super) struct Weights<'a> {
     bias: Option<&'a [f64]>,
     clip: Option<f64>,
     sizes: Sizes,
+    element: ElementType,
 }
 
 /// One state of all sequences: the hidden one or the cell's.
@@ -91,11 +92,8 @@ impl Weights<'_> {
         let Sizes { batch, hidden, .. } = self.sizes;
         let rows = count * hidden;
         let weights = &self.recurrence[first * hidden * hidden..][..rows * hidden];
-        multiply_add(
-            Matrix::row_major(state, batch, hidden),
-            Matrix::row_major(weights, rows, hidden).transposed(),
-            out,
-        );
+        let state = Matrix::row_major(state, batch, hidden);
+        multiply(self.element, state, Matrix::row_major(weights, rows, hidden), out);
     }
 }
 
@@ -186,6 +184,7 @@ impl Inputs {
             bias: self.b.as_ref().map(|b| &b[direction * 2 * rows..][..2 * rows]),
             clip: self.clip,
             sizes: self.sizes,
+            element: self.element,
         }
     }
 
@@ -196,7 +195,7 @@ impl Inputs {
         call.budget.work(steps.saturating_mul(rows).saturating_mul(input))?;
         let mut products: Vec<f64> = call.budget.scratch(steps * rows)?;
         let w = Matrix::row_major(&self.w[direction * rows * input..][..rows * input], rows, input);
-        multiply_add(Matrix::row_major(&self.x, steps, input), w.transposed(), &mut products);
+        multiply(self.element, Matrix::row_major(&self.x, steps, input), w, &mut products);
         Ok(products)
     }
 
@@ -231,6 +230,14 @@ impl Inputs {
             outputs.push(Some(arrange(state, &state_shape, &[1, 0, 2])?));
         }
         Ok(Outputs(outputs))
+    }
+}
+
+/// Adds the product of `a` and the transpose of `b` to `out`, with compensated sums for `double`.
+fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+    match element {
+        ElementType::Double => multiply_add_compensated(a, b.transposed(), out),
+        _ => multiply_add(a, b.transposed(), out),
     }
 }
 
