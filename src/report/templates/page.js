@@ -43,7 +43,8 @@ function countsOf(version) {
 function sentence([passed, failed, unsupported]) {
   const parts = [[passed, "passed"], [failed, "failed"], [unsupported, "unsupported"]];
   const said = parts.filter(([count]) => count > 0).map(([count, word]) => `${number.format(count)} ${word}`);
-  return said.length === 0 ? "no case says anything" : `${said.join(", ")}`;
+  if (said.length === 0) return "no case says anything";
+  return `${plural(passed + failed + unsupported, "case")}, ${said.join(", ")}`;
 }
 
 function drawTotals() {
@@ -111,9 +112,9 @@ function drawGrids() {
       ...opsets.map((opset) => element("th", { className: "opset", scope: "col" }, String(opset))));
     const body = element("tbody", {}, ...operators.map((operator) => drawRow(domain, operator)));
     const size = domain.newest > 8 ? "many" : "few";
-    byId("grids").append(element("section", {},
+    byId("grids").append(element("section", { className: size },
       element("div", { className: "grid-title" }, element("h2", {}, domain.name)),
-      element("table", { className: `grid ${size}` }, element("thead", {}, head), body)));
+      element("table", {}, element("thead", {}, head), body)));
   }
 }
 
@@ -124,7 +125,7 @@ function drawRow(domain, operator) {
   if (first > 1) row.append(element("td", { colSpan: first - 1 }));
   for (const [at, version] of operator.versions.entries()) {
     const name = `${domain.name}/${operator.name}-${version.since}`;
-    const block = element("button", { type: "button" });
+    const block = element("button", { type: "button" }, element("span"));
     const text = [name, ...cellsOf(version).map((cell) => data.types[cellType(cell)])].join(" ").toLowerCase();
     const entry = { name, domain, operator, version, at, block, row, text };
     block.addEventListener("click", () => open(entry));
@@ -149,7 +150,7 @@ function refresh() {
     found += wanted ? 1 : 0;
     rows.set(entry.row, rows.get(entry.row) || wanted);
     block.className = `block ${state}${wanted ? "" : " dim"}${version.deprecated ? " deprecated" : ""}`;
-    block.textContent = counts ? `${signs[state]} ${version.since}` : "";
+    block.firstChild.textContent = counts ? `${signs[state]} ${version.since}` : "";
     const what = counts ? `${state}: ${sentence(counts)}` : `does not take ${data.types[shown.type]}`;
     block.title = `${entry.operator.name}-${version.since}${version.deprecated ? " (deprecated)" : ""}, ${what}`;
     block.ariaLabel = block.title;
@@ -200,6 +201,7 @@ function select(entry) {
   if (entry === null) return;
   drawDetail();
   byId("detail").scrollTop = 0;
+  byId("detail").focus({ preventScroll: true });
   entry.block.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
@@ -279,8 +281,7 @@ function drawCases(name) {
 }
 
 function followHash() {
-  const name = decodeURIComponent(location.hash.slice(1));
-  select(byName.get(name) || null);
+  select(byName.get(location.hash.slice(1)) || null);
 }
 
 document.addEventListener("keydown", (event) => {
