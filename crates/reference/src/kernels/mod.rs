@@ -10,16 +10,20 @@ mod arithmetic;
 mod attention;
 mod bitwise;
 mod cast;
+mod columns;
 mod comparison;
 mod constant;
 mod control;
 mod convolution;
 mod cumulative;
+mod deform;
 mod describe;
 mod einsum;
 mod features;
 mod gather;
+mod grid;
 mod image;
+mod interpolate;
 mod join;
 mod linear;
 mod loss;
@@ -43,11 +47,13 @@ mod sequence;
 mod signal;
 mod slice;
 mod softmax;
+mod suppression;
 mod text;
 mod transpose;
 mod tree;
 mod unary;
 mod variadic;
+mod window;
 
 /// Every family's rows.
 pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
@@ -65,6 +71,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     einsum::KERNELS,
     features::KERNELS,
     gather::KERNELS,
+    grid::KERNELS,
     image::KERNELS,
     join::KERNELS,
     linear::KERNELS,
