@@ -1,5 +1,424 @@
-//! Conv, ConvTranspose and their integer and deformable forms.
+//! Conv, ConvTranspose and their integer and causal forms.
 
+use std::ops::Range;
+
+use crate::dtype::ElementType;
+use crate::kernels::call::{Call, Outputs, Result};
+use crate::kernels::columns::{Direction, Patches, Product};
+use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
+use crate::kernels::window::{AutoPad, Axis, Rounding, axes, per_axis, spatial, windows};
+use crate::tensor::Tensor;
+use crate::tensor::shape::element_count;
 
-pub(super) const KERNELS: &[Kernel] = &[];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("CausalConvWithState", 27, causal).with_magnitude(causal_magnitude),
+    Kernel::new("Conv", 1, |call| conv(call, Terms::Signed)).with_magnitude(|call| conv(call, Terms::Absolute)),
+    Kernel::new("ConvInteger", 10, integer),
+    Kernel::new("ConvTranspose", 1, |call| transposed(call, Terms::Signed))
+        .with_magnitude(|call| transposed(call, Terms::Absolute)),
+    Kernel::new("DeformConv", 19, |call| super::deform::convolve(call, Terms::Signed))
+        .with_magnitude(|call| super::deform::convolve(call, Terms::Absolute)),
+    Kernel::new("QLinearConv", 10, quantized),
+];
+
+/// Whether an accumulation is the operator's, or the same over absolute terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Terms {
+    Signed,
+    Absolute,
+}
+
+impl Terms {
+    pub(super) fn of(self, mut values: Vec<f64>) -> Vec<f64> {
+        if self == Terms::Absolute {
+            values.iter_mut().for_each(|value| *value = value.abs());
+        }
+        values
+    }
+
+    /// The type of the output.
+    pub(super) fn output(self, element: ElementType) -> ElementType {
+        if self == Terms::Absolute { ElementType::Double } else { element }
+    }
+}
+
+/// The shapes of a convolution, checked against each other.
+pub(super) struct Shapes {
+    pub(super) images: usize,
+    pub(super) groups: usize,
+    /// Input channels of a group.
+    pub(super) channels: usize,
+    /// Output channels of a group.
+    pub(super) features: usize,
+    /// The taps of a window along each axis.
+    pub(super) kernel: Vec<usize>,
+    /// The spatial dimensions of the input.
+    pub(super) input: Vec<usize>,
+}
+
+impl Shapes {
+    /// Reads them from X and from W, whose first axis is the output channels and whose second the input channels of a
+    /// group.
+    pub(super) fn of(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
+        let (shapes, [features, channels]) = Shapes::read(call, x, w)?;
+        let Shapes { groups, .. } = shapes;
+        if Some(x.shape()[1]) != channels.checked_mul(groups) || !features.is_multiple_of(groups) {
+            return Err(unfit(x, w, groups));
+        }
+        Ok(Shapes { channels, features: features / groups, ..shapes })
+    }
+
+    /// Reads them from X and from W, whose first axis is the input channels and whose second the output channels of a
+    /// group.
+    fn transposed(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
+        let (shapes, [channels, features]) = Shapes::read(call, x, w)?;
+        let Shapes { groups, .. } = shapes;
+        if x.shape()[1] != channels || !channels.is_multiple_of(groups) {
+            return Err(unfit(x, w, groups));
+        }
+        Ok(Shapes { channels: channels / groups, features, ..shapes })
+    }
+
+    fn read(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<(Shapes, [usize; 2])> {
+        let group = call.int("group")?;
+        let groups = usize::try_from(group).ok().filter(|&group| group > 0);
+        let groups = groups.ok_or_else(|| invalid(format!("group is {group}; it takes 1 or more")))?;
+        let (input, kernel) = (spatial("the input", x.shape())?.to_vec(), spatial("the weight", w.shape())?.to_vec());
+        if input.len() != kernel.len() {
+            return Err(unfit(x, w, groups));
+        }
+        if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1, 1)? != kernel {
+            let given = call.ints("kernel_shape")?;
+            return Err(invalid(format!("kernel_shape {given:?} differs from that of a weight {:?}", w.shape())));
+        }
+        let shapes = Shapes { images: x.shape()[0], groups, channels: 0, features: 0, kernel, input };
+        Ok((shapes, [w.shape()[0], w.shape()[1]]))
+    }
+
+    /// The windows by the attributes.
+    pub(super) fn axes(&self, call: &Call<'_>) -> Result<Vec<Axis>> {
+        axes(call, &self.input, &self.kernel, Rounding::Floor)
+    }
+
+    /// The elements of one group's part of W.
+    pub(super) fn weights_of_feature(&self) -> Result<usize> {
+        let taps = element_count(&self.kernel)?;
+        Ok(element_count(&[self.channels, taps])?)
+    }
+
+    /// The shape of the output.
+    pub(super) fn output(&self, axes: &[Axis]) -> Result<Vec<usize>> {
+        let features = element_count(&[self.groups, self.features])?;
+        Ok([self.images, features].into_iter().chain(axes.iter().map(|axis| axis.output)).collect())
+    }
+
+    /// The elements of X that belong to one image and group.
+    pub(super) fn part(&self, image: usize, group: usize) -> Result<Range<usize>> {
+        let size = element_count(&self.input)? * self.channels;
+        let at = (image * self.groups + group) * size;
+        Ok(at..at + size)
+    }
+
+    /// The sums to compute.
+    pub(super) fn product<'a>(
+        &self,
+        call: &'a Call<'a>,
+        axes: &[Axis],
+        bias: Option<Vec<f64>>,
+        element: ElementType,
+    ) -> Result<Product<'a>> {
+        let all = element_count(&[self.groups, self.features])?;
+        if let Some(bias) = bias.as_ref().filter(|bias| bias.len() != all) {
+            return Err(invalid(format!("the bias has {} elements for {all} output channels", bias.len())));
+        }
+        Ok(Product {
+            call,
+            images: self.images,
+            groups: self.groups,
+            features: self.features,
+            depth: self.weights_of_feature()?,
+            windows: windows(axes)?,
+            bias,
+            compensated: element == ElementType::Double,
+        })
+    }
+}
+
+fn unfit(x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::error::KernelError {
+    invalid(format!("a weight {:?} does not fit an input {:?} in {groups} groups", w.shape(), x.shape()))
+}
+
+fn conv(call: &Call<'_>, terms: Terms) -> Result {
+    let (x, w) = (call.tensor(0)?, call.tensor(1)?);
+    let bias = call.optional_tensor(2)?.map(|bias| terms.of(bias.floats()));
+    let shapes = Shapes::of(call, x, w)?;
+    let axes = shapes.axes(call)?;
+    let depth = shapes.weights_of_feature()?;
+    let first = |group: usize| group * shapes.features;
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |group, rows| {
+            let (from, to) = (first(group) + rows.start, first(group) + rows.end);
+            Ok(terms.of(w.part(from * depth..to * depth).floats()))
+        },
+        |image, group| {
+            let image = terms.of(x.part(shapes.part(image, group)?).floats());
+            Patches::new(image, &axes, Direction::Forward)
+        },
+    )?;
+    Ok(call.floats(terms.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
+}
+
+// ConvTranspose.
+
+fn transposed(call: &Call<'_>, terms: Terms) -> Result {
+    let (x, w) = (call.tensor(0)?, call.tensor(1)?);
+    let bias = call.optional_tensor(2)?.map(|bias| terms.of(bias.floats()));
+    let shapes = Shapes::transposed(call, x, w)?;
+    let axes = transposed_axes(call, &shapes)?;
+    let taps = element_count(&shapes.kernel)?;
+    let weights = terms.of(w.floats());
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |group, rows| {
+            let mut out: Vec<f64> = call.budget.scratch(rows.len() * shapes.channels * taps)?;
+            let pairs = rows.flat_map(|row| (0..shapes.channels).map(move |channel| (row, channel)));
+            for ((feature, channel), out) in pairs.zip(out.chunks_mut(taps.max(1))) {
+                let at = ((group * shapes.channels + channel) * shapes.features + feature) * taps;
+                out.copy_from_slice(&weights[at..at + taps]);
+            }
+            Ok(out)
+        },
+        |image, group| {
+            let image = terms.of(x.part(shapes.part(image, group)?).floats());
+            Patches::new(image, &axes, Direction::Transposed)
+        },
+    )?;
+    Ok(call.floats(terms.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
+}
+
+/// The axes of a transposed convolution: `output` elements, of which `before` are cut off the beginning of what the
+/// kernel spreads.
+fn transposed_axes(call: &Call<'_>, shapes: &Shapes) -> Result<Vec<Axis>> {
+    let count = shapes.input.len();
+    let auto_pad = AutoPad::of(call)?;
+    let strides = per_axis(call, "strides", count, 1, 1)?;
+    let dilations = per_axis(call, "dilations", count, 1, 1)?;
+    let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
+    let extra = per_axis(call, "output_padding", count, 0, 0)?;
+    let outputs = given_outputs(call, count)?;
+    (0..count)
+        .map(|at| {
+            let (input, kernel, stride, dilation) = (shapes.input[at], shapes.kernel[at], strides[at], dilations[at]);
+            if call.since() >= 11 && extra[at] >= stride.max(dilation) && extra[at] > 0 {
+                let extra = extra[at];
+                return Err(invalid(format!(
+                    "output_padding is {extra} where stride {stride} and dilation {dilation} are not more"
+                )));
+            }
+            let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };
+            spread(axis, extra[at], outputs.as_ref().map(|outputs| outputs[at]), auto_pad, call.since())
+        })
+        .collect()
+}
+
+/// The attribute `output_shape`. Version 1 does not say that batch and channels are left out, so they may stand there.
+fn given_outputs(call: &Call<'_>, count: usize) -> Result<Option<Vec<usize>>> {
+    let Some(given) = call.optional_ints("output_shape") else { return Ok(None) };
+    let whole = call.since() < 11 && given.len() == count + 2;
+    let outputs = per_axis(call, "output_shape", if whole { count + 2 } else { count }, 0, 0)?;
+    Ok(Some(if whole { outputs[2..].to_vec() } else { outputs }))
+}
+
+/// Pads one axis: by `pads`, or so that the output has the length given, or the input's times the stride.
+fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, since: u32) -> Result<Axis> {
+    let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
+    let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
+    let target = given.or_else(|| same.then(|| axis.input.saturating_mul(axis.stride)));
+    if let Some(output) = target {
+        let total = usize::try_from((full - output as i128).max(0)).unwrap_or(usize::MAX);
+        // With output_shape, version 1 puts the odd element at the beginning for SAME_UPPER alone, later ones for all
+        // but SAME_UPPER.
+        let upper = auto_pad == AutoPad::SameUpper;
+        let odd_first = if given.is_some() && since < 11 { upper } else { !upper };
+        let before = if odd_first { total - total / 2 } else { total / 2 };
+        return Ok(Axis { output, before, after: total - before, ..axis });
+    }
+    let (before, after) = if auto_pad == AutoPad::Valid { (0, 0) } else { (axis.before, axis.after) };
+    let output = full - before as i128 - after as i128;
+    let output = usize::try_from(output)
+        .map_err(|_| invalid(format!("padding by {before} and {after} leaves {output} of {full} elements")))?;
+    Ok(Axis { output, before, after, ..axis })
+}
+
+// Integers.
+
+/// A zero point: none, one, or one for every output channel.
+fn zero_points(tensor: Option<&Tensor>, channels: usize, what: &str) -> Result<Vec<f64>> {
+    let points = tensor.map_or_else(|| [0.0].to_vec(), Tensor::floats);
+    if points.len() == 1 || points.len() == channels {
+        return Ok(points);
+    }
+    Err(invalid(format!("{what} has {} elements; it takes 1, or {channels} for as many output channels", points.len())))
+}
+
+/// The exact sums of products of differences from the zero points.
+fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) -> Result<(Vec<f64>, Vec<usize>)> {
+    let [x, w, x_zero, w_zero] = tensors;
+    let (x, w) = (call.tensor(x)?, call.tensor(w)?);
+    let shapes = Shapes::of(call, x, w)?;
+    let axes = shapes.axes(call)?;
+    let depth = shapes.weights_of_feature()?;
+    let x_zero = zero_points(call.optional_tensor(x_zero)?, 1, "the zero point of the input")?;
+    let w_zero = zero_points(call.optional_tensor(w_zero)?, w.shape()[0], "the zero point of the weight")?;
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |group, rows| {
+            let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
+            let mut weights = w.part(from * depth..to * depth).floats();
+            for (row, weights) in (from..to).zip(weights.chunks_mut(depth.max(1))) {
+                let zero = w_zero[if w_zero.len() == 1 { 0 } else { row }];
+                weights.iter_mut().for_each(|weight| *weight -= zero);
+            }
+            Ok(weights)
+        },
+        |image, group| {
+            let image = x.part(shapes.part(image, group)?).floats();
+            let image = image.into_iter().map(|value| value - x_zero[0]).collect();
+            Patches::new(image, &axes, Direction::Forward)
+        },
+    )?;
+    Ok((sums, shapes.output(&axes)?))
+}
+
+/// Sums that wrap in 32 bits.
+fn integer(call: &Call<'_>) -> Result {
+    let (sums, shape) = integer_sums(call, [0, 1, 2, 3], None)?;
+    #[expect(clippy::cast_possible_truncation, reason = "the sums are integers below 2^53")]
+    let sums = sums.into_iter().map(|sum| sum as i128);
+    Ok(call.integers(ElementType::Int32, &shape, sums)?.into())
+}
+
+/// Sums brought to the scale of the output, rounded to even, and saturated.
+fn quantized(call: &Call<'_>) -> Result {
+    let bias = call.optional_tensor(8)?.map(Tensor::floats);
+    let (sums, shape) = integer_sums(call, [0, 3, 2, 5], bias)?;
+    let channels = shape[1];
+    let single = |at: usize, what: &str| {
+        let tensor = call.tensor(at)?;
+        tensor
+            .single_float()
+            .ok_or_else(|| invalid(format!("{what} has shape {:?}; it takes one number", tensor.shape())))
+    };
+    let (x_scale, y_scale, y_zero) = (single(1, "x_scale")?, single(6, "y_scale")?, single(7, "y_zero_point")?);
+    let w_scales = zero_points(Some(call.tensor(4)?), channels, "w_scale")?;
+    let size = element_count(&shape[2..])?.max(1);
+    let element = call.tensor(7)?.element_type();
+    #[expect(clippy::cast_possible_truncation, reason = "a value beyond i64 saturates either way")]
+    let values = sums.into_iter().enumerate().map(|(at, sum)| {
+        let w_scale = w_scales[if w_scales.len() == 1 { 0 } else { at / size % channels }];
+        let rounded = (sum * (x_scale * w_scale) / y_scale).round_ties_even() + y_zero;
+        element.decode_i128(element.saturate(rounded as i128))
+    });
+    Ok(call.integers(element, &shape, values)?.into())
+}
+
+// CausalConvWithState.
+
+fn causal(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    let (sums, sequence) = causal_sums(call, Terms::Signed)?;
+    let silu = match call.string("activation")? {
+        "none" => false,
+        "silu" | "swish" => true,
+        other => return Err(invalid(format!("activation is {other:?}; it takes none, silu and swish"))),
+    };
+    let element = x.element_type();
+    let output = call.floats(element, x.shape(), sums)?;
+    let output = if silu { call.floats(element, x.shape(), output.floats().into_iter().map(swish))? } else { output };
+    let present = sequence.present(call)?;
+    Ok(Outputs::from(vec![output, present]))
+}
+
+/// `x * sigmoid(x)`, both steps in float, as the body has it.
+fn swish(x: f64) -> f64 {
+    let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
+    float(x * float(1.0 / (1.0 + libm::exp(-x))))
+}
+
+fn causal_magnitude(call: &Call<'_>) -> Result {
+    let (sums, sequence) = causal_sums(call, Terms::Absolute)?;
+    let output = call.floats(ElementType::Double, call.tensor(0)?.shape(), sums)?;
+    let present = sequence.present(call)?;
+    let magnitudes = present.floats().into_iter().map(f64::abs);
+    Ok(Outputs::from(vec![output, call.floats(ElementType::Double, present.shape(), magnitudes)?]))
+}
+
+/// The past and the input of each channel, one after the other.
+struct History {
+    images: usize,
+    channels: usize,
+    past: usize,
+    length: usize,
+}
+
+impl History {
+    fn of(x: &Tensor, w: &Tensor, past: Option<&Tensor>) -> Result<History> {
+        match (x.shape(), w.shape()) {
+            (&[images, channels, length], &[features, 1, taps])
+                if features == channels
+                    && taps > 0
+                    && past.is_none_or(|past| past.shape() == [images, channels, taps - 1]) =>
+            {
+                Ok(History { images, channels, past: taps - 1, length })
+            }
+            (x, w) => {
+                let past = past.map(Tensor::shape);
+                Err(invalid(format!("an input {x:?}, a weight {w:?} and a past state {past:?} do not fit together")))
+            }
+        }
+    }
+
+    /// For each image and channel, where the elements come from: the past (1) or the input (0); zeros (2) without one.
+    fn positions(&self, row: usize, has_past: bool) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (past, length) = (self.past, self.length);
+        let before = (0..past).map(move |at| if has_past { (1, row * past + at) } else { (2, 0) });
+        before.chain((0..length).map(move |at| (0, row * length + at)))
+    }
+
+    /// The last elements of each channel, as many as the past has.
+    fn present(&self, call: &Call<'_>) -> Result<Tensor> {
+        let x = call.tensor(0)?;
+        let past = call.optional_tensor(3)?;
+        let zero = call.floats(x.element_type(), &[1], [0.0])?;
+        let rows = 0..element_count(&[self.images, self.channels])?;
+        let positions = rows.flat_map(|row| self.positions(row, past.is_some()).skip(self.length));
+        let shape = [self.images, self.channels, self.past];
+        Ok(call.allocate(x.element_type(), &shape)?.select(&[x, past.unwrap_or(&zero), &zero], positions)?)
+    }
+}
+
+fn causal_sums(call: &Call<'_>, terms: Terms) -> Result<(Vec<f64>, History)> {
+    let (x, w) = (call.tensor(0)?, call.tensor(1)?);
+    let past = call.optional_tensor(3)?;
+    let history = History::of(x, w, past)?;
+    let History { images, channels, length, .. } = history;
+    let taps = history.past + 1;
+    let bias = call.optional_tensor(2)?.map(|bias| terms.of(bias.floats()));
+    let input = length.checked_add(taps - 1).ok_or_else(|| invalid("the length overflows"))?;
+    let axes = [Axis { input, output: length, kernel: taps, stride: 1, dilation: 1, before: 0, after: 0 }];
+    let shapes = Shapes { images, groups: channels, channels: 1, features: 1, kernel: vec![taps], input: vec![input] };
+    let past = past.map(Tensor::floats);
+    let values = x.floats();
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |group, _| Ok(terms.of(w.part(group * taps..(group + 1) * taps).floats())),
+        |image, group| {
+            let positions = history.positions(image * channels + group, past.is_some());
+            let line = positions.map(|(source, at)| match (source, &past) {
+                (0, _) => values[at],
+                (1, Some(past)) => past[at],
+                _ => 0.0,
+            });
+            Patches::new(terms.of(line.collect()), &axes, Direction::Forward)
+        },
+    )?;
+    Ok((sums, history))
+}

@@ -14,18 +14,22 @@ mod batch_normalization;
 mod bitwise;
 mod cast;
 mod clip;
+mod columns;
 mod comparison;
 mod constant;
 mod control;
 mod convolution;
 mod cumulative;
+mod deform;
 mod describe;
 mod einsum;
 mod elementwise;
 mod features;
 mod fold;
 mod gather;
+mod grid;
 mod image;
+mod interpolate;
 mod join;
 mod lanes;
 mod linear;
@@ -51,12 +55,14 @@ mod sequence;
 mod signal;
 mod slice;
 mod softmax;
+mod suppression;
 mod text;
 mod transpose;
 mod tree;
 mod unary;
 mod unique;
 mod variadic;
+mod window;
 
 /// Every family's rows.
 pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
@@ -77,6 +83,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     features::KERNELS,
     fold::KERNELS,
     gather::KERNELS,
+    grid::KERNELS,
     image::KERNELS,
     join::KERNELS,
     linear::KERNELS,

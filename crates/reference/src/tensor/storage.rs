@@ -1,6 +1,7 @@
 //! What a tensor is made of.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -85,6 +86,22 @@ impl Tensor {
         Ok(Tensor { element_type: self.element_type, shape, data: self.data.clone() })
     }
 
+    /// The elements at `range` of the flattened tensor, as a 1-D tensor that shares their bytes. What `range` has beyond
+    /// the end is left out.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Tensor {
+        let end = range.end.min(self.len());
+        let start = range.start.min(end);
+        let data = match &self.data {
+            Data::Bytes(bytes) => {
+                let size = self.element_type.size();
+                Data::Bytes(bytes.slice(start * size..end * size))
+            }
+            Data::Strings(strings) => Data::Strings(strings[start..end].into()),
+        };
+        Tensor { element_type: self.element_type, shape: vec![end - start], data }
+    }
+
     /// The same bits read as another element type of the same width.
     pub fn with_element_type(&self, element_type: ElementType) -> Result<Tensor, TensorError> {
         match &self.data {
@@ -143,5 +160,18 @@ impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{:?} ", self.element_type, self.shape)?;
         self.write_elements(f, 32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_ends_with_the_tensor() {
+        let tensor = Tensor::of_floats(ElementType::Float, &[2, 2], &[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(tensor.part(1..3).floats(), [2.0, 3.0]);
+        assert_eq!(tensor.part(3..9).floats(), [4.0]);
+        assert_eq!(tensor.part(7..9).shape(), [0]);
     }
 }

@@ -1,0 +1,305 @@
+//! Sampling at the places of a grid: AffineGrid makes one, GridSample reads there.
+
+use rayon::prelude::*;
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::{Missing, invalid, unsupported};
+use crate::kernels::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{element_count, strides};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("AffineGrid", 20, affine_grid),
+    Kernel::new("GridSample", 16, |call| grid_sample(call, ["bilinear", "nearest", "bicubic"])),
+    Kernel::new("GridSample", 20, |call| grid_sample(call, ["linear", "nearest", "cubic"])),
+];
+
+/// A place has four neighbours along each axis for cubic sampling, so their number grows with every one.
+const MOST_AXES: usize = 8;
+
+// AffineGrid.
+
+/// The grid of places, each an affine map of evenly spaced ones. The even places are rounded step by step as in the
+/// body, their maps once.
+fn affine_grid(call: &Call<'_>) -> Result {
+    let (theta, size) = (call.tensor(0)?, call.tensor(1)?);
+    let sizes: Option<Vec<usize>> = size.indices().into_iter().map(|size| usize::try_from(size).ok()).collect();
+    let (images, dims) = match sizes.as_deref() {
+        Some([images, _, dims @ ..]) if dims.len() == 2 || dims.len() == 3 => (*images, dims.to_vec()),
+        _ => return Err(invalid(format!("size is {size:?}; it takes batch, channels and two or three dimensions"))),
+    };
+    let rank = dims.len();
+    if theta.shape() != [images, rank, rank + 1] {
+        return Err(invalid(format!("theta has shape {:?}; size takes {:?}", theta.shape(), [images, rank, rank + 1])));
+    }
+    let element = theta.element_type();
+    let shape: Vec<usize> = [images].into_iter().chain(dims.iter().copied()).chain([rank]).collect();
+    let room = call.allocate(element, &shape)?;
+    let mut results: Vec<f64> = call.budget.scratch(room.len())?;
+    let lines = dims.iter().map(|&dim| even_places(call, element, dim)).collect::<Result<Vec<_>>>()?;
+    let theta = theta.floats();
+    let (steps, of_image) = (strides(&dims), element_count(&dims)?);
+    for (at, place) in results.chunks_mut(rank).enumerate() {
+        let (image, at) = (at / of_image, at % of_image);
+        // A place lists its coordinates from the innermost axis outwards.
+        let even = (0..rank).rev().map(|axis| lines[axis][at / steps[axis] % dims[axis]]);
+        let rows = theta[image * rank * (rank + 1)..].chunks(rank + 1);
+        for (row, coordinate) in rows.zip(place) {
+            *coordinate = row.iter().zip(even.clone().chain([1.0])).map(|(factor, even)| factor * even).sum();
+        }
+    }
+    Ok(room.floats(results)?.into())
+}
+
+/// Places from -1 to 1 along an axis: from the first element's centre to the last one's with `align_corners`, from
+/// edge to edge without.
+fn even_places(call: &Call<'_>, element: ElementType, length: usize) -> Result<Vec<f64>> {
+    let round = |value: f64| element.decode_f64(element.round(value));
+    let count = round(length as f64);
+    let (start, step) = if call.flag("align_corners")? {
+        (-1.0, round(2.0 / round(count - 1.0)))
+    } else {
+        let step = round(2.0 / count);
+        (round(-1.0 + round(step / 2.0)), step)
+    };
+    let mut places: Vec<f64> = call.budget.scratch(length)?;
+    for (at, place) in places.iter_mut().enumerate() {
+        *place = round(start + round(round(at as f64) * step));
+    }
+    Ok(places)
+}
+
+// GridSample.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Linear,
+    Nearest,
+    Cubic,
+}
+
+/// What lies beyond the ends of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Padding {
+    Zeros,
+    Border,
+    Reflection,
+}
+
+/// How to sample, and from what.
+struct Sampler {
+    mode: Mode,
+    padding: Padding,
+    align_corners: bool,
+    /// The type of the grid, in which the nearest element is found.
+    grid: ElementType,
+    /// The spatial dimensions of the input and their strides.
+    dims: Vec<usize>,
+    steps: Vec<usize>,
+}
+
+/// What a place reads along one axis: up to four elements, `None` beyond the ends, and their weights.
+type Taps = [(Option<usize>, f64); 4];
+
+fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
+    let (x, grid) = (call.tensor(0)?, call.tensor(1)?);
+    let sampler = Sampler::of(call, x, grid, modes)?;
+    let rank = sampler.dims.len();
+    let (images, channels) = (x.shape()[0], x.shape()[1]);
+    let outputs = &grid.shape()[1..=rank];
+    let shape: Vec<usize> = [images, channels].into_iter().chain(outputs.iter().copied()).collect();
+    let element = x.element_type();
+    drop(call.allocate(element, &shape)?);
+    let (places, count) = (grid.floats(), element_count(outputs)?);
+    let place = |image: usize, at: usize| places[(image * count + at) * rank..].iter().take(rank).rev().copied();
+    if sampler.mode == Mode::Nearest {
+        let plane = element_count(&sampler.dims)?;
+        let zero = empty(call, element)?;
+        let all = (0..images).flat_map(|image| (0..channels).map(move |channel| (image, channel)));
+        let positions = all.flat_map(|(image, channel)| {
+            let (sampler, place, start) = (&sampler, &place, (image * channels + channel) * plane);
+            (0..count).map(move |at| sampler.nearest(place(image, at)).map_or((1, 0), |at| (0, start + at)))
+        });
+        return Ok(call.allocate(element, &shape)?.select(&[x, &zero], positions)?.into());
+    }
+    let sampled = |values: &[f64]| -> Result<Vec<f64>> {
+        let mut out: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
+        let plane = element_count(&sampler.dims)?;
+        if out.is_empty() {
+            return Ok(out);
+        }
+        out.par_chunks_mut(count).enumerate().try_for_each(|(at, out)| {
+            call.budget.work(count.saturating_mul(1 << (2 * rank)))?;
+            let values = &values[at * plane..(at + 1) * plane];
+            for (place_at, out) in out.iter_mut().enumerate() {
+                let taps: Vec<Taps> =
+                    place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
+                *out = sampler.weigh(&taps, &sampler.steps, values, 0);
+            }
+            Ok::<_, crate::kernels::error::KernelError>(())
+        })?;
+        Ok(out)
+    };
+    match element.kind() {
+        Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
+        Kind::Complex => {
+            let (re, im): (Vec<f64>, Vec<f64>) = x.complexes().into_iter().map(|z| (z.re, z.im)).unzip();
+            let parts = sampled(&re)?.into_iter().zip(sampled(&im)?);
+            let parts = parts.map(|(re, im)| num_complex::Complex::new(re, im));
+            Ok(call.allocate(element, &shape)?.complexes(parts)?.into())
+        }
+        _ => Ok(call.floats(element, &shape, sampled(&x.floats())?)?.into()),
+    }
+}
+
+/// What a place outside the input reads.
+fn empty(call: &Call<'_>, element: ElementType) -> Result<Tensor> {
+    match element {
+        ElementType::String => Ok(call.allocate(element, &[1])?.strings([std::sync::Arc::from("")])?),
+        _ => call.integers(element, &[1], [0]),
+    }
+}
+
+impl Sampler {
+    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, modes: [&str; 3]) -> Result<Sampler> {
+        let rank = x.rank().saturating_sub(2);
+        let matches = grid.rank() == rank + 2
+            && rank > 0
+            && grid.shape().last() == Some(&rank)
+            && grid.shape().first() == x.shape().first();
+        if !matches || (call.since() < 20 && rank != 2) {
+            return Err(invalid(format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
+        }
+        if rank > MOST_AXES {
+            let message = format!("GridSample over {rank} spatial axes; at most {MOST_AXES} are computed");
+            return Err(unsupported(Missing::Attribute, message));
+        }
+        let mode = match call.string("mode")? {
+            mode if mode == modes[0] => Mode::Linear,
+            mode if mode == modes[1] => Mode::Nearest,
+            mode if mode == modes[2] => Mode::Cubic,
+            mode => {
+                let modes = modes.join(", ");
+                return Err(invalid(format!("mode is {mode:?}; {} takes {modes}", call.spec.version)));
+            }
+        };
+        let padding = match call.string("padding_mode")? {
+            "zeros" => Padding::Zeros,
+            "border" => Padding::Border,
+            "reflection" => Padding::Reflection,
+            other => return Err(invalid(format!("padding_mode is {other:?}; it takes zeros, border and reflection"))),
+        };
+        let dims = x.shape()[2..].to_vec();
+        let steps = strides(&dims);
+        Ok(Sampler {
+            mode,
+            padding,
+            align_corners: call.flag("align_corners")?,
+            grid: grid.element_type(),
+            dims,
+            steps,
+        })
+    }
+
+    /// The first and the last place of an axis: the centres of its outer elements, or their edges.
+    fn ends(&self, axis: usize) -> (f64, f64) {
+        let length = self.dims[axis] as f64;
+        if self.align_corners { (0.0, length - 1.0) } else { (-0.5, length - 0.5) }
+    }
+
+    /// A place in elements from one between -1 and 1, each step through `round`.
+    fn place(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
+        let length = self.dims[axis] as f64;
+        if self.align_corners {
+            round(round(round(normal + 1.0) / 2.0) * (length - 1.0))
+        } else {
+            round(round(round(round(normal + 1.0) * length) - 1.0) / 2.0)
+        }
+    }
+
+    /// A place brought back between the ends, where the padding does so.
+    fn inside(&self, place: f64, axis: usize) -> f64 {
+        let (first, last) = self.ends(axis);
+        if place >= first && place <= last {
+            return place;
+        }
+        match self.padding {
+            Padding::Zeros => place,
+            Padding::Border => place.max(0.0).min((self.dims[axis] as f64 - 1.0).max(0.0)),
+            Padding::Reflection => reflect(place, first, last),
+        }
+    }
+
+    /// The element at a whole place; `None` is zero.
+    fn element(&self, whole: f64, axis: usize) -> Option<usize> {
+        let (length, (first, last)) = (self.dims[axis] as f64, self.ends(axis));
+        let whole = match self.padding {
+            Padding::Zeros => whole,
+            Padding::Border => whole.max(0.0).min(length - 1.0),
+            Padding::Reflection => reflect(whole, first, last),
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index within the axis")]
+        (whole >= 0.0 && whole < length).then_some(whole as usize)
+    }
+
+    /// The position in a plane of the element nearest to a place, ties to even.
+    fn nearest(&self, place: impl Iterator<Item = f64>) -> Option<usize> {
+        let round = |value: f64| self.grid.decode_f64(self.grid.round(value));
+        let mut position = 0;
+        for (axis, normal) in place.enumerate() {
+            let whole = self.place(normal, axis, round).round_ties_even();
+            position += self.element(self.inside(whole, axis).trunc(), axis)? * self.steps[axis];
+        }
+        Some(position)
+    }
+
+    /// What a place reads along one axis.
+    fn taps(&self, normal: f64, axis: usize) -> Taps {
+        let place = self.inside(self.place(normal, axis, |value| value), axis);
+        let low = place.floor();
+        let over = place - low;
+        let weights = match self.mode {
+            Mode::Cubic => [1.0 + over, over, 1.0 - over, 2.0 - over].map(cubic),
+            _ => [0.0, 1.0 - over, over, 0.0],
+        };
+        std::array::from_fn(|at| (self.element(low + at as f64 - 1.0, axis), weights[at]))
+    }
+
+    /// The weighted sum over all axes from the outermost on. What weighs nothing is not read, so that an infinity
+    /// there makes no NaN.
+    fn weigh(&self, taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64 {
+        let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
+            return values.get(position).copied().unwrap_or(0.0);
+        };
+        let mut sum = 0.0;
+        for &(element, weight) in taps {
+            if let Some(element) = element.filter(|_| weight != 0.0) {
+                sum += weight * self.weigh(inner, steps, values, position + element * step);
+            }
+        }
+        sum
+    }
+}
+
+/// A place outside two ends, mirrored at them until it lies between.
+fn reflect(place: f64, first: f64, last: f64) -> f64 {
+    let range = last - first;
+    if place >= first && place <= last {
+        return place;
+    }
+    if range <= 0.0 {
+        return first;
+    }
+    let beyond = if place < first { first - place } else { place - last };
+    let turns = (beyond / range).floor();
+    let rest = beyond - turns * range;
+    let from_first = (turns % 2.0 == 0.0) == (place < first);
+    if from_first { first + rest } else { last - rest }
+}
+
+/// The filter of cubic sampling, with the coefficient -0.75 of upstream.
+fn cubic(x: f64) -> f64 {
+    let a = -0.75;
+    if x <= 1.0 { ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0 } else { ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a }
+}

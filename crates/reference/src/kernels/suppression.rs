@@ -1,0 +1,132 @@
+//! NonMaxSuppression: of boxes that overlap, the one with the best score.
+
+use crate::dtype::ElementType;
+use crate::kernels::call::{Call, Result};
+use crate::kernels::error::invalid;
+use crate::tensor::Tensor;
+
+/// The boxes kept, by batch and class, each class from the best score down; of equal scores the first box is better.
+pub(super) fn select(call: &Call<'_>) -> Result {
+    let (boxes, scores) = (call.tensor(0)?, call.tensor(1)?);
+    let (&[batches, count, 4], &[of_scores, classes, per_class]) = (boxes.shape(), scores.shape()) else {
+        return Err(invalid(format!(
+            "boxes {:?} and scores {:?} are not [batches, boxes, 4] and [batches, classes, boxes]",
+            boxes.shape(),
+            scores.shape()
+        )));
+    };
+    if of_scores != batches || per_class != count {
+        return Err(invalid(format!("boxes {:?} and scores {:?} differ", boxes.shape(), scores.shape())));
+    }
+    let limits = Limits {
+        most: single(call, 2)?.map_or(0, |most| usize::try_from(most.integers()[0].max(0)).unwrap_or(usize::MAX)),
+        overlap: single(call, 3)?.map_or(0.0, |threshold| threshold.floats()[0]),
+        score: single(call, 4)?.map(|threshold| threshold.floats()[0]),
+    };
+    let corners = corners(call, &boxes.floats())?;
+    let scores = scores.floats();
+    let mut kept: Vec<i128> = Vec::new();
+    for batch in 0..batches {
+        let corners = &corners[batch * count..(batch + 1) * count];
+        for class in 0..classes {
+            let from = (batch * classes + class) * count;
+            for at in limits.keep(call, corners, &scores[from..from + count])? {
+                kept.extend([batch as i128, class as i128, at as i128]);
+            }
+        }
+    }
+    Ok(call.integers(ElementType::Int64, &[kept.len() / 3, 3], kept)?.into())
+}
+
+fn single<'a>(call: &Call<'a>, at: usize) -> Result<Option<&'a Tensor>> {
+    match call.optional_tensor(at)? {
+        Some(tensor) if tensor.len() != 1 => {
+            Err(invalid(format!("input {at} has shape {:?}; it takes one number", tensor.shape())))
+        }
+        tensor => Ok(tensor),
+    }
+}
+
+/// What bounds the selection within a class.
+struct Limits {
+    most: usize,
+    overlap: f64,
+    score: Option<f64>,
+}
+
+impl Limits {
+    /// The boxes kept of one class, best first.
+    fn keep(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
+        let mut candidates: Vec<usize> = call.budget.scratch(corners.len())?;
+        candidates.iter_mut().enumerate().for_each(|(at, candidate)| *candidate = at);
+        if let Some(least) = self.score {
+            candidates.retain(|&at| scores[at] >= least);
+        }
+        // A score that is NaN comes last.
+        let order = |a: f64, b: f64| b.partial_cmp(&a).unwrap_or(a.is_nan().cmp(&b.is_nan()));
+        candidates.sort_by(|&a, &b| order(scores[a], scores[b]));
+        let mut kept: Vec<usize> = Vec::new();
+        for at in candidates {
+            if kept.len() >= self.most {
+                break;
+            }
+            call.budget.work(kept.len())?;
+            if kept.iter().all(|&other| !corners[at].overlap(&corners[other]).is_some_and(|o| o > self.overlap)) {
+                kept.push(at);
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// A box by its corners, `float` numbers: low and high along each axis.
+#[derive(Clone, Copy, Debug)]
+struct Corners {
+    low: [f64; 2],
+    high: [f64; 2],
+}
+
+/// Rounds to `float`, the type of the boxes, in which every step is taken.
+fn float(value: f64) -> f64 {
+    ElementType::Float.decode_f64(ElementType::Float.round(value))
+}
+
+fn corners(call: &Call<'_>, boxes: &[f64]) -> Result<Vec<Corners>> {
+    let (quadruples, _) = boxes.as_chunks::<4>();
+    let centered = match call.int("center_point_box")? {
+        0 => false,
+        1 => true,
+        other => return Err(invalid(format!("center_point_box is {other}; it takes 0 and 1"))),
+    };
+    let corners = |&[a, b, c, d]: &[f64; 4]| {
+        if centered {
+            let (half_width, half_height) = (float(c / 2.0), float(d / 2.0));
+            let low = [float(a - half_width), float(b - half_height)];
+            Corners { low, high: [float(a + half_width), float(b + half_height)] }
+        } else {
+            Corners { low: [a.min(c), b.min(d)], high: [a.max(c), b.max(d)] }
+        }
+    };
+    Ok(quadruples.iter().map(corners).collect())
+}
+
+impl Corners {
+    fn area(&self) -> f64 {
+        float(float(self.high[0] - self.low[0]) * float(self.high[1] - self.low[1]))
+    }
+
+    /// The intersection over the union, where both boxes and the intersection have an area.
+    fn overlap(&self, other: &Corners) -> Option<f64> {
+        let both = Corners {
+            low: [0, 1].map(|axis| self.low[axis].max(other.low[axis])),
+            high: [0, 1].map(|axis| self.high[axis].min(other.high[axis])),
+        };
+        if both.high[0] <= both.low[0] || both.high[1] <= both.low[1] {
+            return None;
+        }
+        let (intersection, areas) = (both.area(), [self.area(), other.area()]);
+        let union = float(float(areas[0] + areas[1]) - intersection);
+        let positive = intersection > 0.0 && areas[0] > 0.0 && areas[1] > 0.0 && union > 0.0;
+        positive.then(|| float(intersection / union))
+    }
+}
