@@ -33,6 +33,7 @@ mod loss;
 mod matrix;
 mod models;
 mod normalization;
+mod numeral;
 mod optimizer;
 mod optional;
 mod pad;
@@ -44,6 +45,7 @@ mod reduce;
 mod region;
 mod resample;
 mod reshape;
+mod scan;
 mod scatter;
 mod search;
 mod search_top;
@@ -51,6 +53,7 @@ mod sequence;
 mod signal;
 mod slice;
 mod softmax;
+mod stack;
 mod text;
 mod transpose;
 mod tree;
@@ -95,6 +98,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     region::KERNELS,
     resample::KERNELS,
     reshape::KERNELS,
+    scan::KERNELS,
     scatter::KERNELS,
     search::KERNELS,
     search_top::KERNELS,
