@@ -232,22 +232,6 @@ impl<'a> Call<'a> {
             .ok_or_else(|| invalid(format!("attribute {name} is {code}, which is no element type")))
     }
 
-    /// The element type that an attribute names for the output at `at`, which the operator version must allow there.
-    pub fn output_type(&self, name: &str, at: usize) -> Result<Option<ElementType>> {
-        self.element_type(name)?.map(|element| self.check_output_type(at, element)).transpose()
-    }
-
-    /// Refuses an element type that the operator version does not allow for the output at `at`.
-    pub fn check_output_type(&self, at: usize, element: ElementType) -> Result<ElementType> {
-        let allowed = self.spec.output_at(at).map_or(&[][..], |formal| self.spec.allowed(&formal.kind));
-        if allowed.contains(&ValueType::Tensor(element)) {
-            return Ok(element);
-        }
-        let names: Vec<String> = allowed.iter().map(ValueType::to_string).collect();
-        let rule = format!("{} cannot give tensor({element}), only {}", self.spec.version, names.join(", "));
-        Err(invalid(rule))
-    }
-
     fn missing(&self, name: &str) -> KernelError {
         invalid(format!("attribute {name} is not set and has no default in {}", self.spec.version))
     }
@@ -268,6 +252,16 @@ impl<'a> Call<'a> {
     pub fn check_output_type(&self, at: usize, found: &ValueType) -> Result<()> {
         let allowed = self.spec.output_at(at).is_none_or(|formal| self.spec.allowed(&formal.kind).contains(found));
         if allowed { Ok(()) } else { Err(invalid(format!("{} gives no output of type {found}", self.spec.version))) }
+    }
+
+    /// The element type where the signature allows it for the output at `at`.
+    pub fn output_element(&self, at: usize, element: ElementType) -> Result<ElementType> {
+        self.check_output_type(at, &ValueType::Tensor(element)).map(|()| element)
+    }
+
+    /// The element type that an attribute names, where the signature allows it for the output at `at`.
+    pub fn output_type(&self, name: &str, at: usize) -> Result<Option<ElementType>> {
+        self.element_type(name)?.map(|element| self.output_element(at, element)).transpose()
     }
 
     /// Room for an output.

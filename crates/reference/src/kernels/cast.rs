@@ -11,7 +11,7 @@ use crate::tensor::packing::extend;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("BitCast", 26, bit_cast),
-    Kernel::new("Cast", 1, |call| cast(call, call.check_output_type(0, named_type(call.string("to")?)?)?)),
+    Kernel::new("Cast", 1, |call| cast(call, call.output_element(0, named_type(call.string("to")?)?)?)),
     Kernel::new("Cast", 6, |call| {
         let to = call.output_type("to", 0)?;
         cast(call, to.ok_or_else(|| KernelError::Internal("Cast without to".to_owned()))?)
@@ -154,7 +154,7 @@ mod tests {
     fn types_of_later_versions_are_refused() {
         for (opset, to) in [(6, E::String), (9, E::Bfloat16), (13, E::Float8e5m2), (19, E::Int4), (23, E::Float8e8m0)] {
             let error = node("Cast", opset).input(floats(&[1], &[1.0])).set("to", code(to)).error();
-            assert!(error.contains("cannot give"), "{error}");
+            assert!(error.contains("gives no output"), "{error}");
         }
         node("Cast", 28).input(floats(&[1], &[1.0])).set("to", code(E::Complex64)).error();
         node("Cast", 28).input(floats(&[1], &[1.0])).set("to", 99).error();

@@ -166,3 +166,133 @@ fn collect(declared: &Parameter, items: Vec<Value>) -> Result<Value, KernelError
         None => Ok(Value::Sequence(Sequence::new(item_type, items))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::RunError;
+    use crate::testing::{floats, ints, run_text, typed};
+
+    fn run(opset: i64, graph: &str, inputs: &[(&str, Tensor)]) -> Result<Vec<Value>, RunError> {
+        let inputs: Vec<(&str, Value)> = inputs.iter().map(|(name, value)| (*name, value.clone().into())).collect();
+        run_text(&format!("<ir_version: 8, opset_import: [\"\" : {opset}]> {graph}"), &inputs)
+    }
+
+    fn tensors(outputs: &[Value]) -> Vec<Vec<f64>> {
+        outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect()
+    }
+
+    fn truth(value: bool) -> Tensor {
+        typed(ElementType::Bool, &[], &[f64::from(u8::from(value))])
+    }
+
+    const BRANCHES: &str = "g (bool c) => (float[] y) { y = If <
+        then_branch = t () => (float[2] a) { a = Constant <value = float[2] {1, 2}> () },
+        else_branch = e () => (float[SHAPE] b) { b = Constant <value = float[SHAPE] {3, 4}> () }> (c) }";
+
+    #[test]
+    fn a_condition_chooses_a_branch() {
+        let model = BRANCHES.replace("SHAPE", "2");
+        for opset in [1, 11, 13, 16] {
+            assert_eq!(tensors(&run(opset, &model, &[("c", truth(true))]).unwrap()), [[1.0, 2.0]]);
+            assert_eq!(tensors(&run(opset, &model, &[("c", truth(false))]).unwrap()), [[3.0, 4.0]]);
+        }
+    }
+
+    #[test]
+    fn branches_may_differ_in_shape_since_version_11() {
+        let model = BRANCHES.replace("SHAPE", "1, 2");
+        assert!(run(1, &model, &[("c", truth(true))]).is_err());
+        assert_eq!(tensors(&run(11, &model, &[("c", truth(false))]).unwrap()), [[3.0, 4.0]]);
+    }
+
+    /// Doubles `v`, and stacks the trip number, until the doubled value is 8 or more.
+    const DOUBLING: &str = "g (int64 m, bool c, float v) => (float last, int64[] trips) { last, trips = Loop <
+        body = b (int64 i, bool before, float x) => (bool after, float twice, int64 trip) {
+            twice = Add (x, x)
+            limit = Constant <value = float {8}> ()
+            after = Less (twice, limit)
+            trip = Identity (i) }> (MAX, COND, v) }";
+
+    fn doubled(opset: i64, max: &str, condition: &str, m: i64, c: bool) -> Result<Vec<Vec<f64>>, RunError> {
+        let model = DOUBLING.replace("MAX", max).replace("COND", condition);
+        let inputs = [("m", ints(&[], &[m])), ("c", truth(c)), ("v", floats(&[], &[1.0]))];
+        run(opset, &model, &inputs).map(|outputs| tensors(&outputs))
+    }
+
+    #[test]
+    fn trip_count_and_condition_may_each_be_left_out() {
+        for opset in [9, 11, 13, 16, 19] {
+            let none: Vec<f64> = Vec::new();
+            assert_eq!(doubled(opset, "m", "c", 10, true).unwrap(), [vec![8.0], vec![0.0, 1.0, 2.0]]);
+            assert_eq!(doubled(opset, "m", "c", 2, true).unwrap(), [vec![4.0], vec![0.0, 1.0]]);
+            assert_eq!(doubled(opset, "", "c", 0, true).unwrap(), [vec![8.0], vec![0.0, 1.0, 2.0]]);
+            assert_eq!(doubled(opset, "m", "", 5, false).unwrap()[0], [32.0]);
+            assert_eq!(doubled(opset, "m", "c", 5, false).unwrap(), [vec![1.0], none.clone()]);
+            assert_eq!(doubled(opset, "m", "", -3, true).unwrap(), [vec![1.0], none]);
+        }
+    }
+
+    #[test]
+    fn a_loop_without_an_end_meets_the_limit_of_trips() {
+        let error = doubled(16, "", "", 0, true).unwrap_err().to_string();
+        assert!(error.contains("over the limit of 1000 trips"), "{error}");
+    }
+
+    #[test]
+    fn no_trip_leaves_stacks_of_the_declared_type_and_rank() {
+        let model = "g (int64[] m) => (float16[] y) { y = Loop <
+            body = b (int64 i, bool before) => (bool after, float16[3, N] part) {
+                after = Identity (before)
+                part = Constant <value = float16[3, 1] {0, 0, 0}> () }> (m,) }";
+        let outputs = run(11, model, &[("m", ints(&[], &[0]))]).unwrap();
+        let y = outputs[0].as_tensor().unwrap();
+        assert_eq!((y.element_type(), y.shape()), (ElementType::Float16, &[0, 3, 0][..]));
+        let outputs = run(11, model, &[("m", ints(&[1], &[2]))]).unwrap();
+        assert_eq!(outputs[0].as_tensor().unwrap().shape(), [2, 3, 1]);
+    }
+
+    #[test]
+    fn stacked_parts_must_keep_their_shape() {
+        let model = "g (int64 m, float[N] v) => (float[] w, float[] y) { w, y = Loop <
+            body = b (int64 i, bool before, float[] x) => (bool after, float[] longer, float[] part) {
+                after = Identity (before)
+                longer = Concat <axis = 0> (x, x)
+                part = Identity (x) }> (m, , v) }";
+        let inputs = [("m", ints(&[], &[2])), ("v", floats(&[1], &[1.0]))];
+        let error = run(13, model, &inputs).unwrap_err().to_string();
+        assert!(error.contains("tensor(float)[1] in the first trip and tensor(float)[2] in a later one"), "{error}");
+    }
+
+    #[test]
+    fn a_loop_may_carry_a_sequence() {
+        let model = "g (int64 m, float[N] v) => (seq(float[]) s) {
+            empty = SequenceEmpty ()
+            s = Loop <body = b (int64 i, bool before, seq(float[]) list) => (bool after, seq(float[]) longer) {
+                after = Identity (before)
+                longer = SequenceInsert (list, v) }> (m, , empty) }";
+        let inputs = [("m", ints(&[], &[3])), ("v", floats(&[2], &[1.0, 2.0]))];
+        match run(13, model, &inputs).map(|mut outputs| outputs.remove(0)) {
+            Ok(Value::Sequence(sequence)) => assert_eq!(sequence.items.len(), 3),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_map_pairs_sequences_and_repeats_tensors() {
+        let model = "<ir_version: 8, opset_import: [\"\" : 17]> g (seq(float[]) a, seq(float[]) b, float c) => (seq(float[]) s) {
+            s = SequenceMap <body = m (float[] x, float[] y, float z) => (float[] sum) {
+                half = Add (x, y)
+                sum = Add (half, z) }> (a, b, c) }";
+        let sequence = |values: &[f64]| {
+            let items = values.iter().map(|&value| floats(&[1], &[value]).into()).collect();
+            Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), items))
+        };
+        let run = |a: &[f64], b: &[f64]| {
+            run_text(model, &[("a", sequence(a)), ("b", sequence(b)), ("c", floats(&[], &[100.0]).into())])
+        };
+        assert_eq!(run(&[1.0, 2.0], &[10.0, 20.0]).unwrap(), [sequence(&[111.0, 122.0])]);
+        assert_eq!(run(&[], &[]).unwrap(), [sequence(&[])]);
+        assert!(run(&[1.0], &[]).is_err());
+    }
+}

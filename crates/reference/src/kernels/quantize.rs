@@ -149,7 +149,7 @@ fn dequantize(call: &Call<'_>) -> Result {
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
     let zero = zero_point(call, scale)?;
     let output = match call.optional_int("output_dtype") {
-        None | Some(0) => call.check_output_type(0, scale.element_type())?,
+        None | Some(0) => call.output_element(0, scale.element_type())?,
         Some(_) => call.output_type("output_dtype", 0)?.unwrap_or(scale.element_type()),
     };
     let positions = scales(call, x, scale)?.positions();

@@ -84,7 +84,7 @@ fn uniform(call: &Call<'_>) -> Result<Box<dyn Fn(&mut Generator) -> f64>, Kernel
 fn random(call: &Call<'_>, shape: &[usize], default: Option<ElementType>, distribution: Distribution) -> Result {
     let element = match (call.output_type("dtype", 0)?, default) {
         (Some(element), _) => element,
-        (None, Some(element)) => call.check_output_type(0, element)?,
+        (None, Some(element)) => call.output_element(0, element)?,
         (None, None) => return Err(invalid("attribute dtype is not set")),
     };
     let (buffer, draw) = (call.allocate(element, shape)?, distribution(call)?);
@@ -112,7 +112,7 @@ fn bernoulli(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let element = match call.output_type("dtype", 0)? {
         Some(element) => element,
-        None => call.check_output_type(0, input.element_type())?,
+        None => call.output_element(0, input.element_type())?,
     };
     let probabilities = input.floats();
     if let Some(outside) = probabilities.iter().find(|p| !(0.0..=1.0).contains(*p)) {
