@@ -59,17 +59,25 @@ pub struct Budget {
     limits: Limits,
     bytes: Arc<AtomicUsize>,
     work: AtomicU64,
+    seeds: AtomicU64,
 }
 
 impl Budget {
     /// A budget of which nothing is used.
     pub fn new(limits: Limits) -> Budget {
-        Budget { limits, bytes: Arc::new(AtomicUsize::new(0)), work: AtomicU64::new(0) }
+        Budget { limits, bytes: Arc::new(AtomicUsize::new(0)), work: AtomicU64::new(0), seeds: AtomicU64::new(0) }
     }
 
     /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// A seed for a node that has none: [`Limits::seed`] plus an odd multiple, in 64 bits, of the number of such nodes
+    /// that ran before in this run.
+    pub fn fresh_seed(&self) -> u64 {
+        let before = self.seeds.fetch_add(1, Ordering::Relaxed);
+        self.limits.seed.wrapping_add(before.wrapping_mul(0xD1B5_4A32_D192_ED03))
     }
 
     /// Room for a tensor, counted until its last copy is dropped.

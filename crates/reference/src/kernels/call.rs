@@ -254,6 +254,16 @@ impl<'a> Call<'a> {
         if allowed { Ok(()) } else { Err(invalid(format!("{} gives no output of type {found}", self.spec.version))) }
     }
 
+    /// The element type where the signature allows it for the output at `at`.
+    pub fn output_element(&self, at: usize, element: ElementType) -> Result<ElementType> {
+        self.check_output_type(at, &ValueType::Tensor(element)).map(|()| element)
+    }
+
+    /// The element type that an attribute names, where the signature allows it for the output at `at`.
+    pub fn output_type(&self, name: &str, at: usize) -> Result<Option<ElementType>> {
+        self.element_type(name)?.map(|element| self.output_element(at, element)).transpose()
+    }
+
     /// Room for an output.
     pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<Buffer> {
         self.budget.allocate(element, shape)

@@ -37,6 +37,7 @@ mod loss;
 mod matrix;
 mod models;
 mod normalization;
+mod numeral;
 mod optimizer;
 mod optional;
 mod pad;
@@ -48,6 +49,7 @@ mod reduce;
 mod region;
 mod resample;
 mod reshape;
+mod scan;
 mod scatter;
 mod search;
 mod search_top;
@@ -56,6 +58,7 @@ mod signal;
 mod slice;
 mod softmax;
 mod suppression;
+mod stack;
 mod text;
 mod transpose;
 mod tree;
@@ -102,6 +105,7 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     region::KERNELS,
     resample::KERNELS,
     reshape::KERNELS,
+    scan::KERNELS,
     scatter::KERNELS,
     search::KERNELS,
     search_top::KERNELS,

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod graph;
 mod read;
+pub mod text;
 
 pub use graph::{Attribute, Dim, Function, FunctionKey, Graph, Model, Node, Opsets, Parameter};
 pub use read::{ModelError, read_model};
