@@ -4,12 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::Accuracy;
+use crate::case::Want;
 
 /// A model, its inputs, and what is expected of a runtime.
 #[derive(Clone, Debug)]
@@ -28,6 +26,8 @@ pub struct Case {
     pub level: Level,
     /// What confirms the expected outputs besides our own kernels.
     pub evidence: Vec<Evidence>,
+    /// The rule by which the case is judged other than upstream does.
+    pub judged: Option<Judged>,
 }
 
 /// The inputs of one run and the outputs expected of it.
@@ -57,17 +57,30 @@ pub struct Expected {
     pub want: Want,
 }
 
-/// What an output must be.
-#[derive(Clone, Debug)]
-pub enum Want {
-    /// This value, as exactly as the accuracy says.
-    Value(Value, Accuracy),
-    /// This value within a bound for each element.
-    Bounded(Tensor, Tensor),
-    /// One of these values, exactly.
-    AnyOf(Vec<Value>),
-    /// Any value of this type and, for tensors, this shape.
-    Unspecified(ValueType, Option<Vec<usize>>),
+/// Why a vendored case is judged other than by its stored values; docs/accuracy.md argues each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Judged {
+    /// The stored outputs are draws of a random operator.
+    Draws,
+    /// Dropout in training: which elements fall is drawn.
+    Dropout,
+    /// A lossy image format, of which decoders may differ.
+    Lossy,
+    /// Stored elements that are the rounding noise of a sum whose exact value may be zero.
+    Noise,
+}
+
+impl Judged {
+    /// The rule in a few words.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Judged::Draws => "stored draws of a random operator: type, shape and mean",
+            Judged::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
+            Judged::Lossy => "a lossy image format: 8 of 255 in a channel",
+            Judged::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
+        }
+    }
 }
 
 /// What must be refused, and how it is known that the refusal is for that reason.

@@ -83,6 +83,7 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
         refusal: None,
         level: Level::Required,
         evidence: vec![Evidence::Vendored],
+        judged: None,
     })
 }
 

@@ -3,7 +3,9 @@
 mod definition;
 mod folder;
 mod named;
+mod want;
 
-pub use definition::{Case, DataSet, Evidence, Expected, Level, Named, Refusal, Want};
+pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
 pub use named::named_cells;
+pub use want::Want;

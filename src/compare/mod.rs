@@ -1,5 +1,6 @@
 //! Expected value, rule, actual value: a verdict. Pure.
 
+pub mod chance;
 mod rule;
 mod values;
 

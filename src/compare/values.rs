@@ -36,7 +36,7 @@ pub enum DifferenceKind {
     Type,
 }
 
-fn different(kind: DifferenceKind, message: impl Into<String>) -> Difference {
+pub(super) fn different(kind: DifferenceKind, message: impl Into<String>) -> Difference {
     Difference { kind, message: message.into() }
 }
 

@@ -7,7 +7,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Level, Named, Refusal, Want};
+use crate::case::{Case, DataSet, Level, Named, Refusal};
 use crate::generate::instance::{Fitted, NodeParts, replaced};
 use crate::generate::model::{Declared, one_node};
 use crate::generate::types::short;
@@ -200,21 +200,13 @@ pub(super) fn make(
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
         level: refusal.level,
         evidence: Vec::new(),
+        judged: None,
     })
 }
 
 fn declared(output: &crate::case::Expected) -> Declared {
-    match &output.want {
-        Want::Value(value, _) => Declared::of(&output.name, value),
-        Want::Bounded(tensor, _) => Declared::of(&output.name, &Value::Tensor(tensor.clone())),
-        Want::AnyOf(values) => values.first().map_or_else(
-            || Declared { name: output.name.clone(), value_type: ValueType::Tensor(ElementType::Float), shape: None },
-            |value| Declared::of(&output.name, value),
-        ),
-        Want::Unspecified(value_type, shape) => {
-            Declared { name: output.name.clone(), value_type: value_type.clone(), shape: shape.clone() }
-        }
-    }
+    let (value_type, shape) = output.want.declared();
+    Declared { name: output.name.clone(), value_type, shape }
 }
 
 /// Breaks exactly one rule of a node that is right.

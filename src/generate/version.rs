@@ -175,6 +175,7 @@ impl<'a> Version<'a> {
             refusal: None,
             level: planned.case.level,
             evidence,
+            judged: None,
         })
     }
 

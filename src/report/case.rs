@@ -71,13 +71,10 @@ fn describe_data(text: &mut String, case: &Case) {
                     let values: Vec<String> = values.iter().map(shown).collect();
                     write!(text, "\n  {} = one of {}", output.name, values.join(" or "))
                 }
-                Want::Unspecified(value_type, shape) => {
-                    write!(
-                        text,
-                        "\n  {}: {value_type}{}, any values",
-                        output.name,
-                        shape.as_ref().map_or(String::new(), |shape| format!("{shape:?}"))
-                    )
+                other => {
+                    let (value_type, shape) = other.declared();
+                    let shape = shape.map_or(String::new(), |shape| format!("{shape:?}"));
+                    write!(text, "\n  {}: {value_type}{shape}, {}", output.name, freedom(other))
                 }
             };
         }
@@ -167,6 +164,16 @@ fn attribute_text(attribute: &AttributeProto) -> String {
             .and_then(|declared| decode::value_type(declared).ok())
             .map_or_else(|| "a type".to_owned(), |value_type| value_type.to_string()),
         other => format!("of type {}", other.as_str_name()),
+    }
+}
+
+/// What an output is free to be that is not compared with a value.
+fn freedom(want: &Want) -> String {
+    match want {
+        Want::Drawn(_) => "drawn; the mean as chance allows".to_owned(),
+        Want::Dropped { ratio, .. } => format!("each element dropped with probability {ratio}, or scaled"),
+        Want::Mask { ratio, .. } => format!("each element false with probability {ratio}"),
+        _ => "any values".to_owned(),
     }
 }
 

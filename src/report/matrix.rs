@@ -364,6 +364,7 @@ mod tests {
             missing: missing.map(str::to_owned),
             ulps: None,
             level: Level::Required,
+            judged: None,
             evidence: Vec::new(),
             cells: owned(cells),
             named: owned(named),

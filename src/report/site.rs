@@ -264,6 +264,7 @@ mod tests {
             missing: None,
             ulps: None,
             level: Level::Required,
+            judged: None,
             evidence: Vec::new(),
             cells: Vec::new(),
             named: vec!["ai.onnx/Sum-13".to_owned(), "ai.onnx/Sum-13 T=tensor(float)".to_owned()],

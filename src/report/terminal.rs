@@ -31,6 +31,10 @@ pub fn closing(tally: &Tally, most: usize, elapsed: Duration) -> String {
     }
     lines.extend(tally.broken.iter().map(|error| format!("broken case: {error}")));
     lines.extend(tally.stale.iter().map(|entry| format!("expectation that matches nothing: {entry:?}")));
+    for (judged, count) in &tally.summary.judged {
+        let cases = if *count == 1 { "case" } else { "cases" };
+        lines.push(format!("{count} vendored {cases} judged otherwise (docs/accuracy.md): {}", judged.reason()));
+    }
     lines.push(summary(&tally.summary, tally.expected, elapsed));
     lines.join("\n")
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Evidence, Level};
+use crate::case::{Evidence, Judged, Level};
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -118,6 +118,9 @@ pub struct CaseResult {
     pub ulps: Option<u64>,
     /// How binding the expectation is.
     pub level: Level,
+    /// The rule by which the case is judged other than upstream does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
     /// What confirms the expected outputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,

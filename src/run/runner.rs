@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 
-use crate::case::Level;
+use crate::case::{Judged, Level};
 use crate::run::{CaseResult, Outcome, judge};
 use crate::runtime::Runtime;
 use crate::suite::{Filter, Source, Suite, SuiteError, Unit};
@@ -64,11 +64,16 @@ pub struct Summary {
     counts: BTreeMap<Outcome, usize>,
     /// The cases of level `open`, which are recorded and never judged.
     pub open: usize,
+    /// The vendored cases that are judged by another rule than upstream's, by rule.
+    pub judged: BTreeMap<Judged, usize>,
 }
 
 impl Summary {
     /// Counts a result.
     pub fn add(&mut self, result: &CaseResult) {
+        if let Some(judged) = result.judged {
+            *self.judged.entry(judged).or_default() += 1;
+        }
         if result.level == Level::Open {
             self.open += 1;
         } else {

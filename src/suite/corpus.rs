@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::case::{Case, Feed, read_folder};
 use crate::compare::Accuracy;
+use crate::suite::upstream::rejudge;
 use crate::suite::{Source, SuiteError, Unit};
 
 /// The vendored cases of an ONNX release.
@@ -97,6 +98,8 @@ impl Source for Corpus {
         let case = unit.name.strip_prefix(&self.prefix).and_then(|rest| rest.strip_prefix('/'));
         let Some(case) = case.filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
         let folder = self.folder.join(case);
-        Ok(vec![read_folder(&unit.name, &folder, &self.accuracy(case), self.feed(case))?])
+        let mut case = read_folder(&unit.name, &folder, &self.accuracy(case), self.feed(case))?;
+        rejudge(&mut case);
+        Ok(vec![case])
     }
 }

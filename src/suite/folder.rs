@@ -6,6 +6,7 @@ use walkdir::WalkDir;
 
 use crate::case::{Case, Feed, read_folder};
 use crate::compare::Accuracy;
+use crate::suite::upstream::rejudge;
 use crate::suite::{Source, SuiteError, Unit};
 
 /// The tolerances of upstream's runner, which hold where a folder says nothing else.
@@ -65,6 +66,8 @@ impl Source for FolderSuite {
         }
         let below = self.folder.join(&unit.name);
         let home = if below.join("model.onnx").is_file() { below } else { self.folder.clone() };
-        Ok(vec![read_folder(&unit.name, &home, &UPSTREAM, Feed::Files)?])
+        let mut case = read_folder(&unit.name, &home, &UPSTREAM, Feed::Files)?;
+        rejudge(&mut case);
+        Ok(vec![case])
     }
 }

@@ -5,6 +5,7 @@ mod filter;
 mod folder;
 mod generated;
 mod sources;
+mod upstream;
 
 pub use corpus::Corpus;
 pub use filter::{Filter, FilterError};

@@ -35,6 +35,11 @@ impl ElementType {
         }
     }
 
+    /// The value that `x` has once it is rounded to an element.
+    pub const fn nearest(self, x: f64) -> f64 {
+        self.decode_f64(self.round(x))
+    }
+
     /// `x` rounded once to the nearest element, ties to even; [`Self::truncate`] for integers and `bool`.
     ///
     /// Past the largest finite number lies infinity, or NaN where the type has no infinity, or that number where the

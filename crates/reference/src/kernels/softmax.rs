@@ -1,5 +1,6 @@
 //! Normalized exponentials: `Softmax`, `LogSoftmax`, `Hardmax`.
 
+use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::lanes::{Lanes, extreme};
 use crate::kernels::registry::Kernel;
@@ -8,9 +9,9 @@ use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, softmax)),
-    Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, softmax)),
-    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, log_softmax)),
-    Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, log_softmax)),
+    Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, staged_softmax)),
+    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, full_log_softmax)),
+    Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, staged_log_softmax)),
     Kernel::new("Hardmax", 1, |call| normalize(call, FROM_AXIS, hardmax)),
     Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)),
 ];
@@ -24,13 +25,17 @@ const FROM_AXIS: Cut = Lanes::from;
 /// From version 13 on, one axis is normalized.
 const ALONG_AXIS: Cut = Lanes::along;
 
-fn normalize(call: &Call<'_>, cut: Cut, change: fn(&mut [f64])) -> Result {
+/// Rewrites a lane of elements of a type.
+type Change = fn(&mut [f64], ElementType);
+
+fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
     let lanes = cut(call, data.shape(), axis)?;
     let mut values = data.floats();
-    lanes.change(call, &mut values, |_, lane| change(lane))?;
-    Ok(call.floats(data.element_type(), data.shape(), values)?.into())
+    let element = data.element_type();
+    lanes.change(call, &mut values, |_, lane| change(lane, element))?;
+    Ok(call.floats(element, data.shape(), values)?.into())
 }
 
 /// Subtracts the largest element, so that no exponential overflows.
@@ -41,7 +46,7 @@ fn shift(lane: &mut [f64]) {
     }
 }
 
-fn softmax(lane: &mut [f64]) {
+fn softmax(lane: &mut [f64], _: ElementType) {
     shift(lane);
     for value in &mut *lane {
         *value = libm::exp(*value);
@@ -50,6 +55,37 @@ fn softmax(lane: &mut [f64]) {
     for value in &mut *lane {
         *value /= total;
     }
+}
+
+/// As the function body of version 13 has it: a difference, an exponential, a sum and a quotient, each of the type.
+fn staged_softmax(lane: &mut [f64], element: ElementType) {
+    let total = staged_exponentials(lane, element);
+    for value in &mut *lane {
+        *value = element.nearest(*value / total);
+    }
+}
+
+/// As the function body of version 13 has it: the logarithm of the staged softmax's sum taken from the difference.
+fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
+    let mut exponentials = lane.to_vec();
+    let total = element.nearest(libm::log(staged_exponentials(&mut exponentials, element)));
+    shift(lane);
+    for value in &mut *lane {
+        *value = element.nearest(element.nearest(*value) - total);
+    }
+}
+
+/// Replaces a lane by its exponentials, each step rounded to the type, and gives their rounded sum.
+fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
+    shift(lane);
+    for value in &mut *lane {
+        *value = element.nearest(libm::exp(element.nearest(*value)));
+    }
+    element.nearest(sum(lane.iter().copied()))
+}
+
+fn full_log_softmax(lane: &mut [f64], _: ElementType) {
+    log_softmax(lane);
 }
 
 /// Replaces a lane by the logarithms of its softmax.
@@ -61,7 +97,7 @@ pub(super) fn log_softmax(lane: &mut [f64]) {
     }
 }
 
-fn hardmax(lane: &mut [f64]) {
+fn hardmax(lane: &mut [f64], _: ElementType) {
     let first = extreme(lane.iter().copied(), true, false);
     for (at, value) in lane.iter_mut().enumerate() {
         *value = if Some(at) == first { 1.0 } else { 0.0 };

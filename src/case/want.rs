@@ -1,0 +1,101 @@
+//! What an output must be, and whether it is.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+
+use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, chance, compare, compare_bounded};
+
+/// What an output must be.
+#[derive(Clone, Debug)]
+pub enum Want {
+    /// This value, as exactly as the accuracy says.
+    Value(Value, Accuracy),
+    /// This value within a bound for each element.
+    Bounded(Tensor, Tensor),
+    /// One of these values, exactly.
+    AnyOf(Vec<Value>),
+    /// Any value of this type and, for tensors, this shape.
+    Unspecified(ValueType, Option<Vec<usize>>),
+    /// A draw from the distribution that this is a sample of: type and shape, and the mean as chance allows.
+    Drawn(Tensor),
+    /// Each element of the source is 0 or scaled by 1 / (1 - ratio), as many as chance allows.
+    Dropped {
+        /// What went into the dropout.
+        source: Tensor,
+        /// The probability of 0.
+        ratio: f64,
+    },
+    /// A `bool` tensor that is false with this probability, as many as chance allows.
+    Mask {
+        /// The shape.
+        shape: Vec<usize>,
+        /// The probability of false.
+        ratio: f64,
+    },
+}
+
+impl Want {
+    /// The type that the output has and, for a tensor, its shape.
+    pub fn declared(&self) -> (ValueType, Option<Vec<usize>>) {
+        let of_tensor = |tensor: &Tensor| (ValueType::Tensor(tensor.element_type()), Some(tensor.shape().to_vec()));
+        let of_value = |value: &Value| (value.value_type(), value.as_tensor().map(|tensor| tensor.shape().to_vec()));
+        match self {
+            Want::Value(value, _) => of_value(value),
+            Want::Bounded(tensor, _) | Want::Drawn(tensor) | Want::Dropped { source: tensor, .. } => of_tensor(tensor),
+            Want::AnyOf(values) => values.first().map_or((ValueType::Tensor(ElementType::Float), None), of_value),
+            Want::Unspecified(value_type, shape) => (value_type.clone(), shape.clone()),
+            Want::Mask { shape, .. } => (ValueType::Tensor(ElementType::Bool), Some(shape.clone())),
+        }
+    }
+
+    /// Whether an output is what it must be, and how closely.
+    pub fn check(&self, actual: &Value) -> Result<Agreement, Difference> {
+        match self {
+            Want::Value(expected, accuracy) => compare(expected, actual, accuracy),
+            Want::Bounded(expected, bound) => compare_bounded(expected, bound, actual),
+            Want::AnyOf(values) => any_of(values, actual),
+            Want::Unspecified(..) => self.check_declared(actual),
+            Want::Drawn(sample) => self.by_chance(actual, |actual| chance::same_mean(sample, actual)),
+            Want::Dropped { source, ratio } => self.by_chance(actual, |actual| chance::dropped(source, *ratio, actual)),
+            Want::Mask { ratio, .. } => self.by_chance(actual, |actual| chance::mask(*ratio, actual)),
+        }
+    }
+
+    fn by_chance(
+        &self,
+        actual: &Value,
+        check: impl Fn(&Tensor) -> Result<(), Difference>,
+    ) -> Result<Agreement, Difference> {
+        let agreement = self.check_declared(actual)?;
+        actual.as_tensor().map_or(Ok(()), check)?;
+        Ok(agreement)
+    }
+
+    fn check_declared(&self, actual: &Value) -> Result<Agreement, Difference> {
+        let (value_type, shape) = self.declared();
+        if actual.value_type() != value_type {
+            let message = format!("expected {value_type}, got {}", actual.value_type());
+            return Err(Difference { kind: DifferenceKind::Type, message });
+        }
+        match (shape, actual.as_tensor()) {
+            (Some(shape), Some(tensor)) if tensor.shape() != shape => {
+                let message = format!("expected shape {shape:?}, got {:?}", tensor.shape());
+                Err(Difference { kind: DifferenceKind::Shape, message })
+            }
+            _ => Ok(Agreement::default()),
+        }
+    }
+}
+
+fn any_of(values: &[Value], actual: &Value) -> Result<Agreement, Difference> {
+    let mut last = Difference { kind: DifferenceKind::Values, message: "no value is allowed".to_owned() };
+    for value in values {
+        match compare(value, actual, &Accuracy::Exact) {
+            Ok(agreement) => return Ok(agreement),
+            Err(difference) => last = difference,
+        }
+    }
+    Err(Difference { message: format!("none of {} allowed values: {}", values.len(), last.message), ..last })
+}
