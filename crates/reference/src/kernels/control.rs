@@ -1,4 +1,4 @@
-//! Subgraphs that run once, often, or for each item: If, Loop, SequenceMap.
+//! Subgraphs that run once, often, or for each item: `If`, `Loop`, `SequenceMap`.
 
 use std::sync::Arc;
 
