@@ -1,4 +1,6 @@
-//! Subgraphs that run once, often, or for each item: If, Loop, SequenceMap.
+//! Subgraphs that run once, often, or for each item: `If`, `Loop`, `SequenceMap`.
+
+use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Outputs, Result};
@@ -8,7 +10,7 @@ use crate::kernels::stack::Stack;
 use crate::model::{Dim, Graph, Parameter};
 use crate::tensor::Tensor;
 use crate::types::ValueType;
-use crate::value::{Sequence, Value};
+use crate::value::{Optional, Sequence, Value};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("If", 1, |call| choose(call, true)),
@@ -77,7 +79,8 @@ fn repeat(call: &Call<'_>) -> Result {
             Value::from(call.integers(ElementType::Int64, &[], [i128::from(trip)])?),
             Value::from(call.integers(ElementType::Bool, &[], [i128::from(going)])?),
         ];
-        let mut outputs = call.run(body, inputs.into_iter().chain(carried.drain(..)).collect())?.into_iter();
+        let states = carried.drain(..).zip(body.inputs.iter().skip(2)).map(|(value, declared)| admit(value, declared));
+        let mut outputs = call.run(body, inputs.into_iter().chain(states).collect())?.into_iter();
         let next = outputs.next().ok_or_else(|| KernelError::Internal("a body gave no condition".to_owned()))?;
         going = match &next {
             Value::Tensor(next) => truth(next, "the condition that the body gives")?,
@@ -95,6 +98,16 @@ fn repeat(call: &Call<'_>) -> Result {
         outputs.push(if wanted { Some(stack.join(call, 0)?.into()) } else { None });
     }
     Ok(Outputs(outputs))
+}
+
+/// The value, made optional where the body declares its input so: what a trip gives without, the next may take with.
+fn admit(value: Value, declared: &Parameter) -> Value {
+    match &declared.value_type {
+        Some(ValueType::Optional(item_type)) if **item_type == value.value_type() => {
+            Value::Optional(Optional { item_type: (**item_type).clone(), item: Some(Arc::new(value)) })
+        }
+        _ => value,
+    }
 }
 
 /// The most trips, or nothing where the node sets no number; a negative one means none.

@@ -1,4 +1,4 @@
-//! Linear quantization: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+//! Linear quantization: `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::call::{Call, Outputs, Result};
@@ -53,10 +53,9 @@ fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor) -> Result<Scales, KernelE
     };
     let block = call.optional_int("block_size").unwrap_or(0);
     if rank == 1 && (shape.len() != 1 || block == 0) {
-        return match scale.len() == size {
-            true => Ok(Scales { extent, block: 1, steps: [0, 1, 0] }),
-            false => Err(misfit(format!("axis {axis} has {size} elements"))),
-        };
+        let per_axis = Scales { extent, block: 1, steps: [0, 1, 0] };
+        let fits = scale.len() == size;
+        return if fits { Ok(per_axis) } else { Err(misfit(format!("axis {axis} has {size} elements"))) };
     }
     let block = usize::try_from(block).ok().filter(|&block| block > 0 && rank == shape.len());
     let block =
@@ -309,6 +308,28 @@ mod tests {
         assert_eq!(scaled.tensor().floats(), [-0.75]);
         at(24, typed(E::Int4, &[1], &[-3.0]), scalar(E::Float8e8m0, 0.25)).error();
         at(10, typed(E::Int8, &[2], &[1.0, 2.0]), floats(&[2], &[1.0, 2.0])).error();
+    }
+
+    #[test]
+    fn every_type_is_quantized_with_every_scale_and_back() {
+        let outputs = E::ALL.into_iter().filter(|element| {
+            let bits = element.bits();
+            (element.is_integer() && bits <= 16) || (element.is_float() && bits <= 8 && *element != E::Float8e8m0)
+        });
+        for output in outputs {
+            for x in [E::Float, E::Float16, E::Bfloat16, E::Int32] {
+                for scale in [E::Float, E::Float16, E::Bfloat16, E::Int32, E::Float8e8m0] {
+                    let quantized = quantize(28, scalar(x, 2.0), scalar(scale, 2.0), scalar(output, 0.0)).tensor();
+                    assert_eq!((quantized.element_type(), quantized.floats()), (output, vec![1.0]), "{x} by {scale}");
+                    if scale == E::Int32 {
+                        continue;
+                    }
+                    let back = node("DequantizeLinear", 28).input(quantized).input(scalar(scale, 2.0));
+                    let back = back.input(scalar(output, 0.0)).set("output_dtype", i64::from(E::Bfloat16.code()));
+                    assert_eq!(back.tensor().floats(), [2.0], "{output} by {scale}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Random draws: RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, Dropout.
+//! Random draws: `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`.
 //!
 //! The standard leaves the generator open. Here every draw is a function of a 64-bit seed, so that a run can be
-//! repeated anywhere: SplitMix64, whose state starts as the seed, and whose upper 53 bits are a number in [0, 1).
+//! repeated anywhere: `SplitMix64`, whose state starts as the seed, and whose upper 53 bits are a number in [0, 1).
 //! Normal numbers come in pairs by the transform of Box and Muller. A seed that is a float is the bits of its `f64`;
 //! one that is an integer, its 64 bits; without one, [`Budget::fresh_seed`] gives another for each node that runs.
 //!
@@ -14,22 +14,22 @@ use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Bernoulli", 15, bernoulli),
-    Kernel::new("Dropout", 1, |call| match call.flag("is_test")? {
-        true => keep(call),
-        false => drop_some(call, call.float("ratio")?),
-    }),
-    Kernel::new("Dropout", 7, keep),
-    Kernel::new("Dropout", 12, dropout),
-    Kernel::new("Multinomial", 7, multinomial),
-    Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal)),
-    Kernel::new("RandomNormalLike", 1, |call| like(call, normal)),
-    Kernel::new("RandomUniform", 1, |call| random(call, &shape(call)?, None, uniform)),
-    Kernel::new("RandomUniformLike", 1, |call| like(call, uniform)),
-];
+pub(super) const KERNELS: &[Kernel] =
+    &[
+        Kernel::new("Bernoulli", 15, bernoulli),
+        Kernel::new("Dropout", 1, |call| {
+            if call.flag("is_test")? { keep(call) } else { drop_some(call, call.float("ratio")?) }
+        }),
+        Kernel::new("Dropout", 7, keep),
+        Kernel::new("Dropout", 12, dropout),
+        Kernel::new("Multinomial", 7, multinomial),
+        Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal(call)?)),
+        Kernel::new("RandomNormalLike", 1, |call| like(call, normal(call)?)),
+        Kernel::new("RandomUniform", 1, |call| random(call, &shape(call)?, None, uniform(call)?)),
+        Kernel::new("RandomUniformLike", 1, |call| like(call, uniform(call)?)),
+    ];
 
-/// SplitMix64.
+/// `SplitMix64`.
 struct Generator {
     state: u64,
     /// The second of a pair of normal numbers.
@@ -67,17 +67,28 @@ impl Generator {
     }
 }
 
-/// A distribution: how the next number is drawn, given the attributes.
-type Distribution = fn(&Call<'_>) -> Result<Box<dyn Fn(&mut Generator) -> f64>, KernelError>;
-
-fn normal(call: &Call<'_>) -> Result<Box<dyn Fn(&mut Generator) -> f64>, KernelError> {
-    let (mean, scale) = (call.float("mean")?, call.float("scale")?);
-    Ok(Box::new(move |generator| mean + scale * generator.normal()))
+/// What numbers are drawn from.
+#[derive(Clone, Copy)]
+enum Distribution {
+    Normal { mean: f64, scale: f64 },
+    Uniform { low: f64, high: f64 },
 }
 
-fn uniform(call: &Call<'_>) -> Result<Box<dyn Fn(&mut Generator) -> f64>, KernelError> {
-    let (low, high) = (call.float("low")?, call.float("high")?);
-    Ok(Box::new(move |generator| low + (high - low) * generator.unit()))
+impl Distribution {
+    fn draw(self, generator: &mut Generator) -> f64 {
+        match self {
+            Distribution::Normal { mean, scale } => mean + scale * generator.normal(),
+            Distribution::Uniform { low, high } => low + (high - low) * generator.unit(),
+        }
+    }
+}
+
+fn normal(call: &Call<'_>) -> Result<Distribution, KernelError> {
+    Ok(Distribution::Normal { mean: call.float("mean")?, scale: call.float("scale")? })
+}
+
+fn uniform(call: &Call<'_>) -> Result<Distribution, KernelError> {
+    Ok(Distribution::Uniform { low: call.float("low")?, high: call.float("high")? })
 }
 
 /// A tensor of draws, of the type that `dtype` names, else of `default`.
@@ -87,10 +98,10 @@ fn random(call: &Call<'_>, shape: &[usize], default: Option<ElementType>, distri
         (None, Some(element)) => call.output_element(0, element)?,
         (None, None) => return Err(invalid("attribute dtype is not set")),
     };
-    let (buffer, draw) = (call.allocate(element, shape)?, distribution(call)?);
+    let buffer = call.allocate(element, shape)?;
     let mut generator = Generator::of(call);
     let count = buffer.len();
-    Ok(buffer.floats((0..count).map(|_| draw(&mut generator)))?.into())
+    Ok(buffer.floats((0..count).map(|_| distribution.draw(&mut generator)))?.into())
 }
 
 fn like(call: &Call<'_>, distribution: Distribution) -> Result {
@@ -158,10 +169,10 @@ fn cumulate<'a>(row: impl Iterator<Item = &'a f64> + Clone, bounds: &mut [f64]) 
         total += libm::exp(logarithm - greatest);
         *bound = total;
     }
-    match total.is_finite() && total > 0.0 {
-        true => Ok(total),
-        false => Err(invalid("a row of the input gives no distribution: it needs a finite largest value and no NaN")),
+    if total.is_finite() && total > 0.0 {
+        return Ok(total);
     }
+    Err(invalid("a row of the input gives no distribution: it needs a finite largest value and no NaN"))
 }
 
 /// Since version 12, `training_mode` says whether anything is dropped, and `ratio` is an input.
@@ -201,7 +212,9 @@ fn drop_some(call: &Call<'_>, ratio: f64) -> Result {
     let data = call.tensor(0)?;
     let mut generator = Generator::of(call);
     let mut mask: Vec<bool> = call.budget.scratch(data.len())?;
-    mask.iter_mut().for_each(|keep| *keep = generator.unit() >= ratio);
+    for keep in &mut mask {
+        *keep = generator.unit() >= ratio;
+    }
     let scale = 1.0 / (1.0 - ratio);
     let scaled = data.floats().into_iter().zip(&mask).map(|(x, &keep)| scale * x * f64::from(u8::from(keep)));
     let output = call.floats(data.element_type(), data.shape(), scaled)?;

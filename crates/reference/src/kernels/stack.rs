@@ -86,9 +86,8 @@ impl<'a> Stack<'a> {
         let mut sources: Vec<&Tensor> = self.parts.iter().collect();
         let count = sources.len();
         sources.push(&zero);
-        let place = |outer: usize, trip: usize, at: usize| match trip < count {
-            true => (trip, outer * inner + at),
-            false => (count, 0),
+        let place = |outer: usize, trip: usize, at: usize| {
+            if trip < count { (trip, outer * inner + at) } else { (count, 0) }
         };
         let places =
             (0..outer).flat_map(|o| (0..length).flat_map(move |trip| (0..inner).map(move |at| place(o, trip, at))));

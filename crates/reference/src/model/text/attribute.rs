@@ -29,10 +29,7 @@ pub(super) fn attribute(scanner: &mut Scanner<'_>, name: String) -> Result<Attri
     let place = scanner.place();
     let declared = if scanner.take(':') { declared_type(scanner)? } else { AttributeType::Undefined };
     scanner.expect('=')?;
-    let mut proto = match scanner.take('[') {
-        true => list(scanner, place, declared)?,
-        false => single(scanner, declared)?,
-    };
+    let mut proto = if scanner.take('[') { list(scanner, place, declared)? } else { single(scanner, declared)? };
     if declared == AttributeType::Undefined && proto.ref_attr_name.is_none() && proto.r#type.is_none() {
         return Err(scanner.error_at(place, &format!("attribute '{name}' needs a type, as in '{name}: ints = []'")));
     }
