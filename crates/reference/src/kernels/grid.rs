@@ -303,3 +303,96 @@ fn cubic(x: f64) -> f64 {
     let a = -0.75;
     if x <= 1.0 { ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0 } else { ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn sample(opset: i64, x: &[f64], places: &[f64]) -> OneNode {
+        let places: Vec<f64> = places.iter().flat_map(|&place| [place, 0.0]).collect();
+        let x = floats(&[1, 1, 1, x.len()], x);
+        node("GridSample", opset).input(x).input(floats(&[1, 1, places.len() / 2, 2], &places))
+    }
+
+    #[test]
+    fn modes_are_spelt_as_their_version_does() {
+        for (opset, mode, taken) in [
+            (16, "bilinear", true),
+            (16, "bicubic", true),
+            (16, "linear", false),
+            (20, "linear", true),
+            (22, "cubic", true),
+            (20, "bilinear", false),
+        ] {
+            let run = sample(opset, &[1.0, 2.0], &[0.0]).set("mode", mode).run();
+            assert_eq!(run.is_ok(), taken, "{mode} in {opset}");
+        }
+    }
+
+    #[test]
+    fn the_ends_are_centres_or_edges() {
+        let at =
+            |align: i64| sample(16, &[10.0, 20.0], &[-1.0, 0.0, 1.0]).set("align_corners", align).tensor().floats();
+        assert_eq!(at(1), [10.0, 15.0, 20.0]);
+        assert_eq!(at(0), [5.0, 15.0, 10.0]);
+    }
+
+    #[test]
+    fn what_lies_beyond_is_zero_the_border_or_mirrored() {
+        let at = |padding: &str| {
+            let node = sample(20, &[10.0, 20.0, 30.0], &[-2.0, 1.5]).set("padding_mode", padding);
+            node.set("align_corners", 1).tensor().floats()
+        };
+        // The places -1 and 2.5 of elements 0 to 2.
+        assert_eq!(at("zeros"), [0.0, 15.0]);
+        assert_eq!(at("border"), [10.0, 30.0]);
+        assert_eq!(at("reflection"), [20.0, 25.0]);
+    }
+
+    #[test]
+    fn a_place_turns_at_the_borders_until_it_is_inside() {
+        // From -3.5 by -1 to 1.5, by 1 to 0.5: the text's example.
+        assert_eq!(reflect(-3.5, -1.0, 1.0), 0.5);
+        assert_eq!(reflect(7.0, 0.0, 2.0), 1.0);
+        assert_eq!(reflect(5.0, 0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn the_nearest_is_even_halfway_and_moves_any_type() {
+        let nearest = sample(20, &[10.0, 20.0, 30.0, 40.0], &[-0.5, 0.0, 0.5]).set("mode", "nearest");
+        // The places 0.5, 1.5 and 2.5.
+        assert_eq!(nearest.tensor().floats(), [10.0, 30.0, 30.0]);
+        let texts = node("GridSample", 16).input(strings(&[1, 1, 1, 2], &["a", "b"]));
+        let texts = texts.input(floats(&[1, 1, 2, 2], &[0.5, 0.0, 5.0, 0.0])).set("mode", "nearest").tensor();
+        assert_eq!(texts.strings().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["b", ""]);
+    }
+
+    #[test]
+    fn integers_are_cut_off() {
+        let x = typed(ElementType::Int32, &[1, 1, 1, 2], &[-1.0, -2.0]);
+        let node = node("GridSample", 16).input(x).input(floats(&[1, 1, 1, 2], &[0.0, 0.0]));
+        assert_eq!(node.tensor().floats(), [-1.0]);
+    }
+
+    #[test]
+    fn any_number_of_axes_from_version_20_on() {
+        let node_at = |opset: i64| {
+            let x = floats(&[1, 1, 2], &[10.0, 20.0]);
+            node("GridSample", opset).input(x).input(floats(&[1, 1, 1], &[0.0]))
+        };
+        assert_eq!(node_at(20).tensor().floats(), [15.0]);
+        assert!(node_at(16).error().contains("does not fit"));
+    }
+
+    #[test]
+    fn an_affine_grid_maps_even_places() {
+        let grid = |align: i64| {
+            let theta = floats(&[1, 2, 3], &[2.0, 0.0, 0.5, 0.0, 1.0, 0.0]);
+            let node = node("AffineGrid", 20).input(theta).input(ints(&[4], &[1, 1, 2, 2]));
+            node.set("align_corners", align).tensor().floats()
+        };
+        assert_eq!(grid(0), [-0.5, -0.5, 1.5, -0.5, -0.5, 0.5, 1.5, 0.5]);
+        assert_eq!(grid(1), [-1.5, -1.0, 2.5, -1.0, -1.5, 1.0, 2.5, 1.0]);
+    }
+}
