@@ -208,7 +208,7 @@ impl Run {
 pub(super) enum Direction {
     /// Conv: a window reads what lies under it.
     Forward,
-    /// ConvTranspose: a window reads what would have been spread over it.
+    /// `ConvTranspose`: a window reads what would have been spread over it.
     Transposed,
 }
 

@@ -1,4 +1,4 @@
-//! Conv, ConvTranspose and their integer and causal forms.
+//! `Conv`, `ConvTranspose` and their integer and causal forms.
 
 use std::ops::Range;
 
@@ -32,7 +32,9 @@ pub(super) enum Terms {
 impl Terms {
     pub(super) fn of(self, mut values: Vec<f64>) -> Vec<f64> {
         if self == Terms::Absolute {
-            values.iter_mut().for_each(|value| *value = value.abs());
+            for value in &mut values {
+                *value = value.abs();
+            }
         }
         values
     }
@@ -276,7 +278,9 @@ fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) ->
             let mut weights = w.part(from * depth..to * depth).floats();
             for (row, weights) in (from..to).zip(weights.chunks_mut(depth.max(1))) {
                 let zero = w_zero[if w_zero.len() == 1 { 0 } else { row }];
-                weights.iter_mut().for_each(|weight| *weight -= zero);
+                for weight in weights {
+                    *weight -= zero;
+                }
             }
             Ok(weights)
         },
@@ -388,7 +392,7 @@ impl History {
     fn present(&self, call: &Call<'_>) -> Result<Tensor> {
         let x = call.tensor(0)?;
         let past = call.optional_tensor(3)?;
-        let zero = call.floats(x.element_type(), &[1], [0.0])?;
+        let zero = Tensor::zero(x.element_type())?;
         let rows = 0..element_count(&[self.images, self.channels])?;
         let positions = rows.flat_map(|row| self.positions(row, past.is_some()).skip(self.length));
         let shape = [self.images, self.channels, self.past];

@@ -1,4 +1,4 @@
-//! Sampling at the places of a grid: AffineGrid makes one, GridSample reads there.
+//! Sampling at the places of a grid: `AffineGrid` makes one, `GridSample` reads there.
 
 use rayon::prelude::*;
 
@@ -115,7 +115,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
     let place = |image: usize, at: usize| places[(image * count + at) * rank..].iter().take(rank).rev().copied();
     if sampler.mode == Mode::Nearest {
         let plane = element_count(&sampler.dims)?;
-        let zero = empty(call, element)?;
+        let zero = Tensor::zero(element)?;
         let all = (0..images).flat_map(|image| (0..channels).map(move |channel| (image, channel)));
         let positions = all.flat_map(|(image, channel)| {
             let (sampler, place, start) = (&sampler, &place, (image * channels + channel) * plane);
@@ -135,7 +135,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
             for (place_at, out) in out.iter_mut().enumerate() {
                 let taps: Vec<Taps> =
                     place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
-                *out = sampler.weigh(&taps, &sampler.steps, values, 0);
+                *out = weigh(&taps, &sampler.steps, values, 0);
             }
             Ok::<_, crate::kernels::error::KernelError>(())
         })?;
@@ -150,14 +150,6 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
             Ok(call.allocate(element, &shape)?.complexes(parts)?.into())
         }
         _ => Ok(call.floats(element, &shape, sampled(&x.floats())?)?.into()),
-    }
-}
-
-/// What a place outside the input reads.
-fn empty(call: &Call<'_>, element: ElementType) -> Result<Tensor> {
-    match element {
-        ElementType::String => Ok(call.allocate(element, &[1])?.strings([std::sync::Arc::from("")])?),
-        _ => call.integers(element, &[1], [0]),
     }
 }
 
@@ -265,21 +257,21 @@ impl Sampler {
         };
         std::array::from_fn(|at| (self.element(low + at as f64 - 1.0, axis), weights[at]))
     }
+}
 
-    /// The weighted sum over all axes from the outermost on. What weighs nothing is not read, so that an infinity
-    /// there makes no NaN.
-    fn weigh(&self, taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64 {
-        let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
-            return values.get(position).copied().unwrap_or(0.0);
-        };
-        let mut sum = 0.0;
-        for &(element, weight) in taps {
-            if let Some(element) = element.filter(|_| weight != 0.0) {
-                sum += weight * self.weigh(inner, steps, values, position + element * step);
-            }
+/// The weighted sum over all axes from the outermost on. What weighs nothing is not read, so that an infinity
+/// there makes no NaN.
+fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64 {
+    let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
+        return values.get(position).copied().unwrap_or(0.0);
+    };
+    let mut sum = 0.0;
+    for &(element, weight) in taps {
+        if let Some(element) = element.filter(|_| weight != 0.0) {
+            sum += weight * weigh(inner, steps, values, position + element * step);
         }
-        sum
     }
+    sum
 }
 
 /// A place outside two ends, mirrored at them until it lies between.

@@ -1,4 +1,4 @@
-//! Windows of a tensor reduced to one value: the pools and MaxUnpool.
+//! Windows of a tensor reduced to one value: the pools and `MaxUnpool`.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::call::{Call, Outputs, Result};
@@ -13,10 +13,10 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("AveragePool", 1, |call| average_pool(call, Rounding::Ceil)).with_magnitude(average_magnitude),
     Kernel::new("AveragePool", 19, |call| average_pool(call, Rounding::CeilInside)).with_magnitude(average_magnitude),
     Kernel::new("GlobalAveragePool", 1, global_average).with_magnitude(global_average_magnitude),
-    Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, global(call)?)),
+    Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, &global(call)?)),
     Kernel::new("GlobalMaxPool", 1, global_max_pool),
-    Kernel::new("LpPool", 1, |call| norm_pool(call, local(call, Rounding::Ceil)?)),
-    Kernel::new("LpPool", 22, |call| norm_pool(call, local(call, Rounding::CeilInside)?)),
+    Kernel::new("LpPool", 1, |call| norm_pool(call, &local(call, Rounding::Ceil)?)),
+    Kernel::new("LpPool", 22, |call| norm_pool(call, &local(call, Rounding::CeilInside)?)),
     Kernel::new("MaxPool", 1, |call| max_pool(call, &local(call, Rounding::Ceil)?)),
     Kernel::new("MaxPool", 12, |call| max_pool(call, &local(call, Rounding::CeilInside)?)),
     Kernel::new("MaxUnpool", 9, max_unpool),
@@ -24,8 +24,8 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 /// The windows by the attributes of a pool; `ceil` is how `ceil_mode` rounds in this version.
 ///
-/// MaxPool from 12 on and AveragePool from 19 on take the output size of the framework they point to, which leaves out
-/// a window that would start in the padding at the end; 22 then says so. The texts of LpPool never do, but shape
+/// `MaxPool` from 12 on and `AveragePool` from 19 on take the output size of the framework they point to, which leaves out
+/// a window that would start in the padding at the end; 22 then says so. The texts of `LpPool` never do, but shape
 /// inference does from 22 on.
 fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     let input = spatial("X", call.tensor(0)?.shape())?;
@@ -93,16 +93,16 @@ fn average(call: &Call<'_>, axes: &[Axis], values: &[f64], element: ElementType)
 // Norms.
 
 /// The p-norm of what lies under each window; padding is zero and adds nothing.
-fn norm_pool(call: &Call<'_>, axes: Vec<Axis>) -> Result {
+fn norm_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
     let x = call.tensor(0)?;
-    let (shape, planes) = pooled(x, &axes)?;
+    let (shape, planes) = pooled(x, axes)?;
     // p is a float in version 1 and an integer from 2 on.
     let p = match call.optional_float("p") {
         Some(p) => p,
         None => call.int("p")? as f64,
     };
     let values = x.floats();
-    let norms = each_window(call, planes, &axes, |window| norm(window, &values, p))?;
+    let norms = each_window(call, planes, axes, |window| norm(window, &values, p))?;
     Ok(call.floats(x.element_type(), &shape, norms)?.into())
 }
 
@@ -232,7 +232,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
         }
         sources[to] = from + 1;
     }
-    let zero = call.floats(x.element_type(), &[1], [0.0])?;
+    let zero = Tensor::zero(x.element_type())?;
     let positions = sources.into_iter().map(|from| from.checked_sub(1).map_or((1, 0), |from| (0, from)));
     Ok(call.allocate(x.element_type(), &shape)?.select(&[x, &zero], positions)?.into())
 }

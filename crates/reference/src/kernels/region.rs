@@ -1,4 +1,4 @@
-//! Regions of images: RoiAlign, MaxRoiPool, NonMaxSuppression.
+//! Regions of images: `RoiAlign`, `MaxRoiPool`, `NonMaxSuppression`.
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
@@ -237,7 +237,7 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
             }
         }
     }
-    let zero = call.floats(x.element_type(), &[1], [0.0])?;
+    let zero = Tensor::zero(x.element_type())?;
     let positions = best.into_iter().map(|at| at.checked_sub(1).map_or((1, 0), |at| (0, at)));
     Ok(room.select(&[x, &zero], positions)?.into())
 }

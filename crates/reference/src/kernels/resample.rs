@@ -56,7 +56,7 @@ fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
 }
 
 fn upsample(call: &Call<'_>, scales: &[f64], linear: &str) -> Result {
-    if let Some(scale) = scales.iter().find(|&&scale| !(scale >= 1.0)) {
+    if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
         return Err(invalid(format!("a scale is {scale}; Upsample takes 1 or more")));
     }
     by_scales(call, scales, linear, Nearest::Floor)

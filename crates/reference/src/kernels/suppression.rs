@@ -1,4 +1,4 @@
-//! NonMaxSuppression: of boxes that overlap, the one with the best score.
+//! `NonMaxSuppression`: of boxes that overlap, the one with the best score.
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
@@ -133,7 +133,6 @@ impl Corners {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::{OneNode, floats, ints, node};
 
     /// Two boxes that share a third of their union, and one apart.
