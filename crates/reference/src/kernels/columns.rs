@@ -12,7 +12,7 @@ use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::Sum;
 
 /// The elements of the taps under as many windows as are unfolded at a time.
-const UNFOLDED: usize = 1 << 21;
+pub(super) const UNFOLDED: usize = 1 << 21;
 /// The weights converted to `f64` at a time.
 const CONVERTED: usize = 1 << 21;
 
@@ -208,7 +208,7 @@ impl Run {
 pub(super) enum Direction {
     /// Conv: a window reads what lies under it.
     Forward,
-    /// ConvTranspose: a window reads what would have been spread over it.
+    /// `ConvTranspose`: a window reads what would have been spread over it.
     Transposed,
 }
 

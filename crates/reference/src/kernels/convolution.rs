@@ -1,4 +1,4 @@
-//! Conv, ConvTranspose and their integer and causal forms.
+//! `Conv`, `ConvTranspose` and their integer and causal forms.
 
 use std::ops::Range;
 
@@ -32,7 +32,9 @@ pub(super) enum Terms {
 impl Terms {
     pub(super) fn of(self, mut values: Vec<f64>) -> Vec<f64> {
         if self == Terms::Absolute {
-            values.iter_mut().for_each(|value| *value = value.abs());
+            for value in &mut values {
+                *value = value.abs();
+            }
         }
         values
     }
@@ -276,7 +278,9 @@ fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) ->
             let mut weights = w.part(from * depth..to * depth).floats();
             for (row, weights) in (from..to).zip(weights.chunks_mut(depth.max(1))) {
                 let zero = w_zero[if w_zero.len() == 1 { 0 } else { row }];
-                weights.iter_mut().for_each(|weight| *weight -= zero);
+                for weight in weights {
+                    *weight -= zero;
+                }
             }
             Ok(weights)
         },
@@ -388,7 +392,7 @@ impl History {
     fn present(&self, call: &Call<'_>) -> Result<Tensor> {
         let x = call.tensor(0)?;
         let past = call.optional_tensor(3)?;
-        let zero = call.floats(x.element_type(), &[1], [0.0])?;
+        let zero = Tensor::zero(x.element_type())?;
         let rows = 0..element_count(&[self.images, self.channels])?;
         let positions = rows.flat_map(|row| self.positions(row, past.is_some()).skip(self.length));
         let shape = [self.images, self.channels, self.past];
@@ -421,4 +425,178 @@ fn causal_sums(call: &Call<'_>, terms: Terms) -> Result<(Vec<f64>, History)> {
         },
     )?;
     Ok((sums, history))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, node, typed};
+    use crate::value::Value;
+
+    fn ones(shape: &[usize]) -> Tensor {
+        floats(shape, &vec![1.0; shape.iter().product()])
+    }
+
+    /// 1, 2, 3, ... in one channel.
+    fn counting(count: usize) -> Tensor {
+        floats(&[1, 1, count], &(1..=count).map(|value| value as f64).collect::<Vec<_>>())
+    }
+
+    fn transposed(opset: i64, auto_pad: &str) -> OneNode {
+        let node = node("ConvTranspose", opset).input(counting(2)).input(floats(&[1, 1, 3], &[1.0, 10.0, 100.0]));
+        node.set("strides", &[3][..]).set("auto_pad", auto_pad)
+    }
+
+    #[test]
+    fn padding_comes_by_name_or_by_number() {
+        let padded = |name: &str| {
+            let conv = node("Conv", 11).input(counting(4)).input(floats(&[1, 1, 2], &[1.0, 10.0]));
+            conv.set("auto_pad", name).tensor().floats()
+        };
+        assert_eq!(padded("VALID"), [21.0, 32.0, 43.0]);
+        assert_eq!(padded("SAME_UPPER"), [21.0, 32.0, 43.0, 4.0]);
+        assert_eq!(padded("SAME_LOWER"), [10.0, 21.0, 32.0, 43.0]);
+        let conv = node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2]));
+        let conv = conv.set("pads", &[0, 2][..]).set("dilations", &[2][..]).set("strides", &[2][..]);
+        assert_eq!(conv.tensor().floats(), [4.0, 3.0]);
+    }
+
+    #[test]
+    fn groups_keep_to_themselves() {
+        let x = floats(&[1, 4, 1], &[1.0, 2.0, 4.0, 8.0]);
+        let w = floats(&[2, 2, 1], &[1.0, 1.0, 1.0, 2.0]);
+        let conv = node("Conv", 22).input(x).input(w).input(floats(&[2], &[100.0, 200.0])).set("group", 2);
+        assert_eq!(conv.tensor().floats(), [103.0, 220.0]);
+    }
+
+    #[test]
+    fn no_spatial_axes_are_a_product_and_an_empty_batch_is_empty() {
+        let conv = node("Conv", 1).input(floats(&[1, 2], &[3.0, 5.0])).input(floats(&[1, 2], &[2.0, 10.0])).tensor();
+        assert_eq!((conv.shape(), conv.floats().as_slice()), (&[1, 1][..], &[56.0][..]));
+        let empty = node("Conv", 1).input(floats(&[0, 1, 3], &[])).input(ones(&[2, 1, 2])).tensor();
+        assert_eq!(empty.shape(), [0, 2, 2]);
+        let none = node("Conv", 1).input(floats(&[1, 0, 2], &[])).input(floats(&[1, 0, 1], &[]));
+        assert_eq!(none.input(floats(&[1], &[7.0])).tensor().floats(), [7.0, 7.0]);
+    }
+
+    #[test]
+    fn sums_are_rounded_once() {
+        // 2049 takes 12 bits, and float16 has 11: each product would round, and the sum is exact.
+        let x = typed(ElementType::Float16, &[1, 2, 1], &[683.0, -683.0]);
+        let w = typed(ElementType::Float16, &[1, 2, 1], &[3.0, 2.0]);
+        assert_eq!(node("Conv", 1).input(x).input(w).tensor().floats(), [683.0]);
+        let x = typed(ElementType::Double, &[1, 3, 1], &[1e100, 1.0, -1e100]);
+        let w = typed(ElementType::Double, &[1, 3, 1], &[1.0; 3]);
+        assert_eq!(node("Conv", 1).input(x).input(w).tensor().floats(), [1.0]);
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let rows = [
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 2, 1])),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 1, 1])),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("kernel_shape", &[3][..]),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("strides", &[0][..]),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("pads", &[-1, 0][..]),
+            node("Conv", 1).input(counting(3)).input(ones(&[3, 1, 2])).set("group", 0),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).input(ones(&[2])),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 9])),
+        ];
+        for row in rows {
+            assert!(!row.error().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_unfolded_in_parts() {
+        let length = super::super::columns::UNFOLDED / 8 + 5;
+        let x = floats(&[1, 1, length], &(0..length).map(|at| (at % 7) as f64).collect::<Vec<_>>());
+        let y = node("Conv", 1).input(x).input(ones(&[2, 1, 16])).tensor().floats();
+        let expected = |at: usize| (at..at + 16).map(|at| (at % 7) as f64).sum::<f64>();
+        let outputs = length - 15;
+        assert_eq!(y.len(), 2 * outputs);
+        assert!(y.iter().enumerate().all(|(at, &y)| y == expected(at % outputs)));
+    }
+
+    #[test]
+    fn a_transposed_convolution_spreads_and_is_cut() {
+        // Spread by 3, [1, 2] gives 1 10 100 2 20 200.
+        let full = [1.0, 10.0, 100.0, 2.0, 20.0, 200.0];
+        assert_eq!(transposed(1, "NOTSET").tensor().floats(), full);
+        assert_eq!(transposed(1, "VALID").tensor().floats(), full);
+        assert_eq!(transposed(11, "NOTSET").set("pads", &[1, 2][..]).tensor().floats(), full[1..4]);
+        let longer = transposed(11, "NOTSET").set("output_padding", &[2][..]).tensor().floats();
+        assert_eq!(longer, [&full[..], &[0.0, 0.0]].concat());
+        assert!(transposed(11, "NOTSET").set("output_padding", &[3][..]).error().contains("output_padding"));
+    }
+
+    #[test]
+    fn the_odd_element_of_a_given_output_shape_moved_in_version_11() {
+        // 5 of 1 10 100 2 20 200: the one left out stands at the beginning or the end.
+        let rows = [
+            (1, "NOTSET", 1.0),
+            (1, "SAME_UPPER", 10.0),
+            (1, "SAME_LOWER", 1.0),
+            (11, "NOTSET", 10.0),
+            (11, "SAME_UPPER", 1.0),
+            (11, "SAME_LOWER", 10.0),
+        ];
+        for (opset, auto_pad, first) in rows {
+            let y = transposed(opset, auto_pad).set("output_shape", &[5][..]).tensor().floats();
+            assert_eq!((y.len(), y[0]), (5, first), "{opset} {auto_pad}");
+        }
+        assert_eq!(
+            transposed(1, "NOTSET").set("output_shape", &[1, 1, 4][..]).tensor().floats(),
+            [10.0, 100.0, 2.0, 20.0]
+        );
+        let longer = transposed(11, "NOTSET").set("output_shape", &[7][..]).tensor().floats();
+        assert_eq!(longer, [1.0, 10.0, 100.0, 2.0, 20.0, 200.0, 0.0]);
+    }
+
+    #[test]
+    fn integers_subtract_zero_points_and_pad_with_them() {
+        let x = typed(ElementType::Uint8, &[1, 1, 2], &[255.0, 10.0]);
+        let w = typed(ElementType::Int8, &[2, 1, 2], &[-128.0, 127.0, 1.0, 2.0]);
+        let node = node("ConvInteger", 10).input(x).input(w).input(typed(ElementType::Uint8, &[], &[10.0]));
+        let node = node.input(typed(ElementType::Int8, &[2], &[127.0, 0.0])).set("pads", &[1, 0][..]);
+        assert_eq!(node.tensor().floats(), [0.0, -62475.0, 490.0, 245.0]);
+    }
+
+    fn quantized(w_scale: Tensor, y_zero: f64) -> Vec<f64> {
+        let byte = |shape: &[usize], values: &[f64]| typed(ElementType::Uint8, shape, values);
+        let node = node("QLinearConv", 10).input(byte(&[1, 1, 3], &[1.0, 3.0, 255.0])).input(floats(&[], &[0.5]));
+        let node = node.input(byte(&[], &[0.0])).input(byte(&[2, 1, 1], &[1.0, 1.0])).input(w_scale);
+        let node = node.input(byte(&[], &[0.0])).input(floats(&[], &[1.0])).input(byte(&[], &[y_zero]));
+        node.tensor().floats()
+    }
+
+    #[test]
+    fn quantized_sums_round_to_even_before_the_zero_point_and_saturate() {
+        assert_eq!(quantized(floats(&[], &[1.0]), 1.0), [1.0, 3.0, 129.0, 1.0, 3.0, 129.0]);
+        assert_eq!(quantized(floats(&[2], &[1.0, 4.0]), 0.0), [0.0, 2.0, 128.0, 2.0, 6.0, 255.0]);
+    }
+
+    #[test]
+    fn a_short_input_leaves_a_part_of_the_past() {
+        let x = floats(&[1, 1, 1], &[4.0]);
+        let past = floats(&[1, 1, 2], &[1.0, 2.0]);
+        let node = node("CausalConvWithState", 27).input(x).input(floats(&[1, 1, 3], &[100.0, 10.0, 1.0])).absent();
+        let outputs = node.input(past).outputs(2).run().unwrap();
+        let values: Vec<_> = outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect();
+        assert_eq!(values, [vec![124.0], vec![2.0, 4.0]]);
+    }
+
+    #[test]
+    fn a_deformed_tap_reads_between_elements_and_zero_beyond() {
+        let node = |mask: Option<f64>| {
+            let node = node("DeformConv", 19).input(floats(&[1, 1, 2], &[8.0, 16.0])).input(ones(&[1, 1, 1]));
+            let node = node.input(floats(&[1, 1, 2], &[0.25, 0.5])).absent();
+            match mask {
+                Some(mask) => node.input(floats(&[1, 1, 2], &[mask; 2])),
+                None => node,
+            }
+        };
+        assert_eq!(node(None).tensor().floats(), [10.0, 8.0]);
+        assert_eq!(node(Some(0.5)).tensor().floats(), [5.0, 4.0]);
+    }
 }

@@ -1,4 +1,4 @@
-//! DeformConv: a convolution whose taps read beside their places, between the elements.
+//! `DeformConv`: a convolution whose taps read beside their places, between the elements.
 
 use crate::kernels::call::{Call, Result};
 use crate::kernels::columns::Columns;
@@ -60,9 +60,9 @@ impl Places {
             let lead = element_count(&[groups, taps, of_tap])?;
             Ok([shapes.images, lead].into_iter().chain(outputs.iter().copied()).collect())
         };
-        let checked = |what: &str, tensor: &Tensor, shape: Vec<usize>| match tensor.shape() == shape {
-            true => Ok(tensor.floats()),
-            false => Err(invalid(format!("{what} has shape {:?}; the other inputs take {shape:?}", tensor.shape()))),
+        let checked = |what: &str, tensor: &Tensor, shape: Vec<usize>| match tensor.shape() {
+            found if found == shape => Ok(tensor.floats()),
+            found => Err(invalid(format!("{what} has shape {found:?}; the other inputs take {shape:?}"))),
         };
         let offsets = checked("offset", call.tensor(2)?, expected(axes.len())?)?;
         let mask = call.optional_tensor(4)?.map(|mask| checked("mask", mask, expected(1)?)).transpose()?;

@@ -1,4 +1,4 @@
-//! Sampling at the places of a grid: AffineGrid makes one, GridSample reads there.
+//! Sampling at the places of a grid: `AffineGrid` makes one, `GridSample` reads there.
 
 use rayon::prelude::*;
 
@@ -115,7 +115,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
     let place = |image: usize, at: usize| places[(image * count + at) * rank..].iter().take(rank).rev().copied();
     if sampler.mode == Mode::Nearest {
         let plane = element_count(&sampler.dims)?;
-        let zero = empty(call, element)?;
+        let zero = Tensor::zero(element)?;
         let all = (0..images).flat_map(|image| (0..channels).map(move |channel| (image, channel)));
         let positions = all.flat_map(|(image, channel)| {
             let (sampler, place, start) = (&sampler, &place, (image * channels + channel) * plane);
@@ -135,7 +135,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
             for (place_at, out) in out.iter_mut().enumerate() {
                 let taps: Vec<Taps> =
                     place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
-                *out = sampler.weigh(&taps, &sampler.steps, values, 0);
+                *out = weigh(&taps, &sampler.steps, values, 0);
             }
             Ok::<_, crate::kernels::error::KernelError>(())
         })?;
@@ -150,14 +150,6 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
             Ok(call.allocate(element, &shape)?.complexes(parts)?.into())
         }
         _ => Ok(call.floats(element, &shape, sampled(&x.floats())?)?.into()),
-    }
-}
-
-/// What a place outside the input reads.
-fn empty(call: &Call<'_>, element: ElementType) -> Result<Tensor> {
-    match element {
-        ElementType::String => Ok(call.allocate(element, &[1])?.strings([std::sync::Arc::from("")])?),
-        _ => call.integers(element, &[1], [0]),
     }
 }
 
@@ -265,21 +257,21 @@ impl Sampler {
         };
         std::array::from_fn(|at| (self.element(low + at as f64 - 1.0, axis), weights[at]))
     }
+}
 
-    /// The weighted sum over all axes from the outermost on. What weighs nothing is not read, so that an infinity
-    /// there makes no NaN.
-    fn weigh(&self, taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64 {
-        let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
-            return values.get(position).copied().unwrap_or(0.0);
-        };
-        let mut sum = 0.0;
-        for &(element, weight) in taps {
-            if let Some(element) = element.filter(|_| weight != 0.0) {
-                sum += weight * self.weigh(inner, steps, values, position + element * step);
-            }
+/// The weighted sum over all axes from the outermost on. What weighs nothing is not read, so that an infinity
+/// there makes no NaN.
+fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64 {
+    let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
+        return values.get(position).copied().unwrap_or(0.0);
+    };
+    let mut sum = 0.0;
+    for &(element, weight) in taps {
+        if let Some(element) = element.filter(|_| weight != 0.0) {
+            sum += weight * weigh(inner, steps, values, position + element * step);
         }
-        sum
     }
+    sum
 }
 
 /// A place outside two ends, mirrored at them until it lies between.
@@ -302,4 +294,97 @@ fn reflect(place: f64, first: f64, last: f64) -> f64 {
 fn cubic(x: f64) -> f64 {
     let a = -0.75;
     if x <= 1.0 { ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0 } else { ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn sample(opset: i64, x: &[f64], places: &[f64]) -> OneNode {
+        let places: Vec<f64> = places.iter().flat_map(|&place| [place, 0.0]).collect();
+        let x = floats(&[1, 1, 1, x.len()], x);
+        node("GridSample", opset).input(x).input(floats(&[1, 1, places.len() / 2, 2], &places))
+    }
+
+    #[test]
+    fn modes_are_spelt_as_their_version_does() {
+        for (opset, mode, taken) in [
+            (16, "bilinear", true),
+            (16, "bicubic", true),
+            (16, "linear", false),
+            (20, "linear", true),
+            (22, "cubic", true),
+            (20, "bilinear", false),
+        ] {
+            let run = sample(opset, &[1.0, 2.0], &[0.0]).set("mode", mode).run();
+            assert_eq!(run.is_ok(), taken, "{mode} in {opset}");
+        }
+    }
+
+    #[test]
+    fn the_ends_are_centres_or_edges() {
+        let at =
+            |align: i64| sample(16, &[10.0, 20.0], &[-1.0, 0.0, 1.0]).set("align_corners", align).tensor().floats();
+        assert_eq!(at(1), [10.0, 15.0, 20.0]);
+        assert_eq!(at(0), [5.0, 15.0, 10.0]);
+    }
+
+    #[test]
+    fn what_lies_beyond_is_zero_the_border_or_mirrored() {
+        let at = |padding: &str| {
+            let node = sample(20, &[10.0, 20.0, 30.0], &[-2.0, 1.5]).set("padding_mode", padding);
+            node.set("align_corners", 1).tensor().floats()
+        };
+        // The places -1 and 2.5 of elements 0 to 2.
+        assert_eq!(at("zeros"), [0.0, 15.0]);
+        assert_eq!(at("border"), [10.0, 30.0]);
+        assert_eq!(at("reflection"), [20.0, 25.0]);
+    }
+
+    #[test]
+    fn a_place_turns_at_the_borders_until_it_is_inside() {
+        // From -3.5 by -1 to 1.5, by 1 to 0.5: the text's example.
+        assert_eq!(reflect(-3.5, -1.0, 1.0), 0.5);
+        assert_eq!(reflect(7.0, 0.0, 2.0), 1.0);
+        assert_eq!(reflect(5.0, 0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn the_nearest_is_even_halfway_and_moves_any_type() {
+        let nearest = sample(20, &[10.0, 20.0, 30.0, 40.0], &[-0.5, 0.0, 0.5]).set("mode", "nearest");
+        // The places 0.5, 1.5 and 2.5.
+        assert_eq!(nearest.tensor().floats(), [10.0, 30.0, 30.0]);
+        let texts = node("GridSample", 16).input(strings(&[1, 1, 1, 2], &["a", "b"]));
+        let texts = texts.input(floats(&[1, 1, 2, 2], &[0.5, 0.0, 5.0, 0.0])).set("mode", "nearest").tensor();
+        assert_eq!(texts.strings().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["b", ""]);
+    }
+
+    #[test]
+    fn integers_are_cut_off() {
+        let x = typed(ElementType::Int32, &[1, 1, 1, 2], &[-1.0, -2.0]);
+        let node = node("GridSample", 16).input(x).input(floats(&[1, 1, 1, 2], &[0.0, 0.0]));
+        assert_eq!(node.tensor().floats(), [-1.0]);
+    }
+
+    #[test]
+    fn any_number_of_axes_from_version_20_on() {
+        let node_at = |opset: i64| {
+            let x = floats(&[1, 1, 2], &[10.0, 20.0]);
+            node("GridSample", opset).input(x).input(floats(&[1, 1, 1], &[0.0]))
+        };
+        assert_eq!(node_at(20).tensor().floats(), [15.0]);
+        assert!(node_at(16).error().contains("does not fit"));
+    }
+
+    #[test]
+    fn an_affine_grid_maps_even_places() {
+        let grid = |align: i64| {
+            let theta = floats(&[1, 2, 3], &[2.0, 0.0, 0.5, 0.0, 1.0, 0.0]);
+            let node = node("AffineGrid", 20).input(theta).input(ints(&[4], &[1, 1, 2, 2]));
+            node.set("align_corners", align).tensor().floats()
+        };
+        assert_eq!(grid(0), [-0.5, -0.5, 1.5, -0.5, -0.5, 0.5, 1.5, 0.5]);
+        assert_eq!(grid(1), [-1.5, -1.0, 2.5, -1.0, -1.5, 1.0, 2.5, 1.0]);
+    }
 }

@@ -252,7 +252,9 @@ impl Plan {
         }
         let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
         if (stretched || self.exclude_outside) && sum != 0.0 {
-            taps.iter_mut().for_each(|(_, weight)| *weight /= sum);
+            for (_, weight) in &mut taps {
+                *weight /= sum;
+            }
         }
         // An infinity that weighs nothing must not make NaN.
         taps.retain(|&(_, weight)| weight != 0.0);

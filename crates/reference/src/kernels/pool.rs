@@ -1,4 +1,4 @@
-//! Windows of a tensor reduced to one value: the pools and MaxUnpool.
+//! Windows of a tensor reduced to one value: the pools and `MaxUnpool`.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::call::{Call, Outputs, Result};
@@ -13,16 +13,20 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("AveragePool", 1, |call| average_pool(call, Rounding::Ceil)).with_magnitude(average_magnitude),
     Kernel::new("AveragePool", 19, |call| average_pool(call, Rounding::CeilInside)).with_magnitude(average_magnitude),
     Kernel::new("GlobalAveragePool", 1, global_average).with_magnitude(global_average_magnitude),
-    Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, global(call)?)),
+    Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, &global(call)?)),
     Kernel::new("GlobalMaxPool", 1, global_max_pool),
-    Kernel::new("LpPool", 1, |call| norm_pool(call, local(call, Rounding::Ceil)?)),
-    Kernel::new("LpPool", 22, |call| norm_pool(call, local(call, Rounding::CeilInside)?)),
+    Kernel::new("LpPool", 1, |call| norm_pool(call, &local(call, Rounding::Ceil)?)),
+    Kernel::new("LpPool", 22, |call| norm_pool(call, &local(call, Rounding::CeilInside)?)),
     Kernel::new("MaxPool", 1, |call| max_pool(call, &local(call, Rounding::Ceil)?)),
     Kernel::new("MaxPool", 12, |call| max_pool(call, &local(call, Rounding::CeilInside)?)),
     Kernel::new("MaxUnpool", 9, max_unpool),
 ];
 
 /// The windows by the attributes of a pool; `ceil` is how `ceil_mode` rounds in this version.
+///
+/// `MaxPool` from 12 on and `AveragePool` from 19 on take the output size of the framework they point to, which leaves out
+/// a window that would start in the padding at the end; 22 then says so. The texts of `LpPool` never do, but shape
+/// inference does from 22 on.
 fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     let input = spatial("X", call.tensor(0)?.shape())?;
     let Some(_) = call.optional_ints("kernel_shape") else {
@@ -89,16 +93,16 @@ fn average(call: &Call<'_>, axes: &[Axis], values: &[f64], element: ElementType)
 // Norms.
 
 /// The p-norm of what lies under each window; padding is zero and adds nothing.
-fn norm_pool(call: &Call<'_>, axes: Vec<Axis>) -> Result {
+fn norm_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
     let x = call.tensor(0)?;
-    let (shape, planes) = pooled(x, &axes)?;
+    let (shape, planes) = pooled(x, axes)?;
     // p is a float in version 1 and an integer from 2 on.
     let p = match call.optional_float("p") {
         Some(p) => p,
         None => call.int("p")? as f64,
     };
     let values = x.floats();
-    let norms = each_window(call, planes, &axes, |window| norm(window, &values, p))?;
+    let norms = each_window(call, planes, axes, |window| norm(window, &values, p))?;
     Ok(call.floats(x.element_type(), &shape, norms)?.into())
 }
 
@@ -219,7 +223,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
     let size = element_count(&inner)?;
     for (from, index) in indices.indices().into_iter().enumerate() {
         let Some(mut at) = usize::try_from(index).ok().filter(|&at| at < size) else {
-            return Err(invalid(format!("index {index} in I is outside [0, {size} - 1], the elements of {inner:?}")));
+            return Err(invalid(format!("index {index} in I is not one of the {size} elements of shape {inner:?}")));
         };
         let mut to = 0;
         for (dim, step) in inner.iter().zip(&steps).rev() {
@@ -228,7 +232,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
         }
         sources[to] = from + 1;
     }
-    let zero = call.floats(x.element_type(), &[1], [0.0])?;
+    let zero = Tensor::zero(x.element_type())?;
     let positions = sources.into_iter().map(|from| from.checked_sub(1).map_or((1, 0), |from| (0, from)));
     Ok(call.allocate(x.element_type(), &shape)?.select(&[x, &zero], positions)?.into())
 }
@@ -255,4 +259,131 @@ fn framed(inner: &[usize], given: &[i64]) -> Result<Vec<usize>> {
     shape
         .filter(|shape| shape.len() == inner.len() && shape.iter().zip(inner).all(|(outer, inner)| outer >= inner))
         .ok_or_else(|| invalid(format!("output_shape {given:?} does not hold the unpooled shape {inner:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+    use crate::value::Value;
+
+    fn pool(op: &str, opset: i64, x: Tensor, lists: &[(&str, &[i64])]) -> OneNode {
+        lists.iter().fold(node(op, opset).input(x), |node, (name, list)| node.set(name, *list))
+    }
+
+    fn indices(node: OneNode) -> Vec<f64> {
+        match node.outputs(2).run().unwrap().pop() {
+            Some(Value::Tensor(tensor)) => tensor.floats(),
+            other => panic!("the indices are {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_window_that_starts_in_the_padding_at_the_end_goes_with_a_later_version() {
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[1]), ("strides", &[2]), ("pads", &[0, 1])];
+        let x = || floats(&[1, 1, 2], &[3.0, 4.0]);
+        let lowest = f64::NEG_INFINITY;
+        let rows: [(&str, i64, &[f64]); 6] = [
+            ("MaxPool", 10, &[3.0, lowest]),
+            ("MaxPool", 12, &[3.0]),
+            ("AveragePool", 19, &[3.0]),
+            ("AveragePool", 22, &[3.0]),
+            ("LpPool", 18, &[3.0, 0.0]),
+            ("LpPool", 22, &[3.0]),
+        ];
+        for (op, opset, expected) in rows {
+            assert_eq!(pool(op, opset, x(), lists).set("ceil_mode", 1).tensor().floats(), expected, "{op}-{opset}");
+        }
+        let average = pool("AveragePool", 11, x(), lists).set("ceil_mode", 1).set("count_include_pad", 1);
+        assert_eq!(average.tensor().floats(), [3.0, 0.0]);
+    }
+
+    #[test]
+    fn padding_counts_but_what_ceil_mode_adds_behind_it_does_not() {
+        // Windows over [_ 6 6] and [6 6 _] and, of the third, one element and one padding.
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[3]), ("strides", &[2]), ("pads", &[1, 1])];
+        let x = || floats(&[1, 1, 4], &[6.0; 4]);
+        let average = |include: i64| {
+            pool("AveragePool", 10, x(), lists).set("ceil_mode", 1).set("count_include_pad", include).tensor().floats()
+        };
+        assert_eq!(average(0), [6.0, 6.0, 6.0]);
+        assert_eq!(average(1), [4.0, 6.0, 3.0]);
+    }
+
+    #[test]
+    fn the_same_padding_puts_the_odd_element_where_its_name_says() {
+        let same = |auto_pad: &str| {
+            let x = floats(&[1, 1, 4], &[1.0, 2.0, 3.0, 4.0]);
+            pool("MaxPool", 1, x, &[("kernel_shape", &[2])]).set("auto_pad", auto_pad).tensor().floats()
+        };
+        assert_eq!(same("SAME_UPPER"), [2.0, 3.0, 4.0, 4.0]);
+        assert_eq!(same("SAME_LOWER"), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(same("VALID"), [2.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn indices_count_each_plane_in_its_storage_order() {
+        let x = || floats(&[1, 2, 2, 2], &[1.0, 4.0, 3.0, 2.0, 1.0, 2.0, 4.0, 3.0]);
+        let of =
+            |order: i64| indices(pool("MaxPool", 8, x(), &[("kernel_shape", &[2, 2])]).set("storage_order", order));
+        // The maxima stand at (0, 1) and (1, 0) of a 2 x 2 plane.
+        assert_eq!(of(0), [1.0, 6.0]);
+        assert_eq!(of(1), [2.0, 5.0]);
+    }
+
+    #[test]
+    fn of_equal_maxima_the_first_is_taken_and_nan_above_all() {
+        let first = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, 5.0, 1.0]), &[("kernel_shape", &[3])]);
+        assert_eq!(indices(first), [0.0]);
+        let nan = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, f64::NAN, 7.0]), &[("kernel_shape", &[3])]);
+        assert_eq!(indices(nan), [1.0]);
+    }
+
+    #[test]
+    fn integers_pool_from_their_lowest_value() {
+        let x = typed(ElementType::Int8, &[1, 1, 2], &[-128.0, -3.0]);
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[1]), ("dilations", &[1]), ("pads", &[1, 0])];
+        assert_eq!(pool("MaxPool", 12, x, lists).tensor().floats(), [-128.0, -128.0, -3.0]);
+    }
+
+    #[test]
+    fn the_order_of_a_norm_was_a_float_once() {
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[2])];
+        let half = pool("LpPool", 1, floats(&[1, 1, 2], &[4.0, -9.0]), lists).set("p", 0.5f32);
+        assert_eq!(half.tensor().floats(), [25.0]);
+        let one = pool("LpPool", 2, floats(&[1, 1, 2], &[4.0, -9.0]), lists).set("p", 1);
+        assert_eq!(one.tensor().floats(), [13.0]);
+        let global = node("GlobalLpPool", 1).input(floats(&[1, 1, 2, 1], &[3.0, -4.0]));
+        assert_eq!(global.tensor().floats(), [5.0]);
+        let unsaid = node("LpPool", 1).input(floats(&[1, 1, 2], &[1.0, 1.0])).error();
+        assert!(unsaid.contains("kernel_shape"), "{unsaid}");
+    }
+
+    #[test]
+    fn a_tensor_without_spatial_axes_has_one_window() {
+        let x = || floats(&[2, 1], &[3.0, -4.0]);
+        assert_eq!(node("GlobalAveragePool", 1).input(x()).tensor().floats(), [3.0, -4.0]);
+        assert_eq!(node("GlobalMaxPool", 22).input(x()).tensor().floats(), [3.0, -4.0]);
+        let empty = node("GlobalMaxPool", 1).input(floats(&[0, 2, 3], &[])).tensor();
+        assert_eq!(empty.shape(), [0, 2, 1]);
+    }
+
+    #[test]
+    fn doubles_keep_what_cancels() {
+        let x = typed(ElementType::Double, &[1, 1, 4], &[1.0, 1e100, 1.0, -1e100]);
+        assert_eq!(node("GlobalAveragePool", 1).input(x).tensor().floats(), [0.5]);
+    }
+
+    #[test]
+    fn unpooling_frames_what_the_attributes_give() {
+        let unpool = || {
+            let x = floats(&[1, 1, 2], &[5.0, 6.0]);
+            pool("MaxUnpool", 9, x, &[("kernel_shape", &[2]), ("strides", &[2])]).input(ints(&[1, 1, 2], &[1, 2]))
+        };
+        assert_eq!(unpool().tensor().floats(), [0.0, 5.0, 6.0, 0.0]);
+        assert_eq!(unpool().input(ints(&[3], &[1, 1, 5])).tensor().floats(), [0.0, 5.0, 6.0, 0.0, 0.0]);
+        assert!(unpool().input(ints(&[3], &[1, 1, 3])).error().contains("does not hold"));
+        let outside = node("MaxUnpool", 9).input(floats(&[1, 1, 1], &[5.0])).input(ints(&[1, 1, 1], &[2]));
+        assert!(outside.set("kernel_shape", &[2][..]).error().contains("index 2"));
+    }
 }

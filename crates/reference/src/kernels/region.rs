@@ -1,4 +1,4 @@
-//! Regions of images: RoiAlign, MaxRoiPool, NonMaxSuppression.
+//! Regions of images: `RoiAlign`, `MaxRoiPool`, `NonMaxSuppression`.
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
@@ -108,6 +108,9 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
 }
 
 /// One value for each bin, from as many samples as each has.
+///
+/// The maximum is taken over the four weighted pixels of every sample, not over the samples, as upstream's own case has
+/// it; the text only names the mode.
 fn pool_bins(samples: &[Sample], plane: &[f64], mode: Mode, out: &mut [f64]) {
     let of_bin = samples.len() / out.len();
     for (at, out) in out.iter_mut().enumerate() {
@@ -234,7 +237,7 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
             }
         }
     }
-    let zero = call.floats(x.element_type(), &[1], [0.0])?;
+    let zero = Tensor::zero(x.element_type())?;
     let positions = best.into_iter().map(|at| at.checked_sub(1).map_or((1, 0), |at| (0, at)));
     Ok(room.select(&[x, &zero], positions)?.into())
 }
@@ -256,4 +259,62 @@ fn edges(call: &Call<'_>, region: [f64; 2], bins: usize, length: usize) -> Resul
         low..high
     };
     Ok((0..bins).map(range).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node};
+
+    /// 0, 1, 2, ... in rows of `width`.
+    fn image(height: usize, width: usize) -> Tensor {
+        floats(&[1, 1, height, width], &(0..height * width).map(|value| value as f64).collect::<Vec<_>>())
+    }
+
+    fn align(opset: i64, region: [f64; 4]) -> OneNode {
+        node("RoiAlign", opset).input(image(4, 4)).input(floats(&[1, 4], &region)).input(ints(&[1], &[0]))
+    }
+
+    #[test]
+    fn a_pixel_lies_at_its_index_until_version_16_shifts_it_by_half() {
+        // The mean over x and y from 1 to 3 is what stands at (2, 2), or at (1.5, 1.5).
+        assert_eq!(align(10, [1.0, 1.0, 3.0, 3.0]).tensor().floats(), [10.0]);
+        assert_eq!(align(16, [1.0, 1.0, 3.0, 3.0]).tensor().floats(), [7.5]);
+        let unshifted = align(22, [1.0, 1.0, 3.0, 3.0]).set("coordinate_transformation_mode", "output_half_pixel");
+        assert_eq!(unshifted.tensor().floats(), [10.0]);
+    }
+
+    #[test]
+    fn a_region_without_extent_is_one_pixel_or_has_no_samples() {
+        assert_eq!(align(10, [1.0, 1.0, 1.0, 1.0]).tensor().floats(), [7.5]);
+        assert_eq!(align(16, [1.0, 1.0, 1.0, 1.0]).tensor().floats(), [0.0]);
+    }
+
+    #[test]
+    fn the_greatest_is_taken_of_weighted_pixels() {
+        // The sample (1.5, 1.5) weighs the pixels 5, 6, 9 and 10 a quarter each.
+        assert_eq!(align(10, [1.0, 1.0, 2.0, 2.0]).set("mode", "max").tensor().floats(), [2.5]);
+    }
+
+    #[test]
+    fn an_image_beyond_the_batch_is_refused() {
+        for index in [-1, 1] {
+            let align = node("RoiAlign", 10).input(image(2, 2)).input(floats(&[1, 4], &[0.0; 4]));
+            assert!(align.input(ints(&[1], &[index])).error().contains("the batch has 1"));
+        }
+        assert!(align(10, [0.0, 0.0, 1.0, 1.0]).set("output_height", 0).error().contains("output_height"));
+    }
+
+    fn pool(region: [f64; 5], scale: f32) -> Vec<f64> {
+        let node = node("MaxRoiPool", 1).input(image(4, 4)).input(floats(&[1, 5], &region));
+        node.set("pooled_shape", &[2, 2][..]).set("spatial_scale", scale).tensor().floats()
+    }
+
+    #[test]
+    fn bins_round_their_edges_and_share_pixels() {
+        assert_eq!(pool([0.0, 0.0, 0.0, 3.0, 3.0], 1.0), [5.0, 7.0, 13.0, 15.0]);
+        // 0.5 and 2.5 round to 1 and 3: three pixels in two bins that share the middle one.
+        assert_eq!(pool([0.0, 1.0, 1.0, 5.0, 5.0], 0.5), [10.0, 11.0, 14.0, 15.0]);
+        assert_eq!(pool([0.0, 3.0, 3.0, 6.0, 6.0], 1.0), [15.0, 0.0, 0.0, 0.0]);
+    }
 }

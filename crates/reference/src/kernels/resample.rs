@@ -56,7 +56,7 @@ fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
 }
 
 fn upsample(call: &Call<'_>, scales: &[f64], linear: &str) -> Result {
-    if let Some(scale) = scales.iter().find(|&&scale| !(scale >= 1.0)) {
+    if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
         return Err(invalid(format!("a scale is {scale}; Upsample takes 1 or more")));
     }
     by_scales(call, scales, linear, Nearest::Floor)
@@ -219,4 +219,162 @@ fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, 
     }
     let targets = lengths.iter().map(|&(input, _)| scale * input as f64);
     Ok(targets.map(|target| (length(target + 0.5), scale, target)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn scaled_by(opset: i64, x: Tensor, scale: f64) -> OneNode {
+        let scales = floats(&[1], &[scale]);
+        match opset {
+            10 => node("Resize", 10).input(x).input(scales),
+            11 => node("Resize", 11).input(x).input(floats(&[0], &[])).input(scales),
+            _ => node("Resize", opset).input(x).absent().input(scales),
+        }
+    }
+
+    fn sized(opset: i64, x: Tensor, size: i64) -> OneNode {
+        node("Resize", opset).input(x).absent().absent().input(ints(&[1], &[size]))
+    }
+
+    fn line() -> Tensor {
+        floats(&[4], &[10.0, 20.0, 30.0, 40.0])
+    }
+
+    #[test]
+    fn version_10_reads_at_the_index_by_the_scale() {
+        // 1 / 0.6 lies between 1 and 2.
+        assert_eq!(scaled_by(10, line(), 0.6).tensor().floats(), [10.0, 30.0]);
+        assert_eq!(scaled_by(10, line(), 1.5).tensor().floats(), [10.0, 10.0, 20.0, 30.0, 30.0, 40.0]);
+        let linear = scaled_by(10, line(), 2.0).set("mode", "linear");
+        assert_eq!(linear.tensor().floats(), [10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 40.0]);
+    }
+
+    #[test]
+    fn coordinates_are_those_of_their_version() {
+        let at = |opset: i64, mode: &str| {
+            scaled_by(opset, line(), 0.5).set("mode", "linear").set("coordinate_transformation_mode", mode)
+        };
+        assert_eq!(at(11, "tf_half_pixel_for_nn").tensor().floats(), [20.0, 40.0]);
+        assert!(at(13, "tf_half_pixel_for_nn").error().contains("tf_half_pixel_for_nn"));
+        assert!(at(18, "half_pixel_symmetric").error().contains("half_pixel_symmetric"));
+        for opset in [11, 13, 18, 19] {
+            assert_eq!(at(opset, "half_pixel").tensor().floats(), [15.0, 35.0]);
+            assert_eq!(at(opset, "align_corners").tensor().floats(), [10.0, 40.0]);
+            assert_eq!(at(opset, "asymmetric").tensor().floats(), [10.0, 30.0]);
+        }
+        let one = sized(13, line(), 1).set("mode", "linear");
+        assert_eq!(one.set("coordinate_transformation_mode", "pytorch_half_pixel").tensor().floats(), [10.0]);
+    }
+
+    #[test]
+    fn the_nearest_element_of_two_is_chosen_by_name() {
+        // Asymmetric by 2: the odd places lie halfway.
+        let rows = [
+            ("round_prefer_floor", [10.0, 10.0, 20.0, 20.0]),
+            ("round_prefer_ceil", [10.0, 20.0, 20.0, 20.0]),
+            ("floor", [10.0, 10.0, 20.0, 20.0]),
+            ("ceil", [10.0, 20.0, 20.0, 20.0]),
+        ];
+        for (mode, expected) in rows {
+            let node = scaled_by(19, floats(&[2], &[10.0, 20.0]), 2.0).set("nearest_mode", mode);
+            assert_eq!(node.set("coordinate_transformation_mode", "asymmetric").tensor().floats(), expected, "{mode}");
+        }
+    }
+
+    #[test]
+    fn the_length_is_computed_in_float() {
+        // 0.7 as a float is less than 7 / 10, and ten times it rounds to 7.
+        let ten = floats(&[10], &[1.0; 10]);
+        assert_eq!(scaled_by(19, ten, f64::from(0.7f32)).tensor().shape(), [7]);
+    }
+
+    #[test]
+    fn a_crop_reads_its_region_and_a_value_beyond() {
+        let crop = |roi: &[f64]| {
+            let node = node("Resize", 11).input(line()).input(floats(&[2], roi)).input(floats(&[1], &[1.0]));
+            let node = node.set("coordinate_transformation_mode", "tf_crop_and_resize").set("mode", "linear");
+            node.set("extrapolation_value", -1.0f32).tensor().floats()
+        };
+        // The length is 4 * (end - start), the places from start * 3 to end * 3.
+        assert_eq!(crop(&[0.5, 1.0]), [25.0, 40.0]);
+        assert_eq!(crop(&[0.5, 1.5]), [25.0, 35.0, -1.0, -1.0]);
+    }
+
+    #[test]
+    fn an_aspect_ratio_is_kept_rounding_half_up() {
+        let fit = |policy: &str| {
+            let node = node("Resize", 18).input(floats(&[2, 5], &[0.0; 10])).absent().absent();
+            node.input(ints(&[2], &[1, 4])).set("keep_aspect_ratio_policy", policy).tensor().shape().to_vec()
+        };
+        assert_eq!(fit("stretch"), [1, 4]);
+        assert_eq!(fit("not_larger"), [1, 3]);
+        assert_eq!(fit("not_smaller"), [2, 4]);
+    }
+
+    #[test]
+    fn only_the_axes_named_are_resized() {
+        let x = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let node = sized(18, x, 1).set("axes", &[-2][..]).set("mode", "linear");
+        assert_eq!(node.tensor().floats(), [2.0, 3.0]);
+        let twice = node_with_axes(&[0, -1]).error();
+        assert!(twice.contains("twice"), "{twice}");
+    }
+
+    fn node_with_axes(axes: &[i64]) -> OneNode {
+        node("Resize", 18).input(line()).absent().absent().input(ints(&[2], &[1, 1])).set("axes", axes)
+    }
+
+    #[test]
+    fn antialiasing_widens_the_filter_when_downsampling() {
+        // The places are 0.5 and 2.5; elements off by 0.5 and 1.5 weigh 3/8 and 1/8, and the outer ones repeat.
+        let node = scaled_by(18, floats(&[4], &[0.0, 8.0, 16.0, 56.0]), 0.5).set("mode", "linear").set("antialias", 1);
+        assert_eq!(node.tensor().floats(), [5.0, 35.0]);
+    }
+
+    #[test]
+    fn weights_outside_go_to_the_elements_inside() {
+        let x = || floats(&[2], &[0.0, 32.0]);
+        let cubic = |exclude: i64| {
+            let node = scaled_by(11, x(), 2.0).set("mode", "cubic").set("cubic_coeff_a", -0.5f32);
+            node.set("exclude_outside", exclude).tensor().floats()[1]
+        };
+        // At 0.25, a = -0.5 weighs -9/128, 111/128, 29/128, -3/128.
+        assert_eq!(cubic(0), 6.5);
+        let expected = 32.0 * 29.0 / 140.0;
+        assert!((cubic(1) - expected).abs() < 1e-6, "{} for {expected}", cubic(1));
+    }
+
+    #[test]
+    fn integers_round_to_even_and_strings_move() {
+        let bytes = typed(ElementType::Int8, &[2], &[1.0, 2.0]);
+        assert_eq!(sized(13, bytes, 1).set("mode", "linear").tensor().floats(), [2.0]);
+        let moved = scaled_by(10, strings(&[2], &["a", "b"]), 2.0).tensor();
+        assert_eq!(moved.strings().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["a", "a", "b", "b"]);
+        assert!(scaled_by(10, strings(&[1], &["a"]), 2.0).set("mode", "linear").error().contains("strings"));
+    }
+
+    #[test]
+    fn upsample_takes_its_scales_from_where_its_version_says() {
+        let x = || floats(&[1, 1, 1, 2], &[10.0, 20.0]);
+        let first = node("Upsample", 1).input(x()).set("height_scale", 1.0f32).set("width_scale", 2.0f32);
+        let seventh = node("Upsample", 7).input(x()).set("scales", &[1.0f32, 1.0, 1.0, 2.0][..]);
+        let ninth = node("Upsample", 9).input(x()).input(floats(&[4], &[1.0, 1.0, 1.0, 2.0]));
+        for (node, mode) in [(first, "bilinear"), (seventh, "linear"), (ninth, "linear")] {
+            assert_eq!(node.set("mode", mode).tensor().floats(), [10.0, 15.0, 20.0, 20.0]);
+        }
+        let smaller = node("Upsample", 7).input(x()).set("scales", &[1.0f32, 1.0, 1.0, 0.5][..]);
+        assert!(smaller.error().contains("1 or more"));
+    }
+
+    #[test]
+    fn what_says_neither_or_both_lengths_is_refused() {
+        let both = node("Resize", 13).input(line()).absent().input(floats(&[1], &[1.0])).input(ints(&[1], &[4]));
+        assert!(both.error().contains("scales and sizes"));
+        assert!(node("Resize", 13).input(line()).error().contains("scales and sizes"));
+        assert!(scaled_by(13, line(), -1.0).error().contains("above 0"));
+        assert!(sized(13, floats(&[0], &[]), 2).error().contains("empty"));
+    }
 }

@@ -1,4 +1,4 @@
-//! NonMaxSuppression: of boxes that overlap, the one with the best score.
+//! `NonMaxSuppression`: of boxes that overlap, the one with the best score.
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
@@ -128,5 +128,56 @@ impl Corners {
         let union = float(float(areas[0] + areas[1]) - intersection);
         let positive = intersection > 0.0 && areas[0] > 0.0 && areas[1] > 0.0 && union > 0.0;
         positive.then(|| float(intersection / union))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{OneNode, floats, ints, node};
+
+    /// Two boxes that share a third of their union, and one apart.
+    fn three(scores: [f64; 3]) -> OneNode {
+        let boxes = [0.0, 0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 3.0, 5.0, 5.0, 4.0, 4.0];
+        node("NonMaxSuppression", 10).input(floats(&[1, 3, 4], &boxes)).input(floats(&[1, 1, 3], &scores))
+    }
+
+    fn kept(node: OneNode) -> Vec<f64> {
+        node.tensor().floats().chunks(3).map(|row| row[2]).collect()
+    }
+
+    #[test]
+    fn nothing_is_kept_unless_a_number_of_boxes_is_given() {
+        assert_eq!(three([0.1, 0.2, 0.3]).tensor().shape(), [0, 3]);
+        assert_eq!(three([0.1, 0.2, 0.3]).input(ints(&[], &[-1])).tensor().shape(), [0, 3]);
+    }
+
+    #[test]
+    fn the_best_of_overlapping_boxes_stays() {
+        let most = |node: OneNode, most: i64| node.input(ints(&[1], &[most]));
+        assert_eq!(kept(most(three([0.1, 0.2, 0.3]), 9)), [2.0, 1.0]);
+        assert_eq!(kept(most(three([0.1, 0.2, 0.3]), 1)), [2.0]);
+        assert_eq!(kept(most(three([0.5, 0.5, 0.5]), 9)), [0.0, 2.0]);
+        assert_eq!(kept(most(three([0.1, f64::NAN, 0.3]), 9)), [2.0, 0.0]);
+    }
+
+    #[test]
+    fn thresholds_suppress_what_is_above_and_remove_what_is_below() {
+        let third = 1.0 / 3.0;
+        let with = |overlap: f64, score: f64| {
+            let node = three([0.25, 0.5, 0.75]).input(ints(&[], &[9])).input(floats(&[], &[overlap]));
+            kept(node.input(floats(&[], &[score])))
+        };
+        assert_eq!(with(third, 0.0), [2.0, 1.0, 0.0]);
+        assert_eq!(with(0.33, 0.0), [2.0, 1.0]);
+        assert_eq!(with(1.0, 0.5), [2.0, 1.0]);
+        assert_eq!(with(1.0, 0.51), [2.0]);
+    }
+
+    #[test]
+    fn a_box_may_be_its_centre_and_size() {
+        let boxes = floats(&[1, 2, 4], &[1.0, 1.0, 2.0, 2.0, 3.0, 1.0, 2.0, 2.0]);
+        let node = node("NonMaxSuppression", 11).input(boxes).input(floats(&[1, 1, 2], &[0.5, 0.6]));
+        // As centres they touch, as corners the second would have the first's lower corner inside.
+        assert_eq!(kept(node.input(ints(&[], &[9])).set("center_point_box", 1)), [1.0, 0.0]);
     }
 }
