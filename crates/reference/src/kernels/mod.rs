@@ -27,10 +27,12 @@ mod elementwise;
 mod features;
 mod fold;
 mod gather;
+mod gradient;
 mod grid;
 mod image;
 mod interpolate;
 mod join;
+mod labels;
 mod lanes;
 mod linear;
 mod loss;
@@ -44,11 +46,13 @@ mod pool;
 mod quantize;
 mod random;
 mod recurrent;
+mod regex_syntax;
 mod reduce;
 mod region;
 mod resample;
 mod reshape;
 mod scatter;
+mod scores;
 mod search;
 mod search_top;
 mod sequence;
@@ -56,9 +60,12 @@ mod signal;
 mod slice;
 mod softmax;
 mod suppression;
+mod svm;
 mod text;
+mod tfidf;
 mod transpose;
 mod tree;
+mod tree_build;
 mod unary;
 mod unique;
 mod variadic;
@@ -83,9 +90,11 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     features::KERNELS,
     fold::KERNELS,
     gather::KERNELS,
+    gradient::KERNELS,
     grid::KERNELS,
     image::KERNELS,
     join::KERNELS,
+    labels::KERNELS,
     linear::KERNELS,
     loss::KERNELS,
     matrix::KERNELS,
@@ -109,7 +118,9 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     signal::KERNELS,
     slice::KERNELS,
     softmax::KERNELS,
+    svm::KERNELS,
     text::KERNELS,
+    tfidf::KERNELS,
     transpose::KERNELS,
     tree::KERNELS,
     unary::KERNELS,
