@@ -27,10 +27,12 @@ mod elementwise;
 mod features;
 mod fold;
 mod gather;
+mod gradient;
 mod grid;
 mod image;
 mod interpolate;
 mod join;
+mod labels;
 mod lanes;
 mod linear;
 mod loss;
@@ -45,12 +47,14 @@ mod pool;
 mod quantize;
 mod random;
 mod recurrent;
+mod regex_syntax;
 mod reduce;
 mod region;
 mod resample;
 mod reshape;
 mod scan;
 mod scatter;
+mod scores;
 mod search;
 mod search_top;
 mod sequence;
@@ -59,9 +63,12 @@ mod slice;
 mod softmax;
 mod stack;
 mod suppression;
+mod svm;
 mod text;
+mod tfidf;
 mod transpose;
 mod tree;
+mod tree_build;
 mod unary;
 mod unique;
 mod variadic;
@@ -86,9 +93,11 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     features::KERNELS,
     fold::KERNELS,
     gather::KERNELS,
+    gradient::KERNELS,
     grid::KERNELS,
     image::KERNELS,
     join::KERNELS,
+    labels::KERNELS,
     linear::KERNELS,
     loss::KERNELS,
     matrix::KERNELS,
@@ -113,7 +122,9 @@ pub(crate) const FAMILIES: &[&[registry::Kernel]] = &[
     signal::KERNELS,
     slice::KERNELS,
     softmax::KERNELS,
+    svm::KERNELS,
     text::KERNELS,
+    tfidf::KERNELS,
     transpose::KERNELS,
     tree::KERNELS,
     unary::KERNELS,
