@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::Attribute;
+use onnx_conformance_reference::model::text::parse_graph;
+use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
@@ -15,6 +17,7 @@ use crate::generate::choice::{Axis, Choice};
 use crate::generate::expression::Size;
 use crate::generate::fill::Fill;
 use crate::generate::literal::Literal;
+use crate::generate::model::attribute_message;
 use crate::generate::operator::{CaseFile, InputFile, MapFile, OperatorFile, Setting, TypedFile, ValueFile};
 use crate::generate::ordered::Ordered;
 use crate::generate::random::Random;
@@ -39,7 +42,7 @@ pub struct NodeParts {
     /// The values of those that are given.
     pub inputs: Vec<Named>,
     /// The attributes.
-    pub attributes: Vec<(String, Attribute)>,
+    pub attributes: Vec<AttributeProto>,
     /// The names of the node's outputs; `""` for one not asked for.
     pub output_names: Vec<String>,
 }
@@ -254,7 +257,7 @@ impl<'a> Fitted<'a> {
             let mut made = Vec::new();
             let (values, _) = values_of(input);
             for (at, file) in values.iter().enumerate() {
-                let maker = Maker { names: &names, seed: format!("{seed}#{name}.{at}") };
+                let maker = Maker { names: &names, types, seed: format!("{seed}#{name}.{at}") };
                 match maker.value(file, declared.as_ref(), &mut picks)? {
                     Some(value) => made.push(value),
                     None => return Ok(None),
@@ -266,9 +269,12 @@ impl<'a> Fitted<'a> {
         for (name, choice) in &self.case.set.0 {
             let setting = choice.pick(&mut picks)?;
             match self.parameter(name) {
-                Some(Parameter::Attribute(name, kind)) => match attribute(kind, setting, types)? {
-                    Some(value) => attributes.push((name.to_owned(), value)),
-                    None => return Ok(None),
+                Some(Parameter::Attribute(name, kind)) => match (kind, setting) {
+                    (AttributeType::Graph, Setting::Graph(file)) => attributes.push(graph(name, &file.graph, types)?),
+                    _ => match attribute(kind, setting, types)? {
+                        Some(value) => attributes.push(attribute_message(name, &value)),
+                        None => return Ok(None),
+                    },
                 },
                 Some(Parameter::Input(position, formal)) => {
                     let declared = self.formal_type(formal, types);
@@ -284,12 +290,21 @@ impl<'a> Fitted<'a> {
             let (Some(name), Some(value_type)) = (how.strip_prefix("attribute "), types.get(parameter)) else {
                 continue;
             };
-            attributes.push((name.to_owned(), Attribute::Int(i64::from(value_type.element_type().code()))));
+            let code = Attribute::Int(i64::from(value_type.element_type().code()));
+            attributes.push(attribute_message(name, &code));
         }
-        Ok(Some(self.assemble(by_position, attributes)))
+        let mut parts = self.assemble(by_position, attributes);
+        for (name, file) in &self.case.outer.0 {
+            let maker = Maker { names: &names, types, seed: format!("{seed}#{name}") };
+            match maker.value(file, None, &mut std::iter::empty())? {
+                Some(value) => parts.inputs.push(Named { name: name.clone(), value }),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(parts))
     }
 
-    fn assemble(&self, by_position: BTreeMap<usize, Vec<Value>>, attributes: Vec<(String, Attribute)>) -> NodeParts {
+    fn assemble(&self, by_position: BTreeMap<usize, Vec<Value>>, attributes: Vec<AttributeProto>) -> NodeParts {
         let mut parts = NodeParts { attributes, ..NodeParts::default() };
         let last = by_position.keys().next_back().map_or(0, |last| last + 1);
         for (position, formal) in self.spec.inputs.iter().enumerate().take(last) {
@@ -385,6 +400,7 @@ fn combinations(axes: &[Axis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
 /// Makes the values of one input.
 struct Maker<'a> {
     names: &'a BTreeMap<String, i64>,
+    types: &'a Assignment,
     seed: String,
 }
 
@@ -395,7 +411,8 @@ impl Maker<'_> {
         declared: Option<&ValueType>,
         picks: &mut impl Iterator<Item = usize>,
     ) -> Result<Option<Value>, String> {
-        let value_type = file.r#type.as_ref().or(declared).ok_or("no type is known for an input; give it `type`")?;
+        let own = file.r#type.as_deref().map(|name| named_type(name, self.types)).transpose()?;
+        let value_type = own.as_ref().or(declared).ok_or("no type is known for an input; give it `type`")?;
         let shape = match &file.shape {
             Some(choice) => {
                 let sizes = &choice.pick(picks)?.0;
@@ -425,7 +442,7 @@ impl Maker<'_> {
                 let mut items = Vec::new();
                 if let Some(files) = &source.file.sequence {
                     for (at, file) in files.iter().enumerate() {
-                        let maker = Maker { names: self.names, seed: format!("{seed}.{at}") };
+                        let maker = Maker { names: self.names, types: self.types, seed: format!("{seed}.{at}") };
                         match maker.value(file, Some(item_type), &mut std::iter::empty())? {
                             Some(item) => items.push(item),
                             None => return Ok(None),
@@ -583,7 +600,8 @@ fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -
     match kind {
         AttributeType::Tensor => Ok(typed_tensor(typed, types)?.map(|tensor| Attribute::Tensor(Value::Tensor(tensor)))),
         AttributeType::SparseTensor => {
-            let (Some(values), Some(indices)) = (typed_tensor(typed, types)?, &typed.sparse) else { return Ok(None) };
+            let plain = TypedFile { shape: None, ..typed.clone() };
+            let (Some(values), Some(indices)) = (typed_tensor(&plain, types)?, &typed.sparse) else { return Ok(None) };
             let Some(indices) = indices.tensor(ElementType::Int64, None)? else { return Ok(None) };
             let shape = typed.shape.clone().unwrap_or_else(|| vec![8]);
             let count = values.len();
@@ -599,6 +617,34 @@ fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -
             Ok(Some(Attribute::Int(i64::from(named_type(name, types)?.element_type().code()))))
         }
         other => Err(format!("an attribute of type {other} is given a tensor or a type")),
+    }
+}
+
+/// A subgraph attribute from its text, in which `$T` stands for the type of the type parameter T, and `$T.item` for that
+/// of its items where it is a sequence.
+fn graph(name: &str, text: &str, types: &Assignment) -> Result<AttributeProto, String> {
+    // Longer names first, so that $T1 is not read as $T and a 1.
+    let mut names: Vec<&String> = types.keys().collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    let text =
+        names.into_iter().fold(text.to_owned(), |text, name| text.replace(&format!("${name}"), &spelt(&types[name])));
+    let graph = parse_graph(&text).map_err(|error| format!("graph '{name}': {error}"))?;
+    Ok(AttributeProto {
+        name: Some(name.to_owned()),
+        r#type: Some(AttributeType::Graph.code()),
+        g: Some(graph),
+        ..AttributeProto::default()
+    })
+}
+
+/// A type as ONNX's text syntax spells it: a tensor by its element type.
+fn spelt(value_type: &ValueType) -> String {
+    match value_type {
+        ValueType::Tensor(element) => element.to_string(),
+        ValueType::SparseTensor(element) => format!("sparse_tensor({element})"),
+        ValueType::Sequence(inner) => format!("seq({})", spelt(inner)),
+        ValueType::Optional(inner) => format!("optional({})", spelt(inner)),
+        ValueType::Map(key, value) => format!("map({key}, {})", spelt(value)),
     }
 }
 

@@ -50,7 +50,7 @@ pub fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[Declare
         domain: (!domain.is_empty()).then(|| domain.to_owned()),
         input: parts.input_names.clone(),
         output: parts.output_names.clone(),
-        attribute: parts.attributes.iter().map(|(name, value)| attribute(name, value)).collect(),
+        attribute: parts.attributes.clone(),
         ..NodeProto::default()
     };
     let declared = |input: &Named| Declared::of(&input.name, &input.value).info();
@@ -74,7 +74,7 @@ pub fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[Declare
 }
 
 /// The message of an attribute.
-fn attribute(name: &str, value: &Attribute) -> AttributeProto {
+pub(super) fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
     let kind: AttributeType = value.attribute_type();
     let mut proto =
         AttributeProto { name: Some(name.to_owned()), r#type: Some(kind.code()), ..AttributeProto::default() };

@@ -61,6 +61,9 @@ pub struct CaseFile {
     /// The inputs by name; those left out are absent.
     #[serde(default)]
     pub inputs: Ordered<InputFile>,
+    /// Values around the node that only its subgraphs use, by name.
+    #[serde(default)]
+    pub outer: Ordered<ValueFile>,
     /// Parameters that are attributes in some versions and inputs in others, or just attributes.
     #[serde(default)]
     pub set: Ordered<Choice<Setting>>,
@@ -125,8 +128,8 @@ pub struct ValueFile {
     pub fill: Option<Choice<Fill>>,
     /// The elements; nested lists give the shape, unless `shape` does.
     pub values: Option<Choice<Literal>>,
-    /// A type of its own, where the version's type parameter does not say.
-    pub r#type: Option<ValueType>,
+    /// A type of its own, or that of a type parameter, where the version's signature does not say.
+    pub r#type: Option<String>,
     /// The items of a sequence.
     pub sequence: Option<Vec<ValueFile>>,
     /// An optional that holds nothing.

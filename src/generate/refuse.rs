@@ -9,7 +9,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, DataSet, Level, Named, Refusal};
 use crate::generate::instance::{Fitted, NodeParts, replaced};
-use crate::generate::model::{Declared, one_node};
+use crate::generate::model::{Declared, attribute_message, one_node};
 use crate::generate::types::short;
 use crate::generate::version::{GenerateError, Planned, Version};
 
@@ -117,7 +117,7 @@ fn signature(spec: &OpSpec, parts: &NodeParts, refusals: &mut Vec<PlannedRefusal
                 Violation::MissingAttribute { name: name.clone() },
             );
         }
-        if parts.attributes.iter().any(|(other, _)| other == name) {
+        if parts.attributes.iter().any(|other| other.name() == name) {
             let rule = format!("attribute '{name}' is of type {}", attribute.kind);
             add(
                 format!("attribute-type={name}"),
@@ -243,17 +243,14 @@ fn break_rule(
             parts.input_names.push("surplus".to_owned());
             parts.inputs.push(Named { name: "surplus".to_owned(), value: zeros(ElementType::Float, &[1]) });
         }
-        Violation::UnknownAttribute { name } => parts.attributes.push((name.clone(), Attribute::Int(1))),
+        Violation::UnknownAttribute { name } => parts.attributes.push(attribute_message(name, &Attribute::Int(1))),
         Violation::AttributeType { name } => {
-            for (other, value) in parts.attributes.iter_mut().filter(|(other, _)| other == name) {
-                debug_assert_eq!(other, name);
-                *value = match value {
-                    Attribute::Float(_) => Attribute::Int(1),
-                    _ => Attribute::Float(1.0),
-                };
+            for other in parts.attributes.iter_mut().filter(|other| other.name() == name) {
+                let wrong = if other.f.is_some() { Attribute::Int(1) } else { Attribute::Float(1.0) };
+                *other = attribute_message(name, &wrong);
             }
         }
-        Violation::MissingAttribute { name } => parts.attributes.retain(|(other, _)| other != name),
+        Violation::MissingAttribute { name } => parts.attributes.retain(|other| other.name() != name),
         Violation::Mixed { at, value_type } => {
             let name = parts.input_names.get(*at).cloned().unwrap_or_default();
             for given in parts.inputs.iter_mut().filter(|given| given.name == name) {

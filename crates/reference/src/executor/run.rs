@@ -9,7 +9,8 @@ use crate::kernels::registry;
 use crate::kernels::sparse::densify;
 use crate::model::check::{find_spec, validate_node};
 use crate::model::{Attribute, Dim, Function, Graph, Model, Node, Opsets, Parameter};
-use crate::spec::{Argument, FormalType, OpSpec, OperatorVersion, SignatureError};
+use crate::spec::{Argument, FormalParameter, FormalType, OpSpec, OperatorVersion, SignatureError};
+use crate::types::ValueType;
 use crate::value::Value;
 
 /// A run that gave no outputs.
@@ -328,6 +329,17 @@ fn no_kernel(spec: &OpSpec) -> KernelError {
     unsupported(what, format!("the reference has no kernel for {}", spec.version.qualified()))
 }
 
+/// Every type that a type parameter stands for in this call; in a heterogeneous list that may be several.
+fn observed(call: &Call<'_>, outputs: &Outputs) -> Vec<(String, ValueType)> {
+    let inputs = call.inputs.iter().enumerate().map(|(at, value)| (call.spec.input_at(at), value));
+    let outputs = outputs.0.iter().enumerate().map(|(at, value)| (call.spec.output_at(at), value));
+    let pair = |(formal, value): (Option<&FormalParameter>, &Option<Value>)| match &formal?.kind {
+        FormalType::Parameter(name) => Some((name.clone(), value.as_ref()?.value_type())),
+        FormalType::Literal(_) => None,
+    };
+    inputs.chain(outputs).filter_map(pair).collect()
+}
+
 /// A kernel's outputs have the types that the signature gives them: a test of ourselves.
 fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
     let mut types = call.types.clone();
@@ -347,7 +359,7 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
         }
     }
     if let Some(observer) = &call.budget.limits().observer {
-        observer(call.spec, &types);
+        observer(call.spec, &observed(call, outputs));
     }
     match (0..call.wanted.len()).find(|&at| call.wants(at) && outputs.0.get(at).is_none_or(Option::is_none)) {
         Some(at) => Err(KernelError::Internal(format!("{} gave no output {at}", call.spec.version))),

@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::dtype::ElementType;
 use crate::kernels::error::KernelError;
-use crate::spec::{Bindings, OpSpec};
+use crate::spec::OpSpec;
 use crate::tensor::Buffer;
 use crate::tensor::shape::element_count;
 use crate::tensor::write::Reservation;
+use crate::types::ValueType;
 
 /// The units of work between two looks at the clock.
 const WORK_BETWEEN_CHECKS: u64 = 1 << 20;
 
 /// Is told of every node that ran: its operator version and what its type parameters stood for.
-pub type Observer = Arc<dyn Fn(&OpSpec, &Bindings) + Send + Sync>;
+pub type Observer = Arc<dyn Fn(&OpSpec, &[(String, ValueType)]) + Send + Sync>;
 
 /// What one run of a model may use. The defaults suit every model of the vendored corpus.
 #[derive(Clone)]
