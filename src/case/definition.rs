@@ -77,7 +77,7 @@ impl Judged {
         match self {
             Judged::Draws => "stored draws of a random operator: type, shape and mean",
             Judged::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
-            Judged::Lossy => "a lossy image format: 8 of 255 in a channel",
+            Judged::Lossy => "a lossy image format: 4 of 255 in a channel",
             Judged::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
         }
     }

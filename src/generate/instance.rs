@@ -626,8 +626,14 @@ fn graph(name: &str, text: &str, types: &Assignment) -> Result<AttributeProto, S
     // Longer names first, so that $T1 is not read as $T and a 1.
     let mut names: Vec<&String> = types.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    let text =
-        names.into_iter().fold(text.to_owned(), |text, name| text.replace(&format!("${name}"), &spelt(&types[name])));
+    let text = names.into_iter().fold(text.to_owned(), |text, name| {
+        let value_type = &types[name];
+        let item = match value_type {
+            ValueType::Sequence(item) => item,
+            other => other,
+        };
+        text.replace(&format!("${name}.item"), &spelt(item)).replace(&format!("${name}"), &spelt(value_type))
+    });
     let graph = parse_graph(&text).map_err(|error| format!("graph '{name}': {error}"))?;
     Ok(AttributeProto {
         name: Some(name.to_owned()),

@@ -14,7 +14,7 @@ use crate::case::{Case, DataSet, Expected, FolderData, Judged, Named, Want};
 use crate::compare::Accuracy;
 
 /// A lossy decoder may differ from another by this much in a channel of 8 bits.
-const LOSSY: f64 = 8.0;
+const LOSSY: f64 = 4.0;
 
 /// How many roundings of the terms a stored sum may be off where the exact sum may be zero.
 const NOISE: f64 = 4.0;
