@@ -66,7 +66,7 @@ fn evaluate(
     let no_bindings = BTreeMap::new();
     let context =
         Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0, magnitude };
-    let mut frame = Frame { context: &context, parent: None, values: HashMap::new() };
+    let mut frame = Frame { context: &context, graph: &model.graph, parent: None, values: HashMap::new() };
     let mut sizes = BTreeMap::new();
     for parameter in &model.graph.inputs {
         match inputs.remove(&parameter.name) {
@@ -86,7 +86,7 @@ fn evaluate(
         let rule = format!("is none of the model's, which are {}", names.join(", "));
         return Err(RunError::Input { name, rule });
     }
-    Ok(frame.run_graph(&model.graph)?)
+    Ok(frame.run_graph()?)
 }
 
 /// The declared type holds, and so does the shape as far as it is declared; a name means one size everywhere.
@@ -130,6 +130,7 @@ struct Context<'a> {
 /// The values of one graph, inside those of the graph around it.
 struct Frame<'a> {
     context: &'a Context<'a>,
+    graph: &'a Graph,
     parent: Option<&'a Frame<'a>>,
     values: HashMap<&'a str, Value>,
 }
@@ -140,7 +141,8 @@ impl<'a> Frame<'a> {
     }
 
     /// Runs the nodes of the graph in order and returns its outputs.
-    fn run_graph(&mut self, graph: &'a Graph) -> Result<Vec<Value>> {
+    fn run_graph(&mut self) -> Result<Vec<Value>> {
+        let graph = self.graph;
         for (name, value) in &graph.initializers {
             if !self.values.contains_key(name.as_str()) {
                 let value = self.dense(value.clone())?;
@@ -167,7 +169,6 @@ impl<'a> Frame<'a> {
     }
 
     fn run_node(&self, node: &Node, last_uses: &[String]) -> Result {
-        let attributes = self.resolve_attributes(node)?;
         let input = |name: &String| {
             if name.is_empty() {
                 return Ok(None);
@@ -179,16 +180,21 @@ impl<'a> Frame<'a> {
             self.get(name).cloned().map(Some).ok_or_else(none)
         };
         let inputs: Vec<Option<Value>> = node.inputs.iter().map(input).collect::<Result<_>>()?;
+        self.apply_node(node, &inputs, last_uses)
+    }
+
+    fn apply_node(&self, node: &Node, inputs: &[Option<Value>], last_uses: &[String]) -> Result {
+        let attributes = self.resolve_attributes(node);
         let result = match self.context.model.functions.get(&node.function_key()) {
-            Some(function) => self.call_function(node, function, inputs.clone(), attributes),
-            None => self.call_kernel(node, &inputs, &attributes, last_uses),
+            Some(function) => self.call_function(node, function, inputs.to_vec(), attributes),
+            None => self.call_kernel(node, inputs, &attributes, last_uses),
         };
         let operator = || find_spec(self.context.opsets, node).ok().map(|spec| spec.version.clone());
-        result.map_err(|error| at(node, operator(), &inputs, error))
+        result.map_err(|error| at(node, operator(), inputs, error))
     }
 
     /// The node's attributes; inside a function, references are replaced by what it was called with.
-    fn resolve_attributes(&self, node: &Node) -> Result<BTreeMap<String, Attribute>> {
+    fn resolve_attributes(&self, node: &Node) -> BTreeMap<String, Attribute> {
         let mut attributes = BTreeMap::new();
         for (name, attribute) in &node.attributes {
             match attribute {
@@ -200,7 +206,7 @@ impl<'a> Frame<'a> {
                 }
             }
         }
-        Ok(attributes)
+        attributes
     }
 
     fn call_kernel(
@@ -266,13 +272,13 @@ impl<'a> Frame<'a> {
         }
         let context =
             Context { opsets: &function.opsets, bindings: &attributes, depth: self.deeper()?, ..*self.context };
-        let mut frame = Frame { context: &context, parent: None, values: HashMap::new() };
+        let mut frame = Frame { context: &context, graph: &function.body, parent: None, values: HashMap::new() };
         for (parameter, value) in function.body.inputs.iter().zip(inputs) {
             if let Some(value) = value {
                 frame.values.insert(&parameter.name, value);
             }
         }
-        let mut outputs = frame.run_graph(&function.body)?;
+        let mut outputs = frame.run_graph()?;
         outputs.truncate(node.outputs.len());
         Ok(outputs.into())
     }
@@ -305,7 +311,7 @@ impl Subgraphs for Frame<'_> {
             )));
         }
         let context = Context { depth: self.deeper()?, ..*self.context };
-        let mut frame = Frame { context: &context, parent: Some(self), values: HashMap::new() };
+        let mut frame = Frame { context: &context, graph, parent: Some(self), values: HashMap::new() };
         for (parameter, value) in graph.inputs.iter().zip(inputs) {
             if let Some(declared) = parameter.value_type.as_ref().filter(|declared| **declared != value.value_type()) {
                 let (name, actual) = (&parameter.name, value.value_type());
@@ -316,7 +322,15 @@ impl Subgraphs for Frame<'_> {
             }
             frame.values.insert(&parameter.name, value);
         }
-        frame.run_graph(graph)
+        frame.run_graph()
+    }
+
+    fn enclosing(&self) -> &Graph {
+        self.graph
+    }
+
+    fn apply(&self, node: &Node, inputs: Vec<Option<Value>>) -> Result {
+        self.apply_node(node, &inputs, &[])
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::dtype::ElementType;
 use crate::kernels::budget::Budget;
 use crate::kernels::error::{KernelError, invalid};
-use crate::model::{Attribute, Graph};
+use crate::model::{Attribute, Graph, Node};
 use crate::spec::{DefaultValue, OpSpec};
 use crate::tensor::{Buffer, Tensor};
 use crate::types::ValueType;
@@ -44,10 +44,16 @@ impl From<Vec<Tensor>> for Outputs {
     }
 }
 
-/// Runs the subgraphs of a node in the scope in which it stands.
+/// The scope in which a node stands: runs the node's subgraphs, and shows the graph around it.
 pub trait Subgraphs: Sync {
     /// The outputs of `graph` given its inputs by position.
     fn run(&self, graph: &Graph, inputs: Vec<Value>) -> Result<Vec<Value>>;
+
+    /// The graph that the node stands in.
+    fn enclosing(&self) -> &Graph;
+
+    /// The outputs of a node of the enclosing graph given other inputs than its own.
+    fn apply(&self, node: &Node, inputs: Vec<Option<Value>>) -> Result;
 }
 
 /// One application of an operator.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::dtype::{ElementType, Kind};
+use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
@@ -51,13 +51,13 @@ fn array_feature_extractor(call: &Call<'_>) -> Result {
 /// 1 where the element is greater than the threshold, else 0.
 fn binarizer(call: &Call<'_>) -> Result {
     let (x, threshold) = (call.tensor(0)?, call.float("threshold")?);
-    let ones: Vec<bool> = match x.element_type().is_integer() {
+    let ones: Vec<bool> = if x.element_type().is_integer() && threshold.is_finite() {
         // An integer is greater than a number where it is greater than the number's floor.
         #[expect(clippy::cast_possible_truncation, reason = "floored, and the cast saturates far outside int64")]
-        true if threshold.is_finite() => {
-            x.integers().into_iter().map(|value| value > libm::floor(threshold) as i128).collect()
-        }
-        _ => x.floats().into_iter().map(|value| value > threshold).collect(),
+        let floor = libm::floor(threshold) as i128;
+        x.integers().into_iter().map(|value| value > floor).collect()
+    } else {
+        x.floats().into_iter().map(|value| value > threshold).collect()
     };
     Ok(call.allocate(x.element_type(), x.shape())?.bools(ones)?.into())
 }
@@ -92,36 +92,34 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     let parts = &parts;
     let from = |row: usize| {
         parts.iter().enumerate().flat_map(move |(which, &(columns, width))| {
-            (0..width).map(move |column| match column < columns {
-                true => (which, row * columns + column),
-                false => (parts.len(), 0),
-            })
+            (0..width).map(
+                move |column| {
+                    if column < columns { (which, row * columns + column) } else { (parts.len(), 0) }
+                },
+            )
         })
     };
     let joined = call.allocate(zero.element_type(), &[rows, total])?.select(&sources, (0..rows).flat_map(from))?;
     let shape = joined.shape();
-    Ok(match joined.element_type().is_integer() {
-        true => call.integers(ElementType::Float, shape, joined.integers())?.into(),
-        false => call.floats(ElementType::Float, shape, joined.floats())?.into(),
-    })
+    if joined.element_type().is_integer() {
+        return Ok(call.integers(ElementType::Float, shape, joined.integers())?.into());
+    }
+    Ok(call.floats(ElementType::Float, shape, joined.floats())?.into())
 }
 
 /// Replaces the elements that equal one value, NaN equalling NaN, by a value for all or one for each feature.
 fn imputer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let element = x.element_type();
-    let (replaced, imputed) = match element.kind() {
-        Kind::Float => {
-            let value = call.float("replaced_value_float")?;
-            let same = |x: f64| x == value || (x.is_nan() && value.is_nan());
-            let imputed = call.optional_floats("imputed_value_floats").unwrap_or_default();
-            (x.floats().into_iter().map(same).collect::<Vec<_>>(), call.floats(element, &[imputed.len()], imputed)?)
-        }
-        _ => {
-            let value = i128::from(call.int("replaced_value_int64")?);
-            let imputed = call.optional_ints("imputed_value_int64s").unwrap_or_default();
-            (x.integers().into_iter().map(|x| x == value).collect(), integers_that_fit(call, element, imputed)?)
-        }
+    let (replaced, imputed): (Vec<bool>, Tensor) = if element.is_float() {
+        let value = call.float("replaced_value_float")?;
+        let same = |x: f64| x == value || (x.is_nan() && value.is_nan());
+        let imputed = call.optional_floats("imputed_value_floats").unwrap_or_default();
+        (x.floats().into_iter().map(same).collect(), call.floats(element, &[imputed.len()], imputed)?)
+    } else {
+        let value = i128::from(call.int("replaced_value_int64")?);
+        let imputed = call.optional_ints("imputed_value_int64s").unwrap_or_default();
+        (x.integers().into_iter().map(|x| x == value).collect(), integers_that_fit(call, element, imputed)?)
     };
     let features = x.shape().last().copied().unwrap_or(1);
     let stride = match imputed.len() {
@@ -130,10 +128,10 @@ fn imputer(call: &Call<'_>) -> Result {
         0 => return Err(invalid(format!("no imputed value is set for {element}, the type of the input"))),
         count => return Err(invalid(format!("{count} imputed values are set for {features} features"))),
     };
-    let positions = replaced.into_iter().enumerate().map(|(at, replaced)| match replaced {
-        true => (1, at % features * stride),
-        false => (0, at),
-    });
+    let positions = replaced
+        .into_iter()
+        .enumerate()
+        .map(|(at, replaced)| if replaced { (1, at % features * stride) } else { (0, at) });
     Ok(call.allocate(element, x.shape())?.select(&[x, &imputed], positions)?.into())
 }
 
@@ -159,7 +157,9 @@ fn normalizer(call: &Call<'_>) -> Result {
     for row in values.chunks_exact_mut(columns.max(1)) {
         let divisor = divisor(row);
         if divisor != 0.0 {
-            row.iter_mut().for_each(|value| *value /= divisor);
+            for value in row.iter_mut() {
+                *value /= divisor;
+            }
         }
     }
     Ok(call.floats(ElementType::Float, x.shape(), values)?.into())

@@ -1,4 +1,4 @@
-//! Encoded images: ImageDecoder.
+//! Encoded images: `ImageDecoder`.
 
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -111,7 +111,9 @@ fn decode_jpeg2000(encoded: &[u8], most: usize) -> Option<Decoded> {
 /// The channels of each pixel in the other order.
 fn reversed(mut pixels: Vec<u8>) -> Vec<u8> {
     let (groups, _) = pixels.as_chunks_mut::<3>();
-    groups.iter_mut().for_each(|pixel| pixel.reverse());
+    for pixel in groups {
+        pixel.reverse();
+    }
     pixels
 }
 

@@ -81,7 +81,7 @@ fn category_mapper(call: &Call<'_>) -> Result {
     translate(call, x, Equality::Numbers, &keys, &values, &default)
 }
 
-/// Strings to their index in a list or back: LabelEncoder below version 2.
+/// Strings to their index in a list or back: `LabelEncoder` below version 2.
 fn class_encoder(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     check_direction(call, x)?;
@@ -182,11 +182,12 @@ fn map_input<'a>(call: &Call<'a>) -> Result<&'a Map> {
 
 /// The values of a map as tensors of one element.
 fn map_values(map: &Map) -> Result<Vec<&Tensor>> {
-    let single = |value| match value {
-        &Value::Tensor(ref tensor) if tensor.len() == 1 => Ok(tensor),
-        other => Err(invalid(format!("a value of the map is {other}, which is no single element"))),
-    };
-    map.entries.values().map(single).collect()
+    map.entries.values().map(single_element).collect()
+}
+
+fn single_element(value: &Value) -> Result<&Tensor> {
+    let single = value.as_tensor().filter(|tensor| tensor.len() == 1);
+    single.ok_or_else(|| invalid(format!("a value of the map is {value}, which is no single element")))
 }
 
 /// What stands where a map has no entry: zero or the empty string.
@@ -245,7 +246,9 @@ fn cast_map(call: &Call<'_>) -> Result {
         other => return Err(invalid(format!("map_form is '{other}'; it is DENSE or SPARSE"))),
     };
     let none = sources.len();
-    positions.iter_mut().for_each(|at| *at = none.min(*at));
+    for at in &mut positions {
+        *at = none.min(*at);
+    }
     sources.push(&nothing);
     let buffer = call.allocate(map.value_type.element_type(), &[positions.len()])?;
     let gathered = buffer.select(&sources, positions.iter().map(|&at| (at, 0)))?;
@@ -318,12 +321,7 @@ fn zip_map(call: &Call<'_>) -> Result {
         let keys = keys.len();
         return Err(invalid(format!("the input has {columns} columns, but {keys} labels are set")));
     }
-    let key_type = match keys.first() {
-        Some(MapKey::String(_)) => ElementType::String,
-        Some(MapKey::Integer(_)) => ElementType::Int64,
-        None if call.has("classlabels_strings") => ElementType::String,
-        None => ElementType::Int64,
-    };
+    let key_type = if call.has("classlabels_strings") { ElementType::String } else { ElementType::Int64 };
     let value_type = ValueType::Tensor(ElementType::Float);
     let map = |row: usize| {
         call.budget.work(columns)?;

@@ -37,9 +37,8 @@ impl Class {
     fn after(self, first: char, rest: &str, length: usize) -> Class {
         match (self, first) {
             (Class::Outside, '[') => Class::Start,
-            (Class::Outside, _) => Class::Outside,
             (Class::Start, '^') if length == 1 && !rest.starts_with("^^") => Class::Start,
-            (Class::Inside, ']') => Class::Outside,
+            (Class::Outside, _) | (Class::Inside, ']') => Class::Outside,
             _ => Class::Inside,
         }
     }

@@ -71,9 +71,13 @@ pub(super) fn logistic(x: f64) -> f64 {
 
 fn softmax(row: &mut [f64]) {
     let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    row.iter_mut().for_each(|score| *score = libm::exp(*score - largest));
+    for score in row.iter_mut() {
+        *score = libm::exp(*score - largest);
+    }
     let total = sum(row.iter().copied());
-    row.iter_mut().for_each(|score| *score /= total);
+    for score in row.iter_mut() {
+        *score /= total;
+    }
 }
 
 /// Scores within 1e-7 of zero count as zero, and take no part but for what they are.
@@ -84,7 +88,9 @@ fn softmax_zero(row: &mut [f64]) {
         *score = if score.abs() > ZERO { libm::exp(*score - largest) } else { *score * libm::exp(-largest) };
     }
     let total = sum(row.iter().copied());
-    row.iter_mut().for_each(|score| *score = if total == 0.0 { 0.5 } else { *score / total });
+    for score in row.iter_mut() {
+        *score = if total == 0.0 { 0.5 } else { *score / total };
+    }
 }
 
 /// The quantile of the normal distribution, by the approximation that the runtimes share: Winitzki's inverse of the

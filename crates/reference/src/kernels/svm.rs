@@ -276,12 +276,11 @@ fn svm_classifier(call: &Call<'_>) -> Result {
     for row in 0..rows {
         let features = values.get(row * columns..(row + 1) * columns).unwrap_or(&[]);
         call.budget.work(machine.vectors.len().max(machine.coefficients.len()))?;
-        let (mut row, ballot) = match machine.starts.is_empty() {
-            true => (machine.linear(features), None),
-            false => {
-                let (scores, votes) = machine.pairwise(features);
-                (scores, Some(votes))
-            }
+        let (mut row, ballot) = if machine.starts.is_empty() {
+            (machine.linear(features), None)
+        } else {
+            let (scores, votes) = machine.pairwise(features);
+            (scores, Some(votes))
         };
         if !machine.probability.is_empty() {
             row = machine.probabilities(call, &row)?;

@@ -1,4 +1,4 @@
-//! Counting n-grams: TfIdfVectorizer.
+//! Counting n-grams: `TfIdfVectorizer`.
 
 use std::collections::HashMap;
 use std::hash::Hash;

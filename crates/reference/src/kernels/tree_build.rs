@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::tree::{Branch, Comparison, Forest, Node, Test, floats_or_tensor};
+use crate::tensor::Tensor;
 
 /// The places of a forest in the form of the classifier and the regressor: nodes by the ids of tree and node, leaves
 /// among them, and votes in the lists named `PREFIX_*`.
@@ -17,13 +18,12 @@ pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
         if trees.insert(key.0) {
             forest.roots.push(at);
         }
-        let node = match lists.test(at)? {
-            Some(test) => Node::Branch(lists.branch(at, key.0, test)?),
-            None => {
-                let start = forest.votes.len();
-                forest.votes.extend(votes.get(&key).into_iter().flatten());
-                Node::Leaf(start..forest.votes.len())
-            }
+        let node = if let Some(test) = lists.test(at)? {
+            Node::Branch(lists.branch(at, key.0, test)?)
+        } else {
+            let start = forest.votes.len();
+            forest.votes.extend(votes.get(&key).into_iter().flatten());
+            Node::Leaf(start..forest.votes.len())
         };
         forest.nodes.push(node);
     }
@@ -190,7 +190,7 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
 
 /// The members of each node that tests for membership, in the order of the nodes; NaN ends a set.
 fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
-    let values = call.tensor_attribute("membership_values").map(|tensor| tensor.floats()).unwrap_or_default();
+    let values = call.tensor_attribute("membership_values").map(Tensor::floats).unwrap_or_default();
     let mut sets: Vec<Vec<f64>> = values.split(|value| value.is_nan()).map(<[f64]>::to_vec).collect();
     if sets.last().is_some_and(Vec::is_empty) {
         sets.pop();
@@ -241,7 +241,7 @@ fn required<'a>(call: &Call<'a>, name: &str) -> Result<&'a [i64]> {
     call.optional_ints(name).ok_or_else(|| invalid(format!("{name} is not set")))
 }
 
-fn tensor<'a>(call: &Call<'a>, name: &str) -> Result<&'a crate::tensor::Tensor> {
+fn tensor<'a>(call: &Call<'a>, name: &str) -> Result<&'a Tensor> {
     call.tensor_attribute(name).ok_or_else(|| invalid(format!("{name} is not set")))
 }
 
