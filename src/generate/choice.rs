@@ -1,6 +1,7 @@
 //! One value, or alternatives that become cases of their own.
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::generate::ordered::Ordered;
 
@@ -16,11 +17,21 @@ pub enum Choice<T> {
 }
 
 /// `{each: [...]}`, or `{each: {name: value, ...}}` where the values are too long to name a case.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
 pub struct Each<T> {
     each: Items<T>,
+}
+
+/// A map of the one key `each`. A derived implementation would take a list of one item too.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Each<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut entries = Ordered::<Items<T>>::deserialize(deserializer)?.0.into_iter();
+        match (entries.next(), entries.next()) {
+            (Some((key, each)), None) if key == "each" => Ok(Each { each }),
+            _ => Err(D::Error::custom("expected the one key `each`")),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -69,5 +80,20 @@ impl<T: Label> Choice<T> {
                 picks.next().and_then(|at| items.0.get(at)).map(|(_, value)| value).ok_or_else(none)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::literal::Literal;
+
+    #[test]
+    fn a_list_in_a_list_is_one_value() {
+        let choice: Choice<Literal> = serde_yaml::from_str("[[1, 2]]").unwrap();
+        assert!(matches!(choice, Choice::One(Literal::List(_))));
+        let choice: Choice<Literal> = serde_yaml::from_str("{each: [1, 2]}").unwrap();
+        assert!(matches!(choice, Choice::Each(_)));
+        assert!(serde_yaml::from_str::<Choice<Literal>>("{every: [1, 2]}").is_err());
     }
 }

@@ -111,10 +111,10 @@ pub enum TypesRule {
     expecting = "a value such as {shape: [2, 3]} or {values: [1, 2]}, or for a variadic input a list of them"
 )]
 pub enum InputFile {
-    /// One value.
-    One(Box<ValueFile>),
     /// The values of a variadic input.
     Many(Vec<ValueFile>),
+    /// One value.
+    One(Box<ValueFile>),
 }
 
 /// A value: a tensor of a shape and a fill, or written out; or a container.

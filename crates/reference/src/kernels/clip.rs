@@ -9,9 +9,12 @@ use crate::tensor::Tensor;
 pub(super) const KERNELS: &[Kernel] =
     &[Kernel::new("Clip", 1, clip_to_attributes), Kernel::new("Clip", 11, clip_to_inputs)];
 
-/// Clip below 11. Version 6 has the largest floats as defaults, also for double; before, an absent limit is none.
+/// Clip below 11. Version 6 has the largest floats as defaults, also for double; version 1 says that an absent limit is
+/// the end of the type's range, which infinities are beyond.
 fn clip_to_attributes(call: &Call<'_>) -> Result {
-    let (min, max) = (call.optional_float("min"), call.optional_float("max"));
+    let largest = call.tensor(0)?.element_type().max_finite();
+    let min = call.optional_float("min").or(largest.map(|largest| -largest));
+    let max = call.optional_float("max").or(largest);
     map_floats(call, |x| between(x, min, max))
 }
 
@@ -53,7 +56,10 @@ mod tests {
             let both = node("Clip", opset).input(x.clone()).set("min", -1.0f32).set("max", 1.0f32).tensor();
             assert_eq!(both.floats(), [-1.0, 0.5, 1.0, 1.0]);
         }
-        assert_eq!(node("Clip", 1).input(x.clone()).set("min", 1.0f32).tensor().floats(), [1.0, 1.0, 2.0, INF]);
+        assert_eq!(
+            node("Clip", 1).input(x.clone()).set("min", 1.0f32).tensor().floats(),
+            [1.0, 1.0, 2.0, f64::from(f32::MAX)]
+        );
         assert_eq!(node("Clip", 6).input(x).tensor().floats(), [-2.0, 0.5, 2.0, f64::from(f32::MAX)]);
         let wide = typed(E::Double, &[1], &[-1e300]);
         assert_eq!(node("Clip", 6).input(wide.clone()).tensor().floats(), [f64::from(f32::MIN)]);
