@@ -37,7 +37,9 @@ fn affine_grid(call: &Call<'_>) -> Result {
     let shape: Vec<usize> = [images].into_iter().chain(dims.iter().copied()).chain([rank]).collect();
     let room = call.allocate(element, &shape)?;
     let mut results: Vec<f64> = call.budget.scratch(room.len())?;
-    let lines = dims.iter().map(|&dim| even_places(call, element, dim)).collect::<Result<Vec<_>>>()?;
+    let is_depth = |axis: usize| rank == 3 && axis == 0;
+    let line = |(axis, &dim): (usize, &usize)| even_places(call, element, dim, is_depth(axis));
+    let lines = dims.iter().enumerate().map(line).collect::<Result<Vec<_>>>()?;
     let theta = theta.floats();
     let (steps, of_image) = (strides(&dims), element_count(&dims)?);
     for (at, place) in results.chunks_mut(rank).enumerate() {
@@ -53,12 +55,12 @@ fn affine_grid(call: &Call<'_>) -> Result {
 }
 
 /// Places from -1 to 1 along an axis: from the first element's centre to the last one's with `align_corners`, from
-/// edge to edge without.
-fn even_places(call: &Call<'_>, element: ElementType, length: usize) -> Result<Vec<f64>> {
+/// edge to edge without. A depth of 1 takes no step, as the body says; a height or width of 1 divides by zero there.
+fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: bool) -> Result<Vec<f64>> {
     let round = |value: f64| element.decode_f64(element.round(value));
     let count = round(length as f64);
     let (start, step) = if call.flag("align_corners")? {
-        (-1.0, round(2.0 / round(count - 1.0)))
+        (-1.0, if is_depth && length == 1 { 0.0 } else { round(2.0 / round(count - 1.0)) })
     } else {
         let step = round(2.0 / count);
         (round(-1.0 + round(step / 2.0)), step)

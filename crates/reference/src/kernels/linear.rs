@@ -336,6 +336,14 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
     let y_zero_point = call.tensor(7)?;
     let a = (call.tensor(0)?, Some(call.tensor(2)?));
     let b = (call.tensor(3)?, Some(call.tensor(5)?));
+    for (at, name) in [(1, "a"), (4, "b"), (6, "y")] {
+        let (scale, zero_point) = (call.tensor(at)?.shape(), call.tensor(at + 1)?.shape());
+        if scale != zero_point {
+            return Err(invalid(format!(
+                "{name}_scale has shape {scale:?} and {name}_zero_point {zero_point:?}; both have the same"
+            )));
+        }
+    }
     let (product, values) = centred_product(call, a, b)?;
     let full = product.full_shape();
     let parameters = [a_scale, b_scale, y_scale, y_zero_point].map(Tensor::floats);
