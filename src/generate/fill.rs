@@ -15,7 +15,7 @@ use crate::generate::random::Random;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]} or {indices: SIZE}"
+    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]} or {indices: SIZE}"
 )]
 pub enum Fill {
     /// A range of its own name.

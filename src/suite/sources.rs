@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use miette::Diagnostic;
+
 use crate::case::{Case, CaseError};
 use crate::generate::GenerateError;
 use crate::suite::{Corpus, Filter, Generated};
@@ -26,7 +28,7 @@ pub trait Source: Sync {
 }
 
 /// Cases that cannot be had.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SuiteError {
     /// A file or folder cannot be read.
     #[error("{path}: {source}")]
@@ -49,6 +51,7 @@ pub enum SuiteError {
     Case(#[from] CaseError),
     /// A case cannot be made from the specs.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Generate(Box<GenerateError>),
 }
 
