@@ -39,14 +39,21 @@ enum Task {
     Vendor(vendor::Arguments),
 }
 
-fn main() -> anyhow::Result<ExitCode> {
-    match Arguments::parse().task {
-        Task::Gen(arguments) => generated::run(&arguments)?,
-        Task::ImportSpecs(arguments) => import_specs::run(&arguments)?,
-        Task::NewOp(arguments) => new_op::run(&arguments)?,
-        Task::Report(arguments) => return Ok(ExitCode::from(report::main(&arguments)?)),
+fn main() -> ExitCode {
+    run(&Arguments::parse().task).unwrap_or_else(|error| {
+        anstream::eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(task: &Task) -> anyhow::Result<ExitCode> {
+    match task {
+        Task::Gen(arguments) => generated::run(arguments)?,
+        Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
+        Task::NewOp(arguments) => new_op::run(arguments)?,
+        Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
         Task::Tidy => tidy::run()?,
-        Task::Vendor(arguments) => vendor::run(&arguments)?,
+        Task::Vendor(arguments) => vendor::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }
