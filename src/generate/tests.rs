@@ -39,6 +39,11 @@ fn mistake(from: &str, to: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
+/// The report up to the list of keys, which grows with the format.
+fn without_keys(report: &str) -> &str {
+    report.split_once("\n  help: the keys here are `").unwrap().0
+}
+
 #[test]
 fn without_a_mistake_there_are_cases() {
     assert!(sum(SUM).unwrap().contains(&"ai.onnx/Sum-13/same_shape/T=float".to_owned()));
@@ -47,7 +52,7 @@ fn without_a_mistake_there_are_cases() {
 #[test]
 fn an_unknown_key_is_shown() {
     assert_eq!(
-        mistake("let:", "lets:"),
+        without_keys(&mistake("let:", "lets:")),
         "\
 × specs/ai.onnx/Sum/op.yaml:9: cases[1]: unknown key `lets`
     ╭─[specs/ai.onnx/Sum/op.yaml:9:5]
@@ -56,9 +61,7 @@ fn an_unknown_key_is_shown() {
     ·     ──┬─
     ·       ╰── here
  10 │     inputs: {data_0: [{shape: [N]}, {shape: [N]}]}
-    ╰────
-  help: the keys here are `name`, `since`, `until`, `level`, `constraint`, `let`, `inputs`, `set`,
-        `zip`, `types`, `only`, `except`, `where`, `bind`, `request`, `outputs`, `accuracy`"
+    ╰────"
     );
 }
 
@@ -83,7 +86,7 @@ fn an_unknown_fill_is_shown() {
 #[test]
 fn an_unknown_key_of_an_input_is_shown() {
     assert_eq!(
-        mistake("fill: ones", "filled: ones"),
+        without_keys(&mistake("fill: ones", "filled: ones")),
         "\
 × specs/ai.onnx/Sum/op.yaml:7: cases[0].inputs.data_0[0]: unknown key `filled`
    ╭─[specs/ai.onnx/Sum/op.yaml:7:36]
@@ -92,8 +95,7 @@ fn an_unknown_key_of_an_input_is_shown() {
    ·                                    ───┬──
    ·                                       ╰── here
  8 │   - name: same_shape
-   ╰────
-  help: the keys here are `shape`, `fill`, `values`, `type`, `sequence`, `none`, `map`"
+   ╰────"
     );
 }
 
