@@ -114,8 +114,9 @@ fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
 
 /// The folders `test_data_set_0`, `test_data_set_1`, ... without a gap.
 fn data_sets(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
-    let sets: Vec<PathBuf> =
-        (0..).map(|number| folder.join(format!("test_data_set_{number}"))).take_while(|set| set.is_dir()).collect();
+    let set = |number: usize| folder.join(format!("test_data_set_{number}"));
+    let count = (0..usize::MAX).find(|number| !set(*number).is_dir()).unwrap_or(0);
+    let sets: Vec<PathBuf> = (0..count).map(set).collect();
     if sets.is_empty() { Err(wrong(folder, "there is no test_data_set_0 beside model.onnx")) } else { Ok(sets) }
 }
 

@@ -1,5 +1,4 @@
 //! Printing: the only place that writes to the terminal.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the command line is what prints")]
 
 use std::error::Error;
 use std::io::{ErrorKind, Write};

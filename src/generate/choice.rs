@@ -46,9 +46,10 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Items<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_yaml::Value::deserialize(deserializer)?;
-        let read = match value.is_mapping() {
-            true => Ordered::deserialize(value).map(Items::Named),
-            false => Vec::deserialize(value).map(Items::Listed),
+        let read = if value.is_mapping() {
+            Ordered::deserialize(value).map(Items::Named)
+        } else {
+            Vec::deserialize(value).map(Items::Listed)
         };
         read.map_err(D::Error::custom)
     }

@@ -118,7 +118,7 @@ impl Named {
         let count = buffer.len();
         match element.kind() {
             Kind::String => {
-                let pick = |random: &mut Random| Arc::from(STRINGS[random.between(0, 7).unsigned_abs() as usize % 8]);
+                let pick = |random: &mut Random| Arc::from(STRINGS[usize::try_from(random.between(0, 7)).unwrap_or(0)]);
                 let strings: Vec<Arc<str>> = (0..count).map(|_| pick(random)).collect();
                 buffer.strings(strings)
             }

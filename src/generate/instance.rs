@@ -306,7 +306,7 @@ impl<'a> Fitted<'a> {
             let code = Attribute::Int(i64::from(value_type.element_type().code()));
             attributes.push(attribute_message(name, &code));
         }
-        let mut parts = self.assemble(by_position, attributes);
+        let mut parts = self.assemble(&by_position, attributes);
         for (name, file) in &self.case.outer.0 {
             let maker = Maker { names: &names, types, seed: format!("{seed}#{name}") };
             match maker.value(file, None, &mut std::iter::empty())? {
@@ -317,7 +317,7 @@ impl<'a> Fitted<'a> {
         Ok(Some(parts))
     }
 
-    fn assemble(&self, by_position: BTreeMap<usize, Vec<Value>>, attributes: Vec<AttributeProto>) -> NodeParts {
+    fn assemble(&self, by_position: &BTreeMap<usize, Vec<Value>>, attributes: Vec<AttributeProto>) -> NodeParts {
         let mut parts = NodeParts { attributes, ..NodeParts::default() };
         let last = by_position.keys().next_back().map_or(0, |last| last + 1);
         for (position, formal) in self.spec.inputs.iter().enumerate().take(last) {

@@ -323,12 +323,12 @@ fn check(path: &str, text: &str, file: &OperatorFile) -> Result<(), Box<YamlErro
     }
     check_names(path, text, "case", file.cases.iter().map(|case| case.name.as_str()))?;
     check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
-    let check_constraint = |name: &str, id: &str| match file.constraints.get(id) {
-        Some(_) => Ok(()),
-        None => {
-            let help = format!("write {id} under `constraints`, or correct the id");
-            Err(at_case(path, text, name, format!("there is no constraint {id}"), Some(help)))
+    let check_constraint = |name: &str, id: &str| {
+        if file.constraints.get(id).is_some() {
+            return Ok(());
         }
+        let help = format!("write {id} under `constraints`, or correct the id");
+        Err(at_case(path, text, name, format!("there is no constraint {id}"), Some(help)))
     };
     for case in &file.cases {
         case.constraint.iter().try_for_each(|id| check_constraint(&case.name, id))?;

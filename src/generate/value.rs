@@ -96,7 +96,7 @@ impl Maker<'_> {
                 Ok(Some(Value::Optional(Optional { item_type: (**item_type).clone(), item })))
             }
             ValueType::Map(key_type, item_type) => match &source.file.map {
-                Some(map) => self.map(*key_type, item_type, map),
+                Some(file) => map(*key_type, item_type, file),
                 None => Err("a map needs its keys and values written out under `map`".to_owned()),
             },
         }
@@ -118,26 +118,27 @@ impl Maker<'_> {
         let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3]).map_err(|error| error.to_string())?;
         Ok(Some(SparseTensor { values, indices, shape: vec![4] }))
     }
+}
 
-    fn map(&self, key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<Option<Value>, String> {
-        let (keys, values) = (file.keys.flat(), file.values.flat());
-        if keys.len() != values.len() {
-            return Err(format!("a map has {} keys and {} values", keys.len(), values.len()));
-        }
-        let mut entries = BTreeMap::new();
-        for (key, value) in keys.into_iter().zip(values) {
-            let key = match key {
-                Literal::Integer(key) if key_type.is_integer() => MapKey::Integer(i128::from(*key)),
-                Literal::Text(key) if key_type == ElementType::String => MapKey::String(Arc::from(key.as_str())),
-                _ => return Ok(None),
-            };
-            match value.tensor(item_type.element_type(), Some(&[]))? {
-                Some(value) => entries.insert(key, Value::Tensor(value)),
-                None => return Ok(None),
-            };
-        }
-        Ok(Some(Value::Map(Map { key_type, value_type: item_type.clone(), entries: Arc::new(entries) })))
+/// A map from its keys and values; nothing where a type cannot hold one of them.
+fn map(key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<Option<Value>, String> {
+    let (keys, values) = (file.keys.flat(), file.values.flat());
+    if keys.len() != values.len() {
+        return Err(format!("a map has {} keys and {} values", keys.len(), values.len()));
     }
+    let mut entries = BTreeMap::new();
+    for (key, value) in keys.into_iter().zip(values) {
+        let key = match key {
+            Literal::Integer(key) if key_type.is_integer() => MapKey::Integer(i128::from(*key)),
+            Literal::Text(key) if key_type == ElementType::String => MapKey::String(Arc::from(key.as_str())),
+            _ => return Ok(None),
+        };
+        match value.tensor(item_type.element_type(), Some(&[]))? {
+            Some(value) => entries.insert(key, Value::Tensor(value)),
+            None => return Ok(None),
+        };
+    }
+    Ok(Some(Value::Map(Map { key_type, value_type: item_type.clone(), entries: Arc::new(entries) })))
 }
 
 /// What a value is made from.

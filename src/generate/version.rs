@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use miette::Diagnostic;
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::{magnitudes, run};
 use onnx_conformance_reference::kernels::budget::Limits;
 use onnx_conformance_reference::model::{Model, read_model};
@@ -17,7 +18,10 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, DataSet, Evidence, Expected, Named, Want};
 use crate::compare::Accuracy;
 use crate::generate::accuracy::Ask;
+use crate::generate::choice::Choice;
+use crate::generate::expression::Size;
 use crate::generate::instance::{Fitted, Instance, NodeParts};
+use crate::generate::literal::Literal;
 use crate::generate::model::{Declared, one_node};
 use crate::generate::operator::{CaseFile, OperatorFile, OutputFile, at_case, read_operator};
 use crate::generate::random::Random;
@@ -109,9 +113,10 @@ fn check_fits(path: &str, text: &str, file: &OperatorFile, version: &OperatorVer
     for case in &file.cases {
         let versions: Vec<&OpSpec> =
             newest_first.iter().copied().filter(|spec| case.covers(spec.version.since)).collect();
-        let reason = match versions.is_empty() {
-            true => Some(format!("since and until leave none of the versions {sinces:?}")),
-            false => misfit(file, case, &versions),
+        let reason = if versions.is_empty() {
+            Some(format!("since and until leave none of the versions {sinces:?}"))
+        } else {
+            misfit(file, case, &versions)
         };
         if let Some(reason) = reason {
             let message = format!("the case '{}' fits no version of {}", case.name, version.name);
@@ -130,6 +135,9 @@ fn misfit(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<
     }
     first
 }
+
+/// Makes the tensor of an output from how it is written.
+type ToTensor<'a> = dyn Fn(&Literal, Option<&[usize]>) -> Result<Tensor, GenerateError> + 'a;
 
 /// A case of a version that is planned but not made.
 pub(super) struct Planned<'a> {
@@ -205,7 +213,7 @@ impl<'a> Version<'a> {
         let draft = one_node(self.spec, planned.opset, &parts, &guess);
         let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
         let model = read_model(draft, &NoExternalData).map_err(|error| refused(error.to_string()))?;
-        let values = self.compute(&model, &parts).map_err(refused)?;
+        let values = compute(&model, &parts).map_err(refused)?;
         let outputs: Vec<Declared> = match &values {
             Some(values) => names.iter().zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
             None => guess,
@@ -235,22 +243,13 @@ impl<'a> Version<'a> {
 
     /// The types of the outputs as far as the inputs tell; the run tells the rest.
     fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeParts) -> Vec<Declared> {
-        let any = ValueType::Tensor(onnx_conformance_reference::dtype::ElementType::Float);
+        let any = ValueType::Tensor(ElementType::Float);
         let declared = |(at, name): (usize, &String)| {
             let known =
                 self.spec.output_at(at).and_then(|formal| planned.fitted.formal_type(formal, &planned.instance.types));
             Declared { name: name.clone(), value_type: known.unwrap_or_else(|| any.clone()), shape: None }
         };
         parts.output_names.iter().enumerate().filter(|(_, name)| !name.is_empty()).map(declared).collect()
-    }
-
-    /// What the built-in executor computes; nothing where it has no kernel.
-    fn compute(&self, model: &Model, parts: &NodeParts) -> Result<Option<Vec<Value>>, String> {
-        match run(model, by_name(&parts.inputs), Limits::default()) {
-            Ok(values) => Ok(Some(values)),
-            Err(error) if error.is_unsupported() => Ok(None),
-            Err(error) => Err(error.to_string()),
-        }
     }
 
     fn ask(&self, planned: &Planned<'_>) -> Result<Ask, GenerateError> {
@@ -300,7 +299,7 @@ impl<'a> Version<'a> {
         if file.is_some_and(|file| file.unspecified) {
             return Ok(unspecified());
         }
-        let tensor = |literal: &crate::generate::literal::Literal, shape: Option<&[usize]>| {
+        let tensor = |literal: &Literal, shape: Option<&[usize]>| {
             let element = declared.value_type.element_type();
             let tensor = literal.tensor(element, shape).map_err(wrong)?;
             tensor.ok_or_else(|| wrong(format!("{element} cannot hold the output '{}' as written", declared.name)))
@@ -329,8 +328,8 @@ impl<'a> Version<'a> {
         &self,
         planned: &Planned<'_>,
         file: &OutputFile,
-        values: &crate::generate::choice::Choice<crate::generate::literal::Literal>,
-        tensor: &dyn Fn(&crate::generate::literal::Literal, Option<&[usize]>) -> Result<Tensor, GenerateError>,
+        values: &Choice<Literal>,
+        tensor: &ToTensor<'_>,
     ) -> Result<Tensor, GenerateError> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let pick = || std::iter::once(planned.instance.picks.first().copied().unwrap_or(0));
@@ -339,15 +338,22 @@ impl<'a> Version<'a> {
             Some(shape) => {
                 let sizes = &shape.pick(&mut pick()).map_err(wrong)?.0;
                 let names = BTreeMap::new();
-                let size = |size: &crate::generate::expression::Size| {
-                    size.value(&names).ok().and_then(|value| usize::try_from(value).ok())
-                };
+                let size = |size: &Size| size.value(&names).ok().and_then(|value| usize::try_from(value).ok());
                 let shape: Option<Vec<usize>> = sizes.iter().map(size).collect();
                 Some(shape.ok_or_else(|| wrong("the shape of an output is no list of sizes".to_owned()))?)
             }
             None => None,
         };
         tensor(literal, shape.as_deref())
+    }
+}
+
+/// What the built-in executor computes; nothing where it has no kernel.
+fn compute(model: &Model, parts: &NodeParts) -> Result<Option<Vec<Value>>, String> {
+    match run(model, by_name(&parts.inputs), Limits::default()) {
+        Ok(values) => Ok(Some(values)),
+        Err(error) if error.is_unsupported() => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -358,12 +364,11 @@ fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
 /// A multiple of each magnitude.
 fn scaled(magnitude: &Tensor, multiple: f64) -> Tensor {
     let values: Vec<f64> = magnitude.floats().into_iter().map(|value| value * multiple).collect();
-    Tensor::of_floats(onnx_conformance_reference::dtype::ElementType::Double, magnitude.shape(), &values)
-        .unwrap_or_else(|_| magnitude.clone())
+    Tensor::of_floats(ElementType::Double, magnitude.shape(), &values).unwrap_or_else(|_| magnitude.clone())
 }
 
 /// Magnitudes in units of the type's roundoff: half the distance from 1 to the next value.
-fn in_roundoffs(magnitude: &Tensor, element: onnx_conformance_reference::dtype::ElementType) -> Tensor {
+fn in_roundoffs(magnitude: &Tensor, element: ElementType) -> Tensor {
     let roundoff = element.float_format().map_or(0.0, |format| format.ulp(1.0).unwrap_or(0.0) / 2.0);
     scaled(magnitude, roundoff)
 }

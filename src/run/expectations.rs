@@ -1,6 +1,7 @@
 //! What is expected of a runtime besides passing: the cases that it does not pass, how, and why.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
@@ -21,7 +22,7 @@ pub struct Expectations {
 }
 
 /// Cases that a runtime does not pass. An entry selects either by id or by what the runtime says it lacks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// A glob over case ids.
@@ -146,9 +147,8 @@ impl Expectations {
         match listed {
             _ if result.outcome.is_silent() || !result.is_gated(strict) => Standing::Silent,
             Some(listed) if rank < listed => Standing::Improvement,
-            Some(_) => Standing::Regression,
             None if result.outcome == Outcome::Pass => Standing::Pass,
-            None => Standing::Regression,
+            Some(_) | None => Standing::Regression,
         }
     }
 
@@ -215,15 +215,9 @@ impl Expectations {
             ];
             let written: Vec<String> =
                 fields.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", quoted(&value?)))).collect();
-            text.push_str(&format!("  - {{{}}}\n", written.join(", ")));
+            let _ = writeln!(text, "  - {{{}}}", written.join(", "));
         }
         text
-    }
-}
-
-impl Default for Entry {
-    fn default() -> Entry {
-        Entry { cases: None, unsupported: None, outcome: None, message: None, reason: None, url: None }
     }
 }
 

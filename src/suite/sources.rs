@@ -92,7 +92,7 @@ impl Suite {
     /// The ids that a filter chooses, in order.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, SuiteError> {
         let mut chosen = Vec::new();
-        for (source, unit) in self.units() {
+        for (source, unit) in self.units().into_iter().filter(|(_, unit)| filter.may_choose_from(&unit.name)) {
             chosen.extend(source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)));
         }
         Ok(chosen)
