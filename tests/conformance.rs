@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use onnx_conformance::cli::read_expectations;
 use onnx_conformance::run::{Expectations, Standing, judge};
 use onnx_conformance::runtime::Builtin;
 use onnx_conformance::suite::{Source, Suite, Unit};
 
 /// The longest that one case may take.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -22,9 +23,8 @@ fn main() -> ExitCode {
         Err(error) => panic!("the suite cannot be opened: {error}"),
     };
     let path = root.join("expectations/builtin.yaml");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let expectations =
-        Arc::new(Expectations::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    let expectations = read_expectations(&path, "builtin").unwrap_or_else(|error| panic!("{error:#}"));
+    let expectations = Arc::new(expectations);
     let trials = suite.units().into_iter().map(|(source, unit)| {
         let expectations = Arc::clone(&expectations);
         Trial::ignorable_test(unit.name.clone(), move || run_unit(source, &unit, &expectations))

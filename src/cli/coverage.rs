@@ -25,7 +25,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::NOTHING);
     }
     let (mut coverage, mut broken) = (Coverage::new(Specs::embedded())?, 0);
-    run(&plan, &Builtin::new(Duration::from_secs(60)), |event| match event {
+    run(&plan, &Builtin::new(Duration::from_mins(1)), |event| match event {
         Event::Finished(result) => coverage.add(&result),
         Event::Broken(error) => {
             broken += 1;

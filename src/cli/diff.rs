@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use onnx_conformance_reference::spec::{Specs, diff};
 
+use crate::cli::command::Usage;
 use crate::cli::{exit, output};
 use crate::report::diff::{Format, opset_diff, version_diff};
 
@@ -55,7 +56,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         if versions.is_empty() {
             specs.find(domain, name, specs.newest_opset(domain)?)?;
         }
-        bail!("name two opsets; {operator} has versions {}", versions.join(", "));
+        bail!(Usage(format!("name two opsets; {operator} has versions {}", versions.join(", "))));
     };
     output::line(version_diff(specs, &diff::versions(specs, domain, name, from, to)?, arguments.format).trim_end())?;
     Ok(exit::SUCCESS)

@@ -59,8 +59,7 @@ pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectati
     if !path.exists() {
         return Ok(Expectations { runtime: runtime.to_owned(), expect: Vec::new() });
     }
-    let read = || -> anyhow::Result<Expectations> {
-        Ok(Expectations::parse(&std::fs::read_to_string(path)?)?.about(runtime)?)
-    };
-    read().with_context(|| path.display().to_string())
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+    Ok(Expectations::parse(&name, &text)?.about(&name, runtime)?)
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::cli::command::Usage;
 use crate::cli::{Progress, exit, options, output};
 use crate::report::terminal;
 use crate::run::{Conclusion, Event, Expectations, Header, Tally, plan, run, write_header, write_result};
@@ -42,7 +43,8 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.filter()?;
     if arguments.update_expectations && !filter.is_everything() {
-        bail!("--update-expectations needs a run of the whole suite; leave out the filters");
+        let message = "--update-expectations needs a run of the whole suite; leave out the filters";
+        bail!(Usage(message.to_owned()));
     }
     let suite = arguments.selection.open()?;
     let plan = plan(&suite, &filter)?;
@@ -94,7 +96,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note(&format!("wrote {}", path.display()));
         return Ok(exit::SUCCESS);
     }
-    tally.finish(&expectations, filter.is_everything() && arguments.selection.suite.is_none());
+    // The expectations that go without saying are about the project's suite; a file that is named is about this one.
+    let is_about_suite = arguments.selection.suite.is_none() || arguments.expectations.is_some();
+    tally.finish(&expectations, filter.is_everything() && is_about_suite);
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
     output::line(&terminal::closing(&tally, most, elapsed))?;
     if matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) {

@@ -1,14 +1,13 @@
 //! One value, or alternatives that become cases of their own.
 
-use serde::de::Error;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
 use crate::generate::ordered::Ordered;
 
 /// One value, or alternatives that become cases of their own. A plain list is always one value.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "a value of the right form, or {each: [...]} of such values")]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum Choice<T> {
     /// Alternatives.
     Each(Each<T>),
@@ -17,29 +16,43 @@ pub enum Choice<T> {
 }
 
 /// `{each: [...]}`, or `{each: {name: value, ...}}` where the values are too long to name a case.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, bound = "T: DeserializeOwned")]
 pub struct Each<T> {
     each: Items<T>,
 }
 
-/// A map of the one key `each`. A derived implementation would take a list of one item too.
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Each<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut entries = Ordered::<Items<T>>::deserialize(deserializer)?.0.into_iter();
-        match (entries.next(), entries.next()) {
-            (Some((key, each)), None) if key == "each" => Ok(Each { each }),
-            _ => Err(D::Error::custom("expected the one key `each`")),
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "a list of alternatives, or a map from their names")]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 enum Items<T> {
     Listed(Vec<T>),
     Named(Ordered<T>),
+}
+
+// Both are told apart by their form before they are read, so that a mistake inside is what the error is about.
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_yaml::Value::deserialize(deserializer)?;
+        let read = match value.get("each") {
+            Some(_) => Each::deserialize(value).map(Choice::Each),
+            None => T::deserialize(value).map(Choice::One),
+        };
+        read.map_err(D::Error::custom)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Items<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_yaml::Value::deserialize(deserializer)?;
+        let read = if value.is_mapping() {
+            Ordered::deserialize(value).map(Items::Named)
+        } else {
+            Vec::deserialize(value).map(Items::Listed)
+        };
+        read.map_err(D::Error::custom)
+    }
 }
 
 /// What an alternative is called in a case id.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// A number, or an expression over the names that `let:` defines.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "a number, or an expression such as 2 * H")]
+#[serde(untagged, expecting = "no size is written so; it is a number, or an expression such as 2 * H")]
 pub enum Size {
     /// A number.
     Number(i64),

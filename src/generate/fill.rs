@@ -15,7 +15,7 @@ use crate::generate::random::Random;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]} or {indices: SIZE}"
+    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]} or {indices: SIZE}"
 )]
 pub enum Fill {
     /// A range of its own name.
@@ -118,7 +118,7 @@ impl Named {
         let count = buffer.len();
         match element.kind() {
             Kind::String => {
-                let pick = |random: &mut Random| Arc::from(STRINGS[random.between(0, 7).unsigned_abs() as usize % 8]);
+                let pick = |random: &mut Random| Arc::from(STRINGS[usize::try_from(random.between(0, 7)).unwrap_or(0)]);
                 let strings: Vec<Arc<str>> = (0..count).map(|_| pick(random)).collect();
                 buffer.strings(strings)
             }

@@ -1,31 +1,26 @@
 //! A case of op.yaml at one version: does it fit, which alternatives and types does it have, what is its node.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::Attribute;
-use onnx_conformance_reference::model::text::parse_graph;
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence};
-use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
+use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
 use crate::generate::choice::{Axis, Choice};
-use crate::generate::expression::Size;
-use crate::generate::fill::Fill;
 use crate::generate::literal::Literal;
 use crate::generate::model::attribute_message;
-use crate::generate::operator::{CaseFile, InputFile, MapFile, OperatorFile, Setting, TypedFile, ValueFile};
+use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::ordered::Ordered;
 use crate::generate::random::Random;
 use crate::generate::types::{Assignment, assignments, label};
+use crate::generate::value::{Maker, attribute, graph, input_setting};
 
 /// A case with its alternatives and types chosen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Instance {
+pub(crate) struct Instance {
     /// The name behind that of the operator version: `slice/start=-1,end=10/T=float`.
     pub name: String,
     /// The number of the alternative of each axis.
@@ -36,7 +31,7 @@ pub struct Instance {
 
 /// A node with its inputs: what a model is made of.
 #[derive(Clone, Debug, Default)]
-pub struct NodeParts {
+pub(crate) struct NodeParts {
     /// The names of the node's inputs; `""` for one left out.
     pub input_names: Vec<String>,
     /// The values of those that are given.
@@ -56,29 +51,43 @@ enum Parameter<'a> {
 
 /// A case of a file at a version it fits.
 #[derive(Clone, Copy, Debug)]
-pub struct Fitted<'a> {
+pub(crate) struct Fitted<'a> {
     file: &'a OperatorFile,
     case: &'a CaseFile,
     spec: &'a OpSpec,
 }
 
 impl<'a> Fitted<'a> {
-    /// The case at the version, or nothing where it does not fit: outside its versions, or naming or missing a parameter.
-    pub fn new(file: &'a OperatorFile, case: &'a CaseFile, spec: &'a OpSpec) -> Option<Fitted<'a>> {
-        let since = spec.version.since;
-        if case.since.is_some_and(|first| since < first) || case.until.is_some_and(|last| since > last) {
-            return None;
-        }
+    /// The case at the version, or why it does not fit: it is for other versions, or names or lacks a parameter.
+    pub(crate) fn new(file: &'a OperatorFile, case: &'a CaseFile, spec: &'a OpSpec) -> Result<Fitted<'a>, String> {
         let fitted = Fitted { file, case, spec };
-        let inputs = case.inputs.keys().all(|name| fitted.input(name).is_some());
-        let settings = case.set.keys().all(|name| fitted.parameter(name).is_some());
-        let outputs = case.outputs.keys().chain(case.request.iter().flatten().map(String::as_str));
-        let outputs = outputs.into_iter().all(|name| fitted.output(name).is_some());
-        (inputs && settings && outputs && fitted.is_complete()).then_some(fitted)
+        match fitted.misfit() {
+            Some(reason) => Err(reason),
+            None => Ok(fitted),
+        }
     }
 
-    /// Everything that the version requires is there.
-    fn is_complete(&self) -> bool {
+    fn misfit(&self) -> Option<String> {
+        let (case, version) = (self.case, &self.spec.version);
+        if !case.covers(version.since) {
+            return Some(format!("it is not for {version}"));
+        }
+        let outputs = || case.outputs.keys().chain(case.request.iter().flatten().map(String::as_str));
+        let unknown = |kind, name| Some(format!("{version} has no {kind} '{name}'"));
+        if let Some(name) = case.inputs.keys().find(|name| self.input(name).is_none()) {
+            return unknown("input", name);
+        }
+        if let Some(name) = case.set.keys().find(|name| self.parameter(name).is_none()) {
+            return unknown("attribute or input", name);
+        }
+        if let Some(name) = outputs().find(|name| self.output(name).is_none()) {
+            return unknown("output", name);
+        }
+        self.lacking().map(|what| format!("{version} requires {what}"))
+    }
+
+    /// Something that the version requires and the case does not give.
+    fn lacking(&self) -> Option<String> {
         let given: BTreeSet<usize> = self.given_inputs().collect();
         let attributes: BTreeSet<&str> = self
             .case
@@ -90,13 +99,17 @@ impl<'a> Fitted<'a> {
             })
             .chain(self.case.bind.0.iter().filter_map(|(_, how)| how.strip_prefix("attribute ")))
             .collect();
-        let needed = |(at, formal): (usize, &FormalParameter)| match formal.presence {
-            Presence::Single => given.contains(&at),
-            Presence::Variadic { min, .. } => min == 0 || given.contains(&at),
-            Presence::Optional => true,
+        let needed = |(at, formal): &(usize, &FormalParameter)| match formal.presence {
+            Presence::Single => !given.contains(at),
+            Presence::Variadic { min, .. } => min > 0 && !given.contains(at),
+            Presence::Optional => false,
         };
-        self.spec.inputs.iter().enumerate().all(needed)
-            && self.spec.attributes.iter().all(|(name, spec)| !spec.required || attributes.contains(name.as_str()))
+        let input = self.spec.inputs.iter().enumerate().find(needed);
+        let attribute =
+            self.spec.attributes.iter().find(|(name, spec)| spec.required && !attributes.contains(name.as_str()));
+        input
+            .map(|(_, formal)| format!("input '{}'", formal.name))
+            .or_else(|| attribute.map(|(name, _)| format!("attribute '{name}'")))
     }
 
     /// The positions of the formal inputs that the case gives.
@@ -149,7 +162,7 @@ impl<'a> Fitted<'a> {
 
     /// Every case at this version: each alternative with the plainest types that fit, each row of types with the first
     /// alternative that fits.
-    pub fn instances(&self) -> Result<Vec<Instance>, String> {
+    pub(crate) fn instances(&self) -> Result<Vec<Instance>, String> {
         let axes = self.axes();
         let combinations = combinations(&axes, self.case.zip)?;
         let rows = assignments(self.spec, self.case, &self.type_parameters())?;
@@ -229,7 +242,7 @@ impl<'a> Fitted<'a> {
     }
 
     /// The type that a formal parameter has under an assignment, as far as it is known.
-    pub fn formal_type(&self, formal: &FormalParameter, types: &Assignment) -> Option<ValueType> {
+    pub(crate) fn formal_type(&self, formal: &FormalParameter, types: &Assignment) -> Option<ValueType> {
         match &formal.kind {
             FormalType::Literal(value_type) => Some(value_type.clone()),
             FormalType::Parameter(name) => types.get(name).cloned().or_else(|| match self.spec.types.get(name) {
@@ -241,7 +254,7 @@ impl<'a> Fitted<'a> {
 
     /// The node of an instance; nothing where a type cannot hold a value that is written out. Fills draw from the stream
     /// of `seed` and the input's name.
-    pub fn parts(
+    pub(crate) fn parts(
         &self,
         picks: &[usize],
         types: &Assignment,
@@ -293,7 +306,7 @@ impl<'a> Fitted<'a> {
             let code = Attribute::Int(i64::from(value_type.element_type().code()));
             attributes.push(attribute_message(name, &code));
         }
-        let mut parts = self.assemble(by_position, attributes);
+        let mut parts = self.assemble(&by_position, attributes);
         for (name, file) in &self.case.outer.0 {
             let maker = Maker { names: &names, types, seed: format!("{seed}#{name}") };
             match maker.value(file, None, &mut std::iter::empty())? {
@@ -304,7 +317,7 @@ impl<'a> Fitted<'a> {
         Ok(Some(parts))
     }
 
-    fn assemble(&self, by_position: BTreeMap<usize, Vec<Value>>, attributes: Vec<AttributeProto>) -> NodeParts {
+    fn assemble(&self, by_position: &BTreeMap<usize, Vec<Value>>, attributes: Vec<AttributeProto>) -> NodeParts {
         let mut parts = NodeParts { attributes, ..NodeParts::default() };
         let last = by_position.keys().next_back().map_or(0, |last| last + 1);
         for (position, formal) in self.spec.inputs.iter().enumerate().take(last) {
@@ -356,7 +369,7 @@ impl<'a> Fitted<'a> {
     }
 
     /// The position of an output by name.
-    pub fn output_position(&self, name: &str) -> Option<usize> {
+    pub(crate) fn output_position(&self, name: &str) -> Option<usize> {
         self.output(name)
     }
 }
@@ -397,265 +410,8 @@ fn combinations(axes: &[Axis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
     }))
 }
 
-/// Makes the values of one input.
-struct Maker<'a> {
-    names: &'a BTreeMap<String, i64>,
-    types: &'a Assignment,
-    seed: String,
-}
-
-impl Maker<'_> {
-    fn value(
-        &self,
-        file: &ValueFile,
-        declared: Option<&ValueType>,
-        picks: &mut impl Iterator<Item = usize>,
-    ) -> Result<Option<Value>, String> {
-        let own = file.r#type.as_deref().map(|name| named_type(name, self.types)).transpose()?;
-        let value_type = own.as_ref().or(declared).ok_or("no type is known for an input; give it `type`")?;
-        let shape = match &file.shape {
-            Some(choice) => {
-                let sizes = &choice.pick(picks)?.0;
-                Some(sizes.iter().map(|size| self.dimension(size)).collect::<Result<Vec<usize>, String>>()?)
-            }
-            None => None,
-        };
-        let fill = file.fill.as_ref().map(|choice| choice.pick(picks)).transpose()?;
-        let literal = file.values.as_ref().map(|choice| choice.pick(picks)).transpose()?;
-        let source = Source { shape: shape.as_deref(), fill, literal, file };
-        self.of_type(value_type, &source, &self.seed)
-    }
-
-    fn dimension(&self, size: &Size) -> Result<usize, String> {
-        let value = size.value(self.names)?;
-        usize::try_from(value).map_err(|_| format!("'{size}' is {value}, which is no dimension"))
-    }
-
-    /// A value of any type: containers hold two tensors of the shape and fill, unless their items are given.
-    fn of_type(&self, value_type: &ValueType, source: &Source<'_>, seed: &str) -> Result<Option<Value>, String> {
-        match value_type {
-            ValueType::Tensor(element) => Ok(self.tensor(*element, source, seed)?.map(Value::Tensor)),
-            ValueType::SparseTensor(element) => {
-                Ok(self.sparse(*element)?.map(|sparse| Value::Sparse(Arc::new(sparse))))
-            }
-            ValueType::Sequence(item_type) => {
-                let mut items = Vec::new();
-                if let Some(files) = &source.file.sequence {
-                    for (at, file) in files.iter().enumerate() {
-                        let maker = Maker { names: self.names, types: self.types, seed: format!("{seed}.{at}") };
-                        match maker.value(file, Some(item_type), &mut std::iter::empty())? {
-                            Some(item) => items.push(item),
-                            None => return Ok(None),
-                        }
-                    }
-                } else {
-                    for at in 0..2 {
-                        match self.of_type(item_type, source, &format!("{seed}.{at}"))? {
-                            Some(item) => items.push(item),
-                            None => return Ok(None),
-                        }
-                    }
-                }
-                Ok(Some(Value::Sequence(Sequence::new((**item_type).clone(), items))))
-            }
-            ValueType::Optional(item_type) => {
-                let item = if source.file.none {
-                    None
-                } else {
-                    match self.of_type(item_type, source, seed)? {
-                        Some(item) => Some(Arc::new(item)),
-                        None => return Ok(None),
-                    }
-                };
-                Ok(Some(Value::Optional(Optional { item_type: (**item_type).clone(), item })))
-            }
-            ValueType::Map(key_type, item_type) => match &source.file.map {
-                Some(map) => self.map(*key_type, item_type, map),
-                None => Err("a map needs its keys and values written out under `map`".to_owned()),
-            },
-        }
-    }
-
-    fn tensor(&self, element: ElementType, source: &Source<'_>, seed: &str) -> Result<Option<Tensor>, String> {
-        if let Some(literal) = source.literal {
-            return literal.tensor(element, source.shape);
-        }
-        let shape = source.shape.ok_or("an input has neither a shape nor values")?;
-        let fill = source.fill.cloned().unwrap_or_default();
-        fill.tensor(element, shape, &mut Random::new(seed), |size| size.value(self.names)).map(Some)
-    }
-
-    /// A sparse vector of four with two values.
-    fn sparse(&self, element: ElementType) -> Result<Option<SparseTensor>, String> {
-        let values =
-            Fill::default().tensor(element, &[2], &mut Random::new(&self.seed), |size| size.value(self.names))?;
-        let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3]).map_err(|error| error.to_string())?;
-        Ok(Some(SparseTensor { values, indices, shape: vec![4] }))
-    }
-
-    fn map(&self, key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<Option<Value>, String> {
-        let (keys, values) = (file.keys.flat(), file.values.flat());
-        if keys.len() != values.len() {
-            return Err(format!("a map has {} keys and {} values", keys.len(), values.len()));
-        }
-        let mut entries = BTreeMap::new();
-        for (key, value) in keys.into_iter().zip(values) {
-            let key = match key {
-                Literal::Integer(key) if key_type.is_integer() => MapKey::Integer(i128::from(*key)),
-                Literal::Text(key) if key_type == ElementType::String => MapKey::String(Arc::from(key.as_str())),
-                _ => return Ok(None),
-            };
-            match value.tensor(item_type.element_type(), Some(&[]))? {
-                Some(value) => entries.insert(key, Value::Tensor(value)),
-                None => return Ok(None),
-            };
-        }
-        Ok(Some(Value::Map(Map { key_type, value_type: item_type.clone(), entries: Arc::new(entries) })))
-    }
-}
-
-/// What a value is made from.
-struct Source<'a> {
-    shape: Option<&'a [usize]>,
-    fill: Option<&'a Fill>,
-    literal: Option<&'a Literal>,
-    file: &'a ValueFile,
-}
-
-/// A setting as an input: its literal in the input's type, 1-D where it is a list.
-fn input_setting(setting: &Setting, declared: Option<&ValueType>, types: &Assignment) -> Result<Option<Value>, String> {
-    let literal = match setting {
-        Setting::Literal(literal) => literal,
-        Setting::Moved(moved) => &moved.input,
-        Setting::Typed(typed) => return typed_tensor(typed, types).map(|tensor| tensor.map(Value::Tensor)),
-        Setting::Graph(_) => return Err("a graph cannot be an input".to_owned()),
-    };
-    let element = declared.map_or(ElementType::Int64, ValueType::element_type);
-    Ok(literal.tensor(element, None)?.map(Value::Tensor))
-}
-
-/// The element type that a setting names: a type parameter, `tensor(...)`, or the name of an element type.
-fn named_type(name: &str, types: &Assignment) -> Result<ValueType, String> {
-    match types.get(name) {
-        Some(value_type) => Ok(value_type.clone()),
-        None => match name.parse::<ElementType>() {
-            Ok(element) => Ok(ValueType::Tensor(element)),
-            Err(_) => name.parse().map_err(|error| format!("{error}, nor a type parameter that the case binds")),
-        },
-    }
-}
-
-fn typed_tensor(typed: &TypedFile, types: &Assignment) -> Result<Option<Tensor>, String> {
-    let name = typed.r#type.as_deref().unwrap_or("float");
-    let values = typed.values.as_ref().ok_or("a tensor needs its values")?;
-    values.tensor(named_type(name, types)?.element_type(), typed.shape.as_deref())
-}
-
-/// A setting as an attribute of a type; nothing where the type cannot hold the values.
-fn attribute(kind: AttributeType, setting: &Setting, types: &Assignment) -> Result<Option<Attribute>, String> {
-    let literal = match setting {
-        Setting::Literal(literal) => literal,
-        Setting::Moved(moved) => &moved.attribute,
-        Setting::Typed(typed) => return typed_attribute(kind, typed, types),
-        Setting::Graph(graph) => return Err(format!("a {kind} attribute is given the graph {}", graph.graph)),
-    };
-    let wrong = || format!("an attribute of type {kind} is given {literal:?}");
-    let items = literal.flat();
-    #[expect(clippy::cast_possible_truncation, reason = "attributes are single floats")]
-    let floats = || items.iter().map(|item| item.number().map(|value| value as f32)).collect::<Option<Vec<f32>>>();
-    Ok(Some(match kind {
-        AttributeType::Int => Attribute::Int(integer(literal).ok_or_else(wrong)?),
-        AttributeType::Float => Attribute::Float(*floats().ok_or_else(wrong)?.first().ok_or_else(wrong)?),
-        AttributeType::String => match literal {
-            Literal::Text(text) => Attribute::String(Arc::from(text.as_str())),
-            _ => return Err(wrong()),
-        },
-        AttributeType::Ints => {
-            let values: Option<Vec<i64>> = items.iter().map(|item| integer(item)).collect();
-            Attribute::Ints(values.ok_or_else(wrong)?.into())
-        }
-        AttributeType::Floats => Attribute::Floats(floats().ok_or_else(wrong)?.into()),
-        AttributeType::Strings => {
-            let text = |item: &&Literal| match item {
-                Literal::Text(text) => Some(Arc::from(text.as_str())),
-                _ => None,
-            };
-            Attribute::Strings(items.iter().map(text).collect::<Option<_>>().ok_or_else(wrong)?)
-        }
-        _ => return Err(wrong()),
-    }))
-}
-
-/// An integer, a truth value as 1 or 0, or the name of an element type as its code.
-fn integer(literal: &Literal) -> Option<i64> {
-    match literal {
-        Literal::Integer(value) => Some(*value),
-        Literal::Bool(value) => Some(i64::from(*value)),
-        Literal::Text(name) => name.parse::<ElementType>().ok().map(|element| i64::from(element.code())),
-        _ => None,
-    }
-}
-
-fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -> Result<Option<Attribute>, String> {
-    match kind {
-        AttributeType::Tensor => Ok(typed_tensor(typed, types)?.map(|tensor| Attribute::Tensor(Value::Tensor(tensor)))),
-        AttributeType::SparseTensor => {
-            let plain = TypedFile { shape: None, ..typed.clone() };
-            let (Some(values), Some(indices)) = (typed_tensor(&plain, types)?, &typed.sparse) else { return Ok(None) };
-            let Some(indices) = indices.tensor(ElementType::Int64, None)? else { return Ok(None) };
-            let shape = typed.shape.clone().unwrap_or_else(|| vec![8]);
-            let count = values.len();
-            let values = values.with_shape(vec![count]).map_err(|error| error.to_string())?;
-            Ok(Some(Attribute::SparseTensor(Value::Sparse(Arc::new(SparseTensor { values, indices, shape })))))
-        }
-        AttributeType::TypeProto => {
-            let name = typed.r#type.as_deref().ok_or("a type attribute needs `type`")?;
-            Ok(Some(Attribute::Type(named_type(name, types)?)))
-        }
-        AttributeType::Int => {
-            let name = typed.r#type.as_deref().ok_or("an attribute that is a type's code needs `type`")?;
-            Ok(Some(Attribute::Int(i64::from(named_type(name, types)?.element_type().code()))))
-        }
-        other => Err(format!("an attribute of type {other} is given a tensor or a type")),
-    }
-}
-
-/// A subgraph attribute from its text, in which `$T` stands for the type of the type parameter T, and `$T.item` for that
-/// of its items where it is a sequence.
-fn graph(name: &str, text: &str, types: &Assignment) -> Result<AttributeProto, String> {
-    // Longer names first, so that $T1 is not read as $T and a 1.
-    let mut names: Vec<&String> = types.keys().collect();
-    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    let text = names.into_iter().fold(text.to_owned(), |text, name| {
-        let value_type = &types[name];
-        let item = match value_type {
-            ValueType::Sequence(item) => item,
-            other => other,
-        };
-        text.replace(&format!("${name}.item"), &spelt(item)).replace(&format!("${name}"), &spelt(value_type))
-    });
-    let graph = parse_graph(&text).map_err(|error| format!("graph '{name}': {error}"))?;
-    Ok(AttributeProto {
-        name: Some(name.to_owned()),
-        r#type: Some(AttributeType::Graph.code()),
-        g: Some(graph),
-        ..AttributeProto::default()
-    })
-}
-
-/// A type as ONNX's text syntax spells it: a tensor by its element type.
-fn spelt(value_type: &ValueType) -> String {
-    match value_type {
-        ValueType::Tensor(element) => element.to_string(),
-        ValueType::SparseTensor(element) => format!("sparse_tensor({element})"),
-        ValueType::Sequence(inner) => format!("seq({})", spelt(inner)),
-        ValueType::Optional(inner) => format!("optional({})", spelt(inner)),
-        ValueType::Map(key, value) => format!("map({key}, {})", spelt(value)),
-    }
-}
-
 /// Replaces inputs and settings of a control case by those of a refusal.
-pub fn replaced(case: &CaseFile, inputs: &Ordered<InputFile>, set: &Ordered<Choice<Setting>>) -> CaseFile {
+pub(crate) fn replaced(case: &CaseFile, inputs: &Ordered<InputFile>, set: &Ordered<Choice<Setting>>) -> CaseFile {
     let mut case = case.clone();
     for (name, input) in &inputs.0 {
         case.inputs.0.retain(|(other, _)| other != name);

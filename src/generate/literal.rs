@@ -11,7 +11,7 @@ use crate::generate::choice::Label;
 /// A value, or a list of values: nested lists give a shape.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "a number, a truth value, a string, or a list of them")]
+#[serde(untagged, expecting = "no value is written so; it is a number, a truth value, a string, or a list of them")]
 pub enum Literal {
     /// `true` or `false`.
     Bool(bool),

@@ -11,7 +11,10 @@ mod operator;
 mod ordered;
 mod random;
 mod refuse;
+#[cfg(test)]
+mod tests;
 mod types;
+mod value;
 mod version;
 
 pub use operator::{OperatorFile, read_operator};

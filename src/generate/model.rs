@@ -14,7 +14,7 @@ use crate::generate::instance::NodeParts;
 
 /// A value's name, type and, for a tensor, shape.
 #[derive(Clone, Debug)]
-pub struct Declared {
+pub(crate) struct Declared {
     /// The name.
     pub name: String,
     /// The type.
@@ -25,7 +25,7 @@ pub struct Declared {
 
 impl Declared {
     /// What a value declares of itself.
-    pub fn of(name: &str, value: &Value) -> Declared {
+    pub(crate) fn of(name: &str, value: &Value) -> Declared {
         Declared {
             name: name.to_owned(),
             value_type: value.value_type(),
@@ -43,7 +43,7 @@ impl Declared {
 }
 
 /// The model of a node at an opset, in the lowest IR version that allows it.
-pub fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[Declared]) -> Bytes {
+pub(crate) fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[Declared]) -> Bytes {
     let domain = model_domain(&spec.version.domain);
     let node = NodeProto {
         op_type: Some(spec.version.name.clone()),

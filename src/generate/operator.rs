@@ -1,9 +1,13 @@
 //! op.yaml: what we author for an operator, for all its versions.
 
-use miette::Result;
+use std::collections::BTreeSet;
+use std::fmt;
+
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::types::ValueType;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::case::Level;
 use crate::generate::accuracy::AccuracyFile;
@@ -94,6 +98,13 @@ pub struct CaseFile {
     pub accuracy: Option<AccuracyFile>,
 }
 
+impl CaseFile {
+    /// Whether the case may be for the version that begins at this opset.
+    pub fn covers(&self, since: u32) -> bool {
+        self.since.is_none_or(|first| first <= since) && self.until.is_none_or(|last| since <= last)
+    }
+}
+
 /// Which combinations of types become cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -104,17 +115,38 @@ pub enum TypesRule {
 }
 
 /// An input: one value, or for a variadic input a list of them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(
-    untagged,
-    expecting = "a value such as {shape: [2, 3]} or {values: [1, 2]}, or for a variadic input a list of them"
-)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum InputFile {
     /// The values of a variadic input.
     Many(Vec<ValueFile>),
     /// One value.
     One(Box<ValueFile>),
+}
+
+impl<'de> Deserialize<'de> for InputFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InputVisitor)
+    }
+}
+
+/// Tells a value from a list by its form, so that a mistake inside is shown where it stands.
+struct InputVisitor;
+
+impl<'de> Visitor<'de> for InputVisitor {
+    type Value = InputFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value such as {shape: [2, 3]} or {values: [1, 2]}, or for a variadic input a list of them")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<InputFile, A::Error> {
+        ValueFile::deserialize(MapAccessDeserializer::new(map)).map(|value| InputFile::One(Box::new(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<InputFile, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(InputFile::Many)
+    }
 }
 
 /// A value: a tensor of a shape and a fill, or written out; or a container.
@@ -170,7 +202,7 @@ impl Label for ShapeFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "a literal, {values: ..., type: ...}, {type: ...}, {graph: ...} or {attribute: ..., input: ...}"
+    expecting = "no setting is written so; it is a literal, {values: ..., type: ...}, {type: ...}, {graph: ...} or {attribute: ..., input: ...}"
 )]
 pub enum Setting {
     /// Written out.
@@ -284,38 +316,68 @@ pub fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlErr
 /// Names are unique, refusals name constraints and controls that exist, and the folder is the operator's.
 fn check(path: &str, text: &str, file: &OperatorFile) -> Result<(), Box<YamlError>> {
     if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
-        return Err(place(path, text, "op:", format!("this folder is not the one of {}", file.op)));
+        let line = text.lines().position(|line| line.starts_with("op:")).map_or(1, |at| at + 1);
+        let message = format!("this folder is not the one of {}", file.op);
+        let help = format!("correct the line, or move the file to the folder {}", file.op);
+        return Err(Box::new(YamlError::new(path, text, (line, "op: ".len() + 1), message, Some(help))));
     }
-    for (at, case) in file.cases.iter().enumerate() {
-        if file.cases[..at].iter().any(|other| other.name == case.name) {
-            return Err(at_case(path, text, &case.name, format!("two cases are called '{}'", case.name)));
+    check_names(path, text, "case", file.cases.iter().map(|case| case.name.as_str()))?;
+    check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
+    let check_constraint = |name: &str, id: &str| {
+        if file.constraints.get(id).is_some() {
+            return Ok(());
         }
-        if let Some(constraint) = case.constraint.as_ref().filter(|id| file.constraints.get(id).is_none()) {
-            return Err(at_case(path, text, &case.name, format!("there is no constraint {constraint}")));
-        }
+        let help = format!("write {id} under `constraints`, or correct the id");
+        Err(at_case(path, text, name, format!("there is no constraint {id}"), Some(help)))
+    };
+    for case in &file.cases {
+        case.constraint.iter().try_for_each(|id| check_constraint(&case.name, id))?;
     }
     for refusal in &file.refuse {
-        if file.constraints.get(&refusal.constraint).is_none() {
-            return Err(at_case(path, text, &refusal.name, format!("there is no constraint {}", refusal.constraint)));
-        }
+        check_constraint(&refusal.name, &refusal.constraint)?;
         if !file.cases.iter().any(|case| case.name == refusal.control) {
-            return Err(at_case(
+            let message = format!("there is no case '{}' to be the control", refusal.control);
+            let help = "a control is a case that differs in the violation alone, and runs".to_owned();
+            return Err(at_case(path, text, &refusal.name, message, Some(help)));
+        }
+    }
+    Ok(())
+}
+
+fn check_names<'a>(
+    path: &str,
+    text: &str,
+    kind: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), Box<YamlError>> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            let place = places(text, name).last().unwrap_or((1, 1));
+            let help = "a name becomes part of ids; give each its own".to_owned();
+            return Err(Box::new(YamlError::new(
                 path,
                 text,
-                &refusal.name,
-                format!("there is no case '{}' to be the control", refusal.control),
-            ));
+                place,
+                format!("another {kind} is called '{name}'"),
+                Some(help),
+            )));
         }
     }
     Ok(())
 }
 
 /// An error that points at the case or refusal of this name.
-pub(crate) fn at_case(path: &str, text: &str, name: &str, message: String) -> Box<YamlError> {
-    place(path, text, &format!("name: {name}"), message)
+pub(crate) fn at_case(path: &str, text: &str, name: &str, message: String, help: Option<String>) -> Box<YamlError> {
+    Box::new(YamlError::new(path, text, places(text, name).next().unwrap_or((1, 1)), message, help))
 }
 
-fn place(path: &str, text: &str, needle: &str, message: String) -> Box<YamlError> {
-    let found = text.lines().enumerate().find_map(|(line, content)| Some((line + 1, content.find(needle)? + 1)));
-    Box::new(YamlError::new(path, text, found.unwrap_or((1, 1)), message, None))
+/// Where the text says `name: NAME`: the lines and columns of NAME, counted from 1.
+fn places<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
+    text.lines().enumerate().filter_map(move |(line, content)| {
+        let column = content.find("name: ")? + "name: ".len();
+        let rest = content.get(column..)?;
+        let written = rest.split([',', '}', '#']).next().unwrap_or(rest).trim().trim_matches(['"', '\'']);
+        (written == name).then_some((line + 1, column + 1))
+    })
 }

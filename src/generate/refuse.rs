@@ -57,7 +57,7 @@ pub(super) fn planned(version: &Version<'_>, cases: &[Planned<'_>]) -> Result<Ve
         }
         let Some(control) = cases.iter().position(|planned| planned.case.name == file.control) else { continue };
         let case = replaced(cases[control].case, &file.inputs, &file.set);
-        if Fitted::new(version.file, &case, version.spec).is_none() {
+        if Fitted::new(version.file, &case, version.spec).is_err() {
             continue;
         }
         refusals.push(PlannedRefusal {
@@ -186,7 +186,7 @@ pub(super) fn make(
     cases: &[Planned<'_>],
     refusal: &PlannedRefusal,
 ) -> Result<Case, GenerateError> {
-    let nothing = || GenerateError::Spec(format!("{} has no control", refusal.id));
+    let nothing = || GenerateError::Refused { id: refusal.id.clone(), reason: "it has no control".to_owned() };
     let planned = cases.get(refusal.control).ok_or_else(nothing)?;
     let control = version.make(planned)?;
     let mut parts = version.parts(planned)?;
@@ -267,7 +267,7 @@ fn written(version: &Version<'_>, planned: &Planned<'_>, name: &str) -> Result<N
     let wrong = |message: &str| version.at(name, message.to_owned());
     let file = version.file.refuse.iter().find(|file| file.name == name).ok_or_else(|| wrong("is not there"))?;
     let case = replaced(planned.case, &file.inputs, &file.set);
-    let fitted = Fitted::new(version.file, &case, version.spec).ok_or_else(|| wrong("fits no version"))?;
+    let fitted = Fitted::new(version.file, &case, version.spec).map_err(|reason| version.at(name, reason))?;
     let seed = format!("{}/refuse/{name}", version.spec.version.qualified());
     let random = crate::generate::random::Random::new(&seed);
     let picks = vec![0; 16];

@@ -9,11 +9,11 @@ use onnx_conformance_reference::types::ValueType;
 use crate::generate::operator::{CaseFile, TypesRule};
 
 /// What each type parameter of a case stands for.
-pub type Assignment = BTreeMap<String, ValueType>;
+pub(crate) type Assignment = BTreeMap<String, ValueType>;
 
 /// The assignments of a case at a version, the plainest first. `used` are the type parameters that the case's inputs
 /// and bindings have.
-pub fn assignments(spec: &OpSpec, case: &CaseFile, used: &BTreeSet<String>) -> Result<Vec<Assignment>, String> {
+pub(crate) fn assignments(spec: &OpSpec, case: &CaseFile, used: &BTreeSet<String>) -> Result<Vec<Assignment>, String> {
     for (name, what) in [("only", &case.only), ("except", &case.except)] {
         if let Some(parameter) = what.keys().find(|parameter| !known_somewhere(parameter)) {
             return Err(format!("{name} names '{parameter}', which is no type parameter"));
@@ -150,7 +150,7 @@ impl Term {
 }
 
 /// The part of an id that names the types: the type parameters that the version leaves a choice of.
-pub fn label(spec: &OpSpec, assignment: &Assignment) -> Option<String> {
+pub(crate) fn label(spec: &OpSpec, assignment: &Assignment) -> Option<String> {
     let parts: Vec<String> = assignment
         .iter()
         .filter(|(parameter, _)| spec.types.get(*parameter).is_some_and(|types| types.len() > 1))
@@ -160,7 +160,7 @@ pub fn label(spec: &OpSpec, assignment: &Assignment) -> Option<String> {
 }
 
 /// A tensor by its element type; containers in the characters of an id.
-pub fn short(value_type: &ValueType) -> String {
+pub(crate) fn short(value_type: &ValueType) -> String {
     match value_type {
         ValueType::Tensor(element) => element.to_string(),
         ValueType::SparseTensor(element) => format!("sparse.{element}"),

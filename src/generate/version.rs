@@ -1,15 +1,16 @@
 //! All cases of one operator version.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use miette::Diagnostic;
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::{magnitudes, run};
 use onnx_conformance_reference::kernels::budget::Limits;
 use onnx_conformance_reference::model::{Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::yaml::YamlError;
-use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs, embedded};
+use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
@@ -17,18 +18,28 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, DataSet, Evidence, Expected, Named, Want};
 use crate::compare::Accuracy;
 use crate::generate::accuracy::Ask;
+use crate::generate::choice::Choice;
+use crate::generate::expression::Size;
 use crate::generate::instance::{Fitted, Instance, NodeParts};
+use crate::generate::literal::Literal;
 use crate::generate::model::{Declared, one_node};
 use crate::generate::operator::{CaseFile, OperatorFile, OutputFile, at_case, read_operator};
 use crate::generate::random::Random;
 use crate::generate::refuse;
 
 /// Cases that cannot be made from the specs.
-#[derive(Debug, thiserror::Error, Diagnostic)]
+#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
 pub enum GenerateError {
-    /// A version file or the list of releases cannot be read.
-    #[error("{0}")]
-    Spec(String),
+    /// A version file or the list of releases cannot be read, or there is no such version.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Spec(#[from] LookupError),
+    /// The operator has no op.yaml.
+    #[error("{path} is missing; `cargo xtask new-op` writes a first one")]
+    Missing {
+        /// The file that is missing.
+        path: String,
+    },
     /// An op.yaml is wrong.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -46,39 +57,87 @@ pub enum GenerateError {
 /// The op.yaml files, each read when it is first asked for.
 #[derive(Debug)]
 pub struct Operators {
-    files: BTreeMap<String, (String, OnceLock<Result<OperatorFile, Box<YamlError>>>)>,
+    root: String,
+    files: BTreeMap<String, (String, OnceLock<Result<OperatorFile, GenerateError>>)>,
 }
 
 impl Operators {
     /// The files that were embedded when the program was built.
     pub fn embedded() -> Operators {
-        Operators::new(embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
+        Operators::new("specs", embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
     }
 
-    /// Files by their paths below `specs/`; those that are no op.yaml are left out.
-    pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Operators {
+    /// Files by their paths below the folder `root`, which only errors name; those that are no op.yaml are left out.
+    pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> Operators {
         let operators = files.into_iter().filter(|(path, _)| path.ends_with("/op.yaml"));
-        Operators { files: operators.map(|(path, text)| (path, (text, OnceLock::new()))).collect() }
+        let files = operators.map(|(path, text)| (path, (text, OnceLock::new()))).collect();
+        Operators { root: root.to_owned(), files }
     }
 
     /// Whether an operator has an op.yaml, without reading it.
     pub fn has(&self, version: &OperatorVersion) -> bool {
-        self.files.contains_key(&path(version))
+        self.files.contains_key(&key(version))
     }
 
     /// The op.yaml of an operator, and its text.
     pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
-        let path = path(version);
-        let missing = || GenerateError::Spec(format!("specs/{path} is missing"));
-        let (text, file) = self.files.get(&path).ok_or_else(missing)?;
-        let file = file.get_or_init(|| read_operator(&format!("specs/{path}"), text));
-        Ok((file.as_ref().map_err(|error| GenerateError::File(error.clone()))?, text))
+        let missing = || GenerateError::Missing { path: self.display(version) };
+        let (text, file) = self.files.get(&key(version)).ok_or_else(missing)?;
+        let read = || {
+            let path = self.display(version);
+            let file = read_operator(&path, text)?;
+            check_fits(&path, text, &file, version)?;
+            Ok(file)
+        };
+        Ok((file.get_or_init(read).as_ref().map_err(GenerateError::clone)?, text))
+    }
+
+    /// Where the op.yaml of an operator is, for people.
+    fn display(&self, version: &OperatorVersion) -> String {
+        format!("{}/{}", self.root, key(version))
     }
 }
 
-fn path(version: &OperatorVersion) -> String {
+fn key(version: &OperatorVersion) -> String {
     format!("{}/{}/op.yaml", version.domain, version.name)
 }
+
+/// Every case fits some version of the operator.
+fn check_fits(path: &str, text: &str, file: &OperatorFile, version: &OperatorVersion) -> Result<(), GenerateError> {
+    let specs = Specs::embedded();
+    let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
+    let mut newest_first = Vec::new();
+    for &since in sinces.iter().rev() {
+        newest_first.push(specs.get(&OperatorVersion::new(&version.domain, &version.name, since))?);
+    }
+    for case in &file.cases {
+        let versions: Vec<&OpSpec> =
+            newest_first.iter().copied().filter(|spec| case.covers(spec.version.since)).collect();
+        let reason = if versions.is_empty() {
+            Some(format!("since and until leave none of the versions {sinces:?}"))
+        } else {
+            misfit(file, case, &versions)
+        };
+        if let Some(reason) = reason {
+            let message = format!("the case '{}' fits no version of {}", case.name, version.name);
+            return Err(at_case(path, text, &case.name, message, Some(reason)).into());
+        }
+    }
+    Ok(())
+}
+
+/// Why a case does not fit the first of these versions; nothing if it fits any.
+fn misfit(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<String> {
+    let mut first = None;
+    for spec in versions {
+        let reason = Fitted::new(file, case, spec).err()?;
+        first.get_or_insert(reason);
+    }
+    first
+}
+
+/// Makes the tensor of an output from how it is written.
+type ToTensor<'a> = dyn Fn(&Literal, Option<&[usize]>) -> Result<Tensor, GenerateError> + 'a;
 
 /// A case of a version that is planned but not made.
 pub(super) struct Planned<'a> {
@@ -94,18 +153,19 @@ pub(super) struct Version<'a> {
     pub(super) spec: &'a OpSpec,
     pub(super) file: &'a OperatorFile,
     text: &'a str,
+    path: String,
 }
 
 impl<'a> Version<'a> {
     fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
-        let spec = Specs::embedded().get(version).map_err(|error| GenerateError::Spec(error.to_string()))?;
+        let spec = Specs::embedded().get(version)?;
         let (file, text) = operators.get(version)?;
-        Ok(Version { spec, file, text })
+        Ok(Version { spec, file, text, path: operators.display(version) })
     }
 
     /// An error that points at a case of the file.
     pub(super) fn at(&self, name: &str, message: String) -> GenerateError {
-        GenerateError::File(at_case(&format!("specs/{}", path(&self.spec.version)), self.text, name, message))
+        GenerateError::File(at_case(&self.path, self.text, name, message, None))
     }
 
     /// Every case that must run: at the version's own opset, and the first once more at the last opset of its range.
@@ -113,17 +173,19 @@ impl<'a> Version<'a> {
         let version = &self.spec.version;
         let mut planned: Vec<Planned<'a>> = Vec::new();
         for case in &self.file.cases {
-            let Some(fitted) = Fitted::new(self.file, case, self.spec) else { continue };
+            let Ok(fitted) = Fitted::new(self.file, case, self.spec) else { continue };
             let instances = fitted.instances().map_err(|message| self.at(&case.name, message))?;
             for instance in instances {
                 let id = format!("{}/{}", version.qualified(), instance.name);
                 if planned.iter().any(|other| other.id == id) {
-                    return Err(self.at(&case.name, format!("two cases have the id {id}; name the alternatives")));
+                    let help = "alternatives enter ids by value; write them as `each: {NAME: VALUE, ...}`".to_owned();
+                    let message = format!("two cases have the id {id}");
+                    return Err(at_case(&self.path, self.text, &case.name, message, Some(help)).into());
                 }
                 planned.push(Planned { id, fitted, case, instance, opset: version.since });
             }
         }
-        let range = Specs::embedded().opsets(version).map_err(|error| GenerateError::Spec(error.to_string()))?;
+        let range = Specs::embedded().opsets(version)?;
         if let Some(first) = planned.first().filter(|_| range.end() > range.start()) {
             let last = *range.end();
             let id = format!("{}@opset={last}", first.id);
@@ -151,7 +213,7 @@ impl<'a> Version<'a> {
         let draft = one_node(self.spec, planned.opset, &parts, &guess);
         let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
         let model = read_model(draft, &NoExternalData).map_err(|error| refused(error.to_string()))?;
-        let values = self.compute(&model, &parts).map_err(refused)?;
+        let values = compute(&model, &parts).map_err(refused)?;
         let outputs: Vec<Declared> = match &values {
             Some(values) => names.iter().zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
             None => guess,
@@ -181,22 +243,13 @@ impl<'a> Version<'a> {
 
     /// The types of the outputs as far as the inputs tell; the run tells the rest.
     fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeParts) -> Vec<Declared> {
-        let any = ValueType::Tensor(onnx_conformance_reference::dtype::ElementType::Float);
+        let any = ValueType::Tensor(ElementType::Float);
         let declared = |(at, name): (usize, &String)| {
             let known =
                 self.spec.output_at(at).and_then(|formal| planned.fitted.formal_type(formal, &planned.instance.types));
             Declared { name: name.clone(), value_type: known.unwrap_or_else(|| any.clone()), shape: None }
         };
         parts.output_names.iter().enumerate().filter(|(_, name)| !name.is_empty()).map(declared).collect()
-    }
-
-    /// What the built-in executor computes; nothing where it has no kernel.
-    fn compute(&self, model: &Model, parts: &NodeParts) -> Result<Option<Vec<Value>>, String> {
-        match run(model, by_name(&parts.inputs), Limits::default()) {
-            Ok(values) => Ok(Some(values)),
-            Err(error) if error.is_unsupported() => Ok(None),
-            Err(error) => Err(error.to_string()),
-        }
     }
 
     fn ask(&self, planned: &Planned<'_>) -> Result<Ask, GenerateError> {
@@ -246,7 +299,7 @@ impl<'a> Version<'a> {
         if file.is_some_and(|file| file.unspecified) {
             return Ok(unspecified());
         }
-        let tensor = |literal: &crate::generate::literal::Literal, shape: Option<&[usize]>| {
+        let tensor = |literal: &Literal, shape: Option<&[usize]>| {
             let element = declared.value_type.element_type();
             let tensor = literal.tensor(element, shape).map_err(wrong)?;
             tensor.ok_or_else(|| wrong(format!("{element} cannot hold the output '{}' as written", declared.name)))
@@ -275,8 +328,8 @@ impl<'a> Version<'a> {
         &self,
         planned: &Planned<'_>,
         file: &OutputFile,
-        values: &crate::generate::choice::Choice<crate::generate::literal::Literal>,
-        tensor: &dyn Fn(&crate::generate::literal::Literal, Option<&[usize]>) -> Result<Tensor, GenerateError>,
+        values: &Choice<Literal>,
+        tensor: &ToTensor<'_>,
     ) -> Result<Tensor, GenerateError> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let pick = || std::iter::once(planned.instance.picks.first().copied().unwrap_or(0));
@@ -285,15 +338,22 @@ impl<'a> Version<'a> {
             Some(shape) => {
                 let sizes = &shape.pick(&mut pick()).map_err(wrong)?.0;
                 let names = BTreeMap::new();
-                let size = |size: &crate::generate::expression::Size| {
-                    size.value(&names).ok().and_then(|value| usize::try_from(value).ok())
-                };
+                let size = |size: &Size| size.value(&names).ok().and_then(|value| usize::try_from(value).ok());
                 let shape: Option<Vec<usize>> = sizes.iter().map(size).collect();
                 Some(shape.ok_or_else(|| wrong("the shape of an output is no list of sizes".to_owned()))?)
             }
             None => None,
         };
         tensor(literal, shape.as_deref())
+    }
+}
+
+/// What the built-in executor computes; nothing where it has no kernel.
+fn compute(model: &Model, parts: &NodeParts) -> Result<Option<Vec<Value>>, String> {
+    match run(model, by_name(&parts.inputs), Limits::default()) {
+        Ok(values) => Ok(Some(values)),
+        Err(error) if error.is_unsupported() => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -304,12 +364,11 @@ fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
 /// A multiple of each magnitude.
 fn scaled(magnitude: &Tensor, multiple: f64) -> Tensor {
     let values: Vec<f64> = magnitude.floats().into_iter().map(|value| value * multiple).collect();
-    Tensor::of_floats(onnx_conformance_reference::dtype::ElementType::Double, magnitude.shape(), &values)
-        .unwrap_or_else(|_| magnitude.clone())
+    Tensor::of_floats(ElementType::Double, magnitude.shape(), &values).unwrap_or_else(|_| magnitude.clone())
 }
 
 /// Magnitudes in units of the type's roundoff: half the distance from 1 to the next value.
-fn in_roundoffs(magnitude: &Tensor, element: onnx_conformance_reference::dtype::ElementType) -> Tensor {
+fn in_roundoffs(magnitude: &Tensor, element: ElementType) -> Tensor {
     let roundoff = element.float_format().map_or(0.0, |format| format.ulp(1.0).unwrap_or(0.0) / 2.0);
     scaled(magnitude, roundoff)
 }
@@ -340,15 +399,4 @@ pub fn cases(
         cases.push(refuse::make(&version, &planned, refusal)?);
     }
     Ok(cases)
-}
-
-/// The names of the cases of every operator file that fit no version: mistakes in the file.
-pub fn cases_without_version(operator: &OperatorFile, versions: &[&OpSpec]) -> Vec<String> {
-    let fitting: BTreeSet<&str> = operator
-        .cases
-        .iter()
-        .filter(|case| versions.iter().any(|spec| Fitted::new(operator, case, spec).is_some()))
-        .map(|case| case.name.as_str())
-        .collect();
-    operator.cases.iter().map(|case| case.name.clone()).filter(|name| !fitting.contains(name.as_str())).collect()
 }

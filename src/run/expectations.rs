@@ -1,7 +1,10 @@
 //! What is expected of a runtime besides passing: the cases that it does not pass, how, and why.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
+use miette::Diagnostic;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::{Deserialize, Serialize};
 
 use crate::run::{CaseResult, Outcome};
@@ -19,7 +22,7 @@ pub struct Expectations {
 }
 
 /// Cases that a runtime does not pass. An entry selects either by id or by what the runtime says it lacks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// A glob over case ids.
@@ -43,22 +46,27 @@ pub struct Entry {
 }
 
 /// An expectation file that cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ExpectationError {
     /// The text is not such a file.
-    #[error("{0}")]
-    Yaml(#[from] serde_yaml::Error),
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Yaml(#[from] Box<YamlError>),
     /// An entry contradicts itself.
-    #[error("entry {number}: {rule}")]
+    #[error("{path}: entry {number}: {rule}")]
     Entry {
+        /// The file.
+        path: String,
         /// The number of the entry, from 1.
         number: usize,
         /// What is wrong.
         rule: String,
     },
     /// The file is about another runtime.
-    #[error("is about '{found}', not '{runtime}'; name the runtime's own file")]
+    #[error("{path}: is about '{found}', not '{runtime}'; name the runtime's own file")]
     Runtime {
+        /// The file.
+        path: String,
         /// The runtime that the file names.
         found: String,
         /// The runtime that is run.
@@ -82,11 +90,13 @@ pub enum Standing {
 }
 
 impl Expectations {
-    /// Reads the text of an expectation file.
-    pub fn parse(text: &str) -> Result<Expectations, ExpectationError> {
-        let file: Expectations = serde_yaml::from_str(text)?;
+    /// Reads `text`, the contents of the expectation file called `path`.
+    pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
+        let file: Expectations = yaml::read(path, text)?;
         for (at, entry) in file.expect.iter().enumerate() {
-            let wrong = |rule: &str| Err(ExpectationError::Entry { number: at + 1, rule: rule.to_owned() });
+            let wrong = |rule: &str| {
+                Err(ExpectationError::Entry { path: path.to_owned(), number: at + 1, rule: rule.to_owned() })
+            };
             match (&entry.cases, &entry.unsupported, entry.outcome) {
                 (None, None, _) => return wrong("selects nothing; give it `cases` or `unsupported`"),
                 (Some(_), Some(_), _) => return wrong("selects twice; give it `cases` or `unsupported`, not both"),
@@ -104,12 +114,12 @@ impl Expectations {
         Ok(file)
     }
 
-    /// The expectations themselves, if they are about this runtime.
-    pub fn about(self, runtime: &str) -> Result<Expectations, ExpectationError> {
+    /// The expectations of the file called `path` themselves, if they are about this runtime.
+    pub fn about(self, path: &str, runtime: &str) -> Result<Expectations, ExpectationError> {
         if self.runtime == runtime {
             return Ok(self);
         }
-        Err(ExpectationError::Runtime { found: self.runtime, runtime: runtime.to_owned() })
+        Err(ExpectationError::Runtime { path: path.to_owned(), found: self.runtime, runtime: runtime.to_owned() })
     }
 
     /// The entries that select a result, by position.
@@ -137,9 +147,8 @@ impl Expectations {
         match listed {
             _ if result.outcome.is_silent() || !result.is_gated(strict) => Standing::Silent,
             Some(listed) if rank < listed => Standing::Improvement,
-            Some(_) => Standing::Regression,
             None if result.outcome == Outcome::Pass => Standing::Pass,
-            None => Standing::Regression,
+            Some(_) | None => Standing::Regression,
         }
     }
 
@@ -206,15 +215,9 @@ impl Expectations {
             ];
             let written: Vec<String> =
                 fields.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", quoted(&value?)))).collect();
-            text.push_str(&format!("  - {{{}}}\n", written.join(", ")));
+            let _ = writeln!(text, "  - {{{}}}", written.join(", "));
         }
         text
-    }
-}
-
-impl Default for Entry {
-    fn default() -> Entry {
-        Entry { cases: None, unsupported: None, outcome: None, message: None, reason: None, url: None }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, Expected, Level, Refusal, Want, named_cells};
+use crate::case::{Case, Expected, Level, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind};
 use crate::run::{CaseResult, Outcome};
 use crate::runtime::{Request, Response, Runtime};

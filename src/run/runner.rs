@@ -29,7 +29,7 @@ pub enum Event {
 /// Chooses the cases of a run.
 pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteError> {
     let mut units = Vec::new();
-    for (source, unit) in suite.units() {
+    for (source, unit) in suite.units().into_iter().filter(|(_, unit)| filter.may_choose_from(&unit.name)) {
         let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
         if !ids.is_empty() {
             units.push((source, unit, ids));
@@ -48,7 +48,9 @@ pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, mut sink: impl FnMut(Event)) 
                 let event = |event| drop(sender.send(event));
                 match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
                     Ok(cases) => {
-                        cases.iter().for_each(|case| event(Event::Finished(Box::new(judge(case, runtime)))));
+                        for case in &cases {
+                            event(Event::Finished(Box::new(judge(case, runtime))));
+                        }
                     }
                     Err(error) => event(Event::Broken(error)),
                 }

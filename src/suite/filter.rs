@@ -6,6 +6,8 @@ use globset::{GlobBuilder, GlobMatcher};
 #[derive(Debug, Default)]
 pub struct Filter {
     wanted: Vec<GlobMatcher>,
+    /// How the ids that each wanted pattern matches begin.
+    beginnings: Vec<String>,
     unwanted: Vec<GlobMatcher>,
 }
 
@@ -22,9 +24,11 @@ impl Filter {
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Filter, FilterError> {
         let mut filter = Filter::default();
         for pattern in patterns.iter().map(AsRef::as_ref) {
-            match pattern.strip_prefix('!') {
-                Some(pattern) => filter.unwanted.extend(matchers(pattern)?),
-                None => filter.wanted.extend(matchers(pattern)?),
+            if let Some(pattern) = pattern.strip_prefix('!') {
+                filter.unwanted.extend(matchers(pattern)?);
+            } else {
+                filter.wanted.extend(matchers(pattern)?);
+                filter.beginnings.push(beginning(pattern).to_owned());
             }
         }
         Ok(filter)
@@ -36,15 +40,27 @@ impl Filter {
             && !self.unwanted.iter().any(|glob| glob.is_match(id))
     }
 
-    /// Whether some case of a unit may be chosen, by the unit's name.
+    /// Whether the unit as a whole is chosen, by its name.
     pub fn touches(&self, unit: &str) -> bool {
         self.is_everything() || self.matches(unit) || self.matches(&format!("{unit}/x"))
+    }
+
+    /// Whether some case of a unit may be chosen, by the unit's name; a unit of which this is not so need not be read.
+    pub fn may_choose_from(&self, unit: &str) -> bool {
+        let fits = |beginning: &String| unit.starts_with(beginning.as_str()) || beginning.starts_with(unit);
+        self.beginnings.is_empty() || self.beginnings.iter().any(fits)
     }
 
     /// Whether every case is chosen.
     pub fn is_everything(&self) -> bool {
         self.wanted.is_empty() && self.unwanted.is_empty()
     }
+}
+
+/// The part of a pattern that stands for itself.
+fn beginning(pattern: &str) -> &str {
+    let end = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
+    pattern[..end].trim_end_matches('/')
 }
 
 /// The pattern itself, and everything below it, so that the path of a group chooses the group.
@@ -86,6 +102,21 @@ mod tests {
         assert!(filter.matches("a/c"));
         assert!(!filter.matches("a/bc"));
         assert!(Filter::new(&["!a"]).unwrap().matches("b"));
+    }
+
+    #[test]
+    fn a_unit_is_left_out_only_where_no_id_of_it_can_match() {
+        let filter = Filter::new(&["ai.onnx/Sum-13/b*", "ai.onnx/{Abs,Add}-*", "!ai.onnx/Sum-13/**"]).unwrap();
+        for (unit, expected) in [
+            ("ai.onnx/Sum-13", true),
+            ("ai.onnx/Sum-1", true),
+            ("ai.onnx/Sub-13", true),
+            ("onnx-1.23.2/node/test_sum", false),
+        ] {
+            assert_eq!(filter.may_choose_from(unit), expected, "{unit}");
+        }
+        assert!(!Filter::new(&["ai.onnx/Sum-13"]).unwrap().may_choose_from("ai.onnx/Sub-13"));
+        assert!(Filter::new(&["!a"]).unwrap().may_choose_from("a"));
     }
 
     #[test]

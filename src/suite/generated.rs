@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
 use walkdir::WalkDir;
 
 use crate::case::Case;
@@ -34,7 +34,7 @@ impl Generated {
                 files.push((relative, text));
             }
         }
-        Ok(Generated { operators: Operators::new(files) })
+        Ok(Generated { operators: Operators::new(&folder.display().to_string(), files) })
     }
 }
 
@@ -60,7 +60,6 @@ impl Source for Generated {
 }
 
 fn version(unit: &Unit) -> Result<OperatorVersion, SuiteError> {
-    unit.name
-        .parse()
-        .map_err(|error| SuiteError::Generate(Box::new(GenerateError::Spec(format!("{}: {error}", unit.name)))))
+    let wrong = |error: OperatorVersionError| SuiteError::File { path: (&unit.name).into(), rule: error.to_string() };
+    unit.name.parse().map_err(wrong)
 }

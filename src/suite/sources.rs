@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use miette::Diagnostic;
+
 use crate::case::{Case, CaseError};
 use crate::generate::GenerateError;
 use crate::suite::{Corpus, Filter, Generated};
@@ -26,7 +28,7 @@ pub trait Source: Sync {
 }
 
 /// Cases that cannot be had.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SuiteError {
     /// A file or folder cannot be read.
     #[error("{path}: {source}")]
@@ -49,6 +51,7 @@ pub enum SuiteError {
     Case(#[from] CaseError),
     /// A case cannot be made from the specs.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Generate(Box<GenerateError>),
 }
 
@@ -89,7 +92,7 @@ impl Suite {
     /// The ids that a filter chooses, in order.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, SuiteError> {
         let mut chosen = Vec::new();
-        for (source, unit) in self.units() {
+        for (source, unit) in self.units().into_iter().filter(|(_, unit)| filter.may_choose_from(&unit.name)) {
             chosen.extend(source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)));
         }
         Ok(chosen)

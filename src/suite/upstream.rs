@@ -24,7 +24,7 @@ const DRAWN: [&str; 6] =
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
 
 /// Applies the rules to a vendored case as it was read.
-pub fn rejudge(case: &mut Case) {
+pub(crate) fn rejudge(case: &mut Case) {
     let Ok(model) = read_model(case.model.clone(), &FolderData::new(case.folder.as_deref())) else { return };
     if uses(&model.graph, |node| DRAWN.contains(&node.op_type.as_str())) {
         case.judged = Some(Judged::Draws);

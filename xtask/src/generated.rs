@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
+use onnx_conformance::generate::OperatorFile;
 use onnx_conformance_reference::spec::{OpSpec, Releases};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -25,9 +26,15 @@ struct Generated {
 
 const FILES: &[Generated] = &[
     Generated { path: "crates/reference/src/proto/onnx.rs", text: messages },
+    Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
     Generated { path: "specs/schema/releases.json", text: json_schema::<Releases> },
 ];
+
+/// Where the generated files are.
+pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|file| file.path)
+}
 
 /// Writes every generated file that is stale, or fails when one is.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {

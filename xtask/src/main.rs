@@ -3,9 +3,11 @@
 mod emit;
 mod generated;
 mod import_specs;
+mod new_op;
 mod proto;
 mod python;
 mod report;
+mod tidy;
 mod vendor;
 mod workspace;
 
@@ -27,18 +29,31 @@ enum Task {
     Gen(generated::Arguments),
     /// Write the version files and releases.yaml under specs/ from the onnx Python package.
     ImportSpecs(import_specs::Arguments),
+    /// Write a first op.yaml for an operator.
+    NewOp(new_op::Arguments),
     /// Run the whole suite on the built-in executor and write a compatibility matrix.
     Report(report::Arguments),
+    /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
+    Tidy,
     /// Write the cases of the onnx Python package into testdata/onnx/RELEASE.
     Vendor(vendor::Arguments),
 }
 
-fn main() -> anyhow::Result<ExitCode> {
-    match Arguments::parse().task {
-        Task::Gen(arguments) => generated::run(&arguments)?,
-        Task::ImportSpecs(arguments) => import_specs::run(&arguments)?,
-        Task::Report(arguments) => return Ok(ExitCode::from(report::main(&arguments)?)),
-        Task::Vendor(arguments) => vendor::run(&arguments)?,
+fn main() -> ExitCode {
+    run(&Arguments::parse().task).unwrap_or_else(|error| {
+        anstream::eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(task: &Task) -> anyhow::Result<ExitCode> {
+    match task {
+        Task::Gen(arguments) => generated::run(arguments)?,
+        Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
+        Task::NewOp(arguments) => new_op::run(arguments)?,
+        Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
+        Task::Tidy => tidy::run()?,
+        Task::Vendor(arguments) => vendor::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

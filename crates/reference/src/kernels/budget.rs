@@ -96,6 +96,7 @@ impl Budget {
         self.check_elements(count)?;
         drop(self.reserve(count, size_of::<T>())?);
         self.work(count)?;
+        // bounded: by the limits, which have just been asked.
         Ok(vec![T::default(); count])
     }
 

@@ -64,7 +64,9 @@ pub fn find(version: &OperatorVersion) -> Option<&'static Kernel> {
         for kernel in all() {
             table.entry((kernel.domain, kernel.name)).or_default().push(kernel);
         }
-        table.values_mut().for_each(|rows| rows.sort_by_key(|kernel| kernel.since));
+        for rows in table.values_mut() {
+            rows.sort_by_key(|kernel| kernel.since);
+        }
         table
     });
     let rows = table.get(&(version.domain.as_str(), version.name.as_str()))?;

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn broadcasting_aligns_at_the_last_axis() {
-        let rows: [(&[usize], &[usize], Option<&[usize]>); 7] = [
+        type Row<'a> = (&'a [usize], &'a [usize], Option<&'a [usize]>);
+        let rows: [Row<'_>; 7] = [
             (&[2, 3], &[3], Some(&[2, 3])),
             (&[2, 1], &[1, 4], Some(&[2, 4])),
             (&[], &[5], Some(&[5])),

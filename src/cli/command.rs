@@ -1,0 +1,63 @@
+//! The subcommands, and what becomes of their errors.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::cli::{coverage, diff, exit, list, output, run, show};
+use crate::suite::FilterError;
+
+/// A command line whose parts do not go together.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
+/// Conformance tests and opset compatibility for ONNX.
+#[derive(Debug, Parser)]
+#[command(name = "onnx-conformance", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show which operator versions and type cells the cases run through, and which they leave out.
+    Coverage(coverage::Arguments),
+    /// Show what changed between two versions of an operator, or between two opsets.
+    Diff(diff::Arguments),
+    /// List the ids of the cases that the filters choose.
+    List(list::Arguments),
+    /// Run cases and hold the outcomes against what is expected.
+    Run(run::Arguments),
+    /// Show a case: its model, its inputs and what is expected.
+    Show(show::Arguments),
+}
+
+/// Runs the command line and returns its exit code.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
+            // Nothing is left to be done where even this cannot be printed.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let done = match &arguments.command {
+        Command::Coverage(arguments) => coverage::main(arguments),
+        Command::Diff(arguments) => diff::main(arguments),
+        Command::List(arguments) => list::main(arguments),
+        Command::Run(arguments) => run::main(arguments),
+        Command::Show(arguments) => show::main(arguments),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            output::error(&error);
+            let is_usage = error.is::<Usage>() || error.is::<FilterError>();
+            ExitCode::from(if is_usage { exit::USAGE } else { exit::HARNESS })
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Exit codes: what a CI job can tell apart.
+
+use crate::run::Conclusion;
+
+/// All as expected.
+pub const SUCCESS: u8 = 0;
+/// Some case does worse than expected.
+pub const REGRESSION: u8 = 1;
+/// Some case does better than expected: the expectation file is stale.
+pub const STALE: u8 = 2;
+/// No case was selected.
+pub const NOTHING: u8 = 3;
+/// The harness itself failed.
+pub const HARNESS: u8 = 4;
+/// The command line is wrong.
+pub const USAGE: u8 = 64;
+
+/// The exit code of a run.
+pub const fn of(conclusion: Conclusion) -> u8 {
+    match conclusion {
+        Conclusion::Broken => HARNESS,
+        Conclusion::Regressions => REGRESSION,
+        Conclusion::Improvements => STALE,
+        Conclusion::Nothing => NOTHING,
+        Conclusion::AsExpected => SUCCESS,
+    }
+}

@@ -1,0 +1,239 @@
+//! What a mistake in an op.yaml looks like.
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::generate::{GenerateError, Operators, ids};
+
+const SUM: &str = "\
+op: Sum
+summary: The sum.
+constraints:
+  C1: shapes broadcast
+cases:
+  - name: same
+    inputs: {data_0: [{shape: [2], fill: ones}]}
+  - name: same_shape
+    let: {N: 2}
+    inputs: {data_0: [{shape: [N]}, {shape: [N]}]}
+refuse:
+  - name: shapes
+    constraint: C1
+    control: same_shape
+    inputs: {data_0: [{shape: [2]}, {shape: [3]}]}
+";
+
+/// The ids of Sum-13 from an op.yaml.
+fn sum(text: &str) -> Result<Vec<String>, GenerateError> {
+    let operators = Operators::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text.to_owned())]);
+    ids(&operators, &OperatorVersion::new("", "Sum", 13))
+}
+
+/// The report of what becomes of the file in which `from` is written as `to`.
+fn mistake(from: &str, to: &str) -> String {
+    assert!(SUM.contains(from));
+    let error = sum(&SUM.replacen(from, to, 1)).unwrap_err();
+    let mut text = String::new();
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
+    handler.render_report(&mut text, &error as &dyn Diagnostic).unwrap();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+/// The report up to the list of keys, which grows with the format.
+fn without_keys(report: &str) -> &str {
+    report.split_once("\n  help: the keys here are `").unwrap().0
+}
+
+#[test]
+fn without_a_mistake_there_are_cases() {
+    assert!(sum(SUM).unwrap().contains(&"ai.onnx/Sum-13/same_shape/T=float".to_owned()));
+}
+
+#[test]
+fn an_unknown_key_is_shown() {
+    assert_eq!(
+        without_keys(&mistake("let:", "lets:")),
+        "\
+× specs/ai.onnx/Sum/op.yaml:9: cases[1]: unknown key `lets`
+    ╭─[specs/ai.onnx/Sum/op.yaml:9:5]
+  8 │   - name: same_shape
+  9 │     lets: {N: 2}
+    ·     ──┬─
+    ·       ╰── here
+ 10 │     inputs: {data_0: [{shape: [N]}, {shape: [N]}]}
+    ╰────"
+    );
+}
+
+#[test]
+fn an_unknown_fill_is_shown() {
+    assert_eq!(
+        mistake("fill: ones", "fill: twos"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:7: cases[0].inputs.data_0[0]: no fill is written so
+   ╭─[specs/ai.onnx/Sum/op.yaml:7:23]
+ 6 │   - name: same
+ 7 │     inputs: {data_0: [{shape: [2], fill: twos}]}
+   ·                       ───┬──
+   ·                          ╰── here
+ 8 │   - name: same_shape
+   ╰────
+  help: it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW,
+        HIGH]} or {indices: SIZE}"
+    );
+}
+
+#[test]
+fn an_unknown_key_of_an_input_is_shown() {
+    assert_eq!(
+        without_keys(&mistake("fill: ones", "filled: ones")),
+        "\
+× specs/ai.onnx/Sum/op.yaml:7: cases[0].inputs.data_0[0]: unknown key `filled`
+   ╭─[specs/ai.onnx/Sum/op.yaml:7:36]
+ 6 │   - name: same
+ 7 │     inputs: {data_0: [{shape: [2], filled: ones}]}
+   ·                                    ───┬──
+   ·                                       ╰── here
+ 8 │   - name: same_shape
+   ╰────"
+    );
+}
+
+#[test]
+fn an_expression_that_does_not_parse_is_shown() {
+    assert_eq!(
+        mistake("shape: [N]}, ", "shape: [2 * (N]}, "),
+        "\
+× specs/ai.onnx/Sum/op.yaml:8: expression '2 * (N' is not understood at character 7; expected a
+  │ closing parenthesis
+   ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
+ 7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
+ 8 │   - name: same_shape
+   ·           ─────┬────
+   ·                ╰── here
+ 9 │     let: {N: 2}
+   ╰────"
+    );
+}
+
+#[test]
+fn a_negative_shape_is_shown() {
+    assert_eq!(
+        mistake("let: {N: 2}", "let: {N: -2}"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:8: 'N' is -2, which is no dimension
+   ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
+ 7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
+ 8 │   - name: same_shape
+   ·           ─────┬────
+   ·                ╰── here
+ 9 │     let: {N: -2}
+   ╰────"
+    );
+}
+
+#[test]
+fn ids_that_collide_are_shown() {
+    assert_eq!(
+        mistake("{shape: [2], fill: ones}", "{shape: {each: [[2], [2]]}}"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:6: two cases have the id ai.onnx/Sum-13/same/data_0.0=2/T=float
+   ╭─[specs/ai.onnx/Sum/op.yaml:6:11]
+ 5 │ cases:
+ 6 │   - name: same
+   ·           ──┬─
+   ·             ╰── here
+ 7 │     inputs: {data_0: [{shape: {each: [[2], [2]]}}]}
+   ╰────
+  help: alternatives enter ids by value; write them as `each: {NAME: VALUE, ...}`"
+    );
+    assert_eq!(
+        mistake("name: same_shape", "name: same"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:8: another case is called 'same'
+   ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
+ 7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
+ 8 │   - name: same
+   ·           ──┬─
+   ·             ╰── here
+ 9 │     let: {N: 2}
+   ╰────
+  help: a name becomes part of ids; give each its own"
+    );
+}
+
+#[test]
+fn a_case_that_fits_no_version_is_shown() {
+    assert_eq!(
+        mistake("data_0: [{shape: [N]}, ", "data: [{shape: [N]}, "),
+        "\
+× specs/ai.onnx/Sum/op.yaml:8: the case 'same_shape' fits no version of Sum
+   ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
+ 7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
+ 8 │   - name: same_shape
+   ·           ─────┬────
+   ·                ╰── here
+ 9 │     let: {N: 2}
+   ╰────
+  help: Sum-13 has no input 'data'"
+    );
+    assert_eq!(
+        mistake("let: {N: 2}\n    inputs", "let: {N: 2}\n    since: 14\n    inputs"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:8: the case 'same_shape' fits no version of Sum
+   ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
+ 7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
+ 8 │   - name: same_shape
+   ·           ─────┬────
+   ·                ╰── here
+ 9 │     let: {N: 2}
+   ╰────
+  help: since and until leave none of the versions [1, 6, 8, 13]"
+    );
+}
+
+#[test]
+fn a_refusal_without_its_control_or_constraint_is_shown() {
+    assert_eq!(
+        mistake("control: same_shape", "control: other"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:12: there is no case 'other' to be the control
+    ╭─[specs/ai.onnx/Sum/op.yaml:12:11]
+ 11 │ refuse:
+ 12 │   - name: shapes
+    ·           ───┬──
+    ·              ╰── here
+ 13 │     constraint: C1
+    ╰────
+  help: a control is a case that differs in the violation alone, and runs"
+    );
+    assert_eq!(
+        mistake("constraint: C1", "constraint: C2"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:12: there is no constraint C2
+    ╭─[specs/ai.onnx/Sum/op.yaml:12:11]
+ 11 │ refuse:
+ 12 │   - name: shapes
+    ·           ───┬──
+    ·              ╰── here
+ 13 │     constraint: C2
+    ╰────
+  help: write C2 under `constraints`, or correct the id"
+    );
+}
+
+#[test]
+fn the_file_of_another_operator_is_shown() {
+    assert_eq!(
+        mistake("op: Sum", "op: Max"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:1: this folder is not the one of Max
+   ╭─[specs/ai.onnx/Sum/op.yaml:1:5]
+ 1 │ op: Max
+   ·     ─┬─
+   ·      ╰── here
+ 2 │ summary: The sum.
+   ╰────
+  help: correct the line, or move the file to the folder Max"
+    );
+}

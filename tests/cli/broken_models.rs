@@ -1,0 +1,134 @@
+//! Models that no runtime can run: each is an outcome, never a pass and never the end of the run.
+
+use std::fs;
+
+use onnx_conformance::generate::Random;
+use onnx_conformance::reference::proto::{Message, ModelProto};
+
+use crate::models::{Folder, external, identity, model, node, raw, with_initializer};
+use crate::program::call;
+
+/// Runs a folder of one case and holds the message against a text.
+fn fails(model: &[u8], message: &str) {
+    let folder = Folder::new();
+    folder.add("case", model);
+    call(&["run", "--suite", &folder.argument()]).expect(1, message).expect(1, "unexpected: error case");
+}
+
+fn refuses(model: &ModelProto, message: &str) {
+    fails(&model.encode_to_vec(), message);
+}
+
+#[test]
+fn a_truncated_model_is_an_error() {
+    let whole = with_initializer(raw(&[3], 12)).encode_to_vec();
+    let folder = Folder::new();
+    for length in 0..whole.len() {
+        folder.add(&format!("{length:03}"), &whole[..length]);
+    }
+    let called = call(&["run", "--suite", &folder.argument()]).expect(1, "unexpected: error");
+    assert!(!called.out.contains(" pass"), "{}", called.out);
+}
+
+#[test]
+fn random_bytes_are_an_error() {
+    let mut random = Random::new("random bytes");
+    let folder = Folder::new();
+    for number in 0..64 {
+        let bytes: Vec<u8> = (0..200).map(|_| u8::try_from(random.between(0, 255)).unwrap()).collect();
+        folder.add(&format!("{number:03}"), &bytes);
+    }
+    let called = call(&["run", "--suite", &folder.argument()]).expect(1, "not an ONNX message");
+    assert!(called.out.contains("64 cases, 64 error"), "{}", called.out);
+}
+
+#[test]
+fn a_tensor_whose_bytes_and_shape_disagree_is_refused() {
+    refuses(&with_initializer(raw(&[3], 11)), "tensor 'c'");
+    refuses(&with_initializer(raw(&[3], 16)), "tensor 'c'");
+    refuses(&with_initializer(raw(&[-3], 12)), "dimension -3 of [-3] is negative");
+}
+
+#[test]
+fn dims_that_overflow_are_refused() {
+    refuses(&with_initializer(raw(&[i64::MAX, i64::MAX, 2], 12)), "tensor 'c'");
+    refuses(&with_initializer(raw(&[1 << 62], 12)), "tensor 'c'");
+}
+
+#[test]
+fn a_graph_with_a_cycle_is_refused() {
+    let nodes =
+        vec![node("Sum", &["x", "b"], &["a"]), node("Identity", &["a"], &["b"]), node("Identity", &["b"], &["y"])];
+    refuses(&model(13, nodes), "the graph has a cycle");
+}
+
+#[test]
+fn a_missing_input_is_refused() {
+    refuses(&model(13, vec![node("Identity", &["z"], &["y"])]), "input 'z' is no graph input");
+    refuses(&model(13, vec![node("Identity", &[], &["y"])]), "input");
+}
+
+#[test]
+fn an_input_without_its_file_is_an_error() {
+    let folder = Folder::with_identity("case");
+    fs::remove_file(folder.path().join("case/test_data_set_0/input_0.pb")).unwrap();
+    call(&["run", "--suite", &folder.argument()]).expect(1, "'x'");
+}
+
+#[test]
+fn an_unknown_operator_is_refused() {
+    let folder = Folder::new();
+    folder.add("case", &model(13, vec![node("Identitty", &["x"], &["y"])]).encode_to_vec());
+    call(&["run", "--suite", &folder.argument()]).expect(1, "ai.onnx has no operator 'Identitty'");
+}
+
+#[test]
+fn an_opset_newer_than_any_is_refused() {
+    refuses(&model(29, vec![node("Identity", &["x"], &["y"])]), "opset 29 of ai.onnx is unknown; 1 to 28 are known");
+}
+
+#[test]
+fn external_data_stays_in_the_models_folder() {
+    let outside = Folder::new();
+    let secret = outside.write("secret", [0; 12]);
+    refuses(&with_initializer(external(&secret)), "must lie in the model's folder");
+    refuses(&with_initializer(external("../secret")), "leaves it with '..'");
+    refuses(&with_initializer(external("a/../../secret")), "leaves it with '..'");
+    refuses(&with_initializer(external("none")), "none");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leaves_the_folder_is_refused() {
+    let outside = Folder::new();
+    let secret = outside.write("secret", [0; 12]);
+    let folder = Folder::new();
+    let case = folder.add("case", &with_initializer(external("link")).encode_to_vec());
+    std::os::unix::fs::symlink(&secret, case.join("link")).unwrap();
+    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves the model's folder");
+    let case = folder.add("case", &with_initializer(external("folder/secret")).encode_to_vec());
+    std::os::unix::fs::symlink(outside.path(), case.join("folder")).unwrap();
+    call(&["run", "--suite", &folder.argument()]).expect(1, "is a link that leaves the model's folder");
+}
+
+#[test]
+fn external_data_in_the_folder_is_read() {
+    let folder = Folder::new();
+    let case = folder.add("case", &with_initializer(external("data")).encode_to_vec());
+    fs::write(case.join("data"), [0; 12]).unwrap();
+    call(&["run", "--suite", &folder.argument()]).expect(0, "1 cases, 1 pass");
+}
+
+#[test]
+fn an_input_file_that_holds_no_tensor_is_named() {
+    let folder = Folder::with_identity("case");
+    fs::write(folder.path().join("case/test_data_set_0/input_0.pb"), [0xff; 7]).unwrap();
+    call(&["run", "--suite", &folder.argument()]).expect(4, "input_0.pb: not an ONNX message");
+}
+
+#[test]
+fn one_broken_model_does_not_hide_the_others() {
+    let folder = Folder::with_identity("good");
+    folder.add("bad", &identity().encode_to_vec()[1..]);
+    call(&["run", "--suite", &folder.argument()]).expect(1, "2 cases, 1 pass, 1 error");
+}

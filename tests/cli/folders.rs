@@ -1,0 +1,73 @@
+//! Running ordinary test folders, and what is written of it.
+
+use std::fs;
+use std::path::Path;
+
+use onnx_conformance::run::{Outcome, read_results};
+
+use crate::models::Folder;
+use crate::program::call;
+
+/// Copies a folder with everything in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            fs::copy(entry.path(), place).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_vendored_case_passes_as_a_folder_of_ones_own() {
+    let folder = Folder::new();
+    let vendored = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx/1.23.2/node/test_sum_example");
+    copy(&vendored, &folder.path().join("mine/test_sum_example"));
+    let called = call(&["list", "--suite", &folder.argument()]).expect(0, "");
+    assert_eq!(called.out, "mine/test_sum_example\n");
+    call(&["run", "--suite", &folder.argument()]).expect(0, "1 cases, 1 pass in ");
+}
+
+#[test]
+fn ids_of_folders_are_sorted() {
+    let folder = Folder::with_identity("b");
+    for name in ["c/2", "a", "c/1"] {
+        copy(&folder.path().join("b"), &folder.path().join(name));
+    }
+    assert_eq!(call(&["list", "--suite", &folder.argument()]).out, "a\nb\nc/1\nc/2\n");
+}
+
+#[test]
+fn a_folder_without_models_is_an_error() {
+    let folder = Folder::new();
+    call(&["run", "--suite", &folder.argument()]).expect(4, "no folder here holds a model.onnx");
+    call(&["run", "--suite", &folder.file("missing")]).expect(4, "missing");
+}
+
+#[test]
+fn results_have_a_header_and_a_line_a_case() {
+    let folder = Folder::with_identity("good");
+    folder.add("bad", b"no model");
+    let file = folder.file("results.jsonl");
+    call(&["run", "--suite", &folder.argument(), "--results", &file]).expect(1, "2 cases");
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    let (header, mut results) = read_results(&mut text.as_bytes()).unwrap();
+    results.sort_by(|a, b| a.id.cmp(&b.id));
+    assert_eq!((header.runtime.name.as_str(), header.selected), ("builtin", 2));
+    let outcomes: Vec<(&str, Outcome)> = results.iter().map(|result| (result.id.as_str(), result.outcome)).collect();
+    assert_eq!(outcomes, [("bad", Outcome::Error), ("good", Outcome::Pass)]);
+}
+
+#[test]
+fn results_in_a_missing_folder_are_a_plain_error() {
+    let folder = Folder::with_identity("case");
+    let file = folder.file("missing/results.jsonl");
+    let called = call(&["run", "--suite", &folder.argument(), "--results", &file]).expect(4, "missing/results.jsonl");
+    assert_eq!(called.err.lines().count(), 1, "{}", called.err);
+    assert!(called.err.starts_with("error: "), "{}", called.err);
+}

@@ -1,0 +1,81 @@
+//! Listing, showing, comparing, and being told what is wrong.
+
+use std::fs;
+
+use crate::models::Folder;
+use crate::program::call;
+
+#[test]
+fn a_filter_that_matches_nothing_selects_nothing() {
+    for command in ["run", "list", "coverage"] {
+        call(&[command, "ai.onnx/Nonsense-1/**"]).expect(3, "no case matches");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_bad_usage() {
+    for arguments in [
+        &["nonsense"][..],
+        &["run", "--nonsense"],
+        &["run", "--timeout", "soon"],
+        &["show"],
+        &["diff"],
+        &["diff", "Sum", "8"],
+        &["diff", "Sum"],
+        &["run", "--suite", "a", "--specs", "b"],
+        &["run", "--update-expectations", "ai.onnx/**"],
+        &["list", "a[b"],
+    ] {
+        call(arguments).expect(64, "error: ");
+    }
+    call::<&str>(&[]).expect(64, "Usage: onnx-conformance");
+    call(&["--help"]).expect(0, "Usage: onnx-conformance");
+    call(&["--version"]).expect(0, env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn ids_are_sorted_and_stable() {
+    let called = call(&["list", "onnx-1.23.2/node/test_su[bm]*"]).expect(0, "onnx-1.23.2/node/test_sum_example\n");
+    let ids: Vec<&str> = called.out.lines().collect();
+    assert!(ids.is_sorted(), "{ids:?}");
+    let called = call(&["list", "ai.onnx/Sum-13"]);
+    for id in ["ai.onnx/Sum-13/broadcast/T=bfloat16", "ai.onnx/Sum-13/refuse/shapes_do_not_broadcast"] {
+        assert!(called.out.lines().any(|line| line == id), "no {id} in\n{}", called.out);
+    }
+    assert_eq!(call(&["list", "ai.onnx/Sum-13"]).out, called.out);
+}
+
+#[test]
+fn a_case_is_shown_with_its_inputs() {
+    let called =
+        call(&["show", "onnx-1.23.2/node/test_sum_example"]).expect(0, "case onnx-1.23.2/node/test_sum_example");
+    for text in
+        ["Sum (data_0, data_1, data_2)", "inputs\n  data_0 = tensor(float)[3] [3.0, 0.0, 2.0]", "expected\n  result = "]
+    {
+        assert!(called.out.contains(text), "no '{text}' in\n{}", called.out);
+    }
+    call(&["show", "nonsense"]).expect(4, "there is no case 'nonsense'");
+}
+
+#[test]
+fn versions_are_compared() {
+    let called = call(&["diff", "Sum", "8", "13"]).expect(0, "bfloat16");
+    assert!(called.out.contains("Sum-8") && called.out.contains("Sum-13"), "{}", called.out);
+    call(&["diff", "Nonsense", "8", "13"]).expect(4, "error: ai.onnx has no operator 'Nonsense'");
+    call(&["diff", "Sum", "8", "29"]).expect(4, "opset 29 of ai.onnx is unknown; the newest known is 28");
+}
+
+#[test]
+fn a_mistake_in_a_spec_is_shown_with_its_place() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path().join("ai.onnx/Sum")).unwrap();
+    folder.write(
+        "ai.onnx/Sum/op.yaml",
+        "op: Sum\nsummary: The sum.\ncases:\n  - {name: all, inputs: {x: {shape: [2]}}}\n",
+    );
+    let called = call(&["list", "--specs", &folder.argument(), "ai.onnx/Sum-*"]).expect(4, "op.yaml:4");
+    for text in ["the case 'all' fits no version of Sum", "╰── here", "Sum-13 has no input 'x'"] {
+        assert!(called.err.contains(text), "no '{text}' in\n{}", called.err);
+    }
+    assert!(!called.err.contains('\u{1b}'), "{}", called.err);
+}

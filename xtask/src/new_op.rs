@@ -1,0 +1,122 @@
+//! `cargo xtask new-op`: a first op.yaml for an operator that has none.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+
+use anyhow::{Context as _, Result, bail};
+use onnx_conformance_reference::spec::{
+    AttributeSpec, AttributeType, DEFAULT_DOMAIN, FormalParameter, OpSpec, Presence, Specs,
+};
+
+use crate::workspace;
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The operator, as ONNX spells it
+    name: String,
+    /// The operator's domain
+    #[arg(long, default_value = DEFAULT_DOMAIN)]
+    domain: String,
+}
+
+/// Writes the file and says what to do next.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let specs = Specs::embedded();
+    let spec = specs.find(&arguments.domain, &arguments.name, specs.newest_opset(&arguments.domain)?)?;
+    let (domain, name) = (&spec.version.domain, &spec.version.name);
+    let relative = format!("specs/{domain}/{name}/op.yaml");
+    let path = workspace::root().join(&relative);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match File::create_new(&path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{relative} is there already; edit it, or remove it to begin anew")
+        }
+        created => created.and_then(|mut file| file.write_all(starter(spec).as_bytes())).context(relative.clone())?,
+    }
+    anstream::println!(
+        "wrote {relative}; next:\n\
+         1. say in it what {name} computes (summary), what it demands or promises (constraints), and how exact it is\n\
+         2. see what its cases make: cargo run -- list --specs specs '{domain}/{name}-*'\n\
+         3. run them: cargo run -- run --specs specs '{domain}/{name}-*'\n\
+         4. add cases until nothing is left out: cargo run -- coverage --specs specs '{domain}/{name}-*'\n\
+         5. derive the outputs of some cases by hand, and say what must be refused\n\
+         specs/ai.onnx/Sum/op.yaml is an example, specs/schema/op.json the whole vocabulary"
+    );
+    Ok(())
+}
+
+/// The text of a first op.yaml: one case, from what the newest version requires.
+fn starter(spec: &OpSpec) -> String {
+    let name = &spec.version.name;
+    let mut text = format!(
+        "op: {name}\n\
+         summary: What {name} computes, in one sentence of our own.\n\
+         accuracy: exact\n\
+         constraints:\n  C1: what {name} demands of its inputs or promises of its outputs\n\
+         cases:\n  - name: basic\n"
+    );
+    let inputs: Vec<String> = spec.inputs.iter().filter_map(input).collect();
+    if !inputs.is_empty() {
+        let _ = writeln!(text, "    inputs: {{{}}}", inputs.join(", "));
+    }
+    let required = spec.attributes.iter().filter(|(_, attribute)| attribute.required);
+    let settings: Vec<String> = required.map(|(name, attribute)| format!("{name}: {}", setting(attribute))).collect();
+    if !settings.is_empty() {
+        let _ = writeln!(text, "    set: {{{}}}", settings.join(", "));
+    }
+    text
+}
+
+/// An input that the version requires, as a case gives it.
+fn input(formal: &FormalParameter) -> Option<String> {
+    let value = "{shape: [2, 3]}";
+    let name = &formal.name;
+    match formal.presence {
+        Presence::Single => Some(format!("{name}: {value}")),
+        Presence::Variadic { min: 0, .. } | Presence::Optional => None,
+        Presence::Variadic { min, .. } => {
+            let values = vec![value; min];
+            Some(format!("{name}: [{}]", values.join(", ")))
+        }
+    }
+}
+
+/// A value of an attribute's type, to be replaced by one that means something.
+fn setting(attribute: &AttributeSpec) -> &'static str {
+    match attribute.kind {
+        AttributeType::Int => "1",
+        AttributeType::Float => "1.0",
+        AttributeType::String => "text",
+        AttributeType::Ints => "[1]",
+        AttributeType::Floats => "[1.0]",
+        AttributeType::Strings => "[text]",
+        AttributeType::Graph | AttributeType::Graphs => "{graph: \"\"}",
+        _ => "{type: float, values: [1]}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance::generate::Operators;
+
+    use super::*;
+
+    #[test]
+    fn the_first_file_of_every_operator_reads_and_fits() {
+        let specs = Specs::embedded();
+        for domain in specs.domains() {
+            for name in specs.operators(domain) {
+                let spec = specs.find(domain, name, specs.newest_opset(domain).unwrap()).unwrap();
+                let path = format!("{domain}/{name}/op.yaml");
+                let operators = Operators::new("specs", [(path, starter(spec))]);
+                if let Err(error) = operators.get(&spec.version) {
+                    panic!("{error}\n{}", starter(spec));
+                }
+            }
+        }
+    }
+}

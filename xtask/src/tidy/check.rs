@@ -1,0 +1,60 @@
+//! All rules on all files.
+
+use anyhow::{Result, bail};
+
+use crate::tidy::files::File;
+use crate::tidy::finding::Finding;
+use crate::tidy::{code, documents, files, layers, operators};
+use crate::workspace;
+
+/// Prints every finding, and fails where there is one.
+pub(crate) fn run() -> Result<()> {
+    let (files, findings) = check()?;
+    for finding in &findings {
+        anstream::println!("{finding}");
+    }
+    match findings.len() {
+        0 => anstream::println!("{files} files are tidy"),
+        count => bail!("{count} findings in {files} files"),
+    }
+    Ok(())
+}
+
+/// How many files there are, and what is wrong with them.
+fn check() -> Result<(usize, Vec<Finding>)> {
+    let files = files::read(workspace::root())?;
+    let mut findings = Vec::new();
+    for file in &files {
+        documents::check_text(file, &mut findings);
+    }
+    for file in files.iter().filter(|file| file.is_rust()) {
+        check_code(file, &mut findings);
+    }
+    documents::check_generated(&files, &mut findings);
+    documents::check_commands(&files, &mut findings);
+    layers::check_architecture(&files, &mut findings);
+    operators::check(&files, &mut findings)?;
+    findings.sort();
+    Ok((files.len(), findings))
+}
+
+fn check_code(file: &File, findings: &mut Vec<Finding>) {
+    code::check_attributes(file, findings);
+    code::check_length(file, findings);
+    code::check_declarations(file, findings);
+    code::check_bounds(file, findings);
+    layers::check_order(file, findings);
+    layers::check_io(file, findings);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_project_is_tidy() {
+        let (_, findings) = check().unwrap();
+        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert!(lines.is_empty(), "{}", lines.join("\n"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What every text file keeps to, and what the documents promise.
+
+use std::sync::OnceLock;
+
+use crate::generated;
+use crate::tidy::files::{File, has_extension};
+use crate::tidy::finding::Finding;
+use crate::tidy::paths::is_word;
+
+/// The folders at the root of a file system that only some machine has.
+const MACHINE_FOLDERS: [&str; 5] = ["home", "Users", "root", "tmp", "work"];
+
+/// The commands of the README that .ci/run calls word for word.
+const COMMANDS: [&str; 2] = ["cargo xtask report", "cargo test"];
+
+/// No path of some machine, and no note of what is still to be done.
+pub(crate) fn check_text(file: &File, findings: &mut Vec<Finding>) {
+    let notes = if file.is_rust() { &file.masked.comments } else { &file.text };
+    for (number, line) in notes.lines().enumerate() {
+        if let Some(word) = line.split(|c| !is_word(c)).find(|word| unfinished().iter().any(|note| note == word)) {
+            let fix = "do it, or open an issue and remove the note";
+            findings.push(Finding::new(&file.path, number + 1, format!("{word} is left in the text"), fix));
+        }
+    }
+    for (number, line) in file.text.lines().enumerate() {
+        if let Some(folder) = MACHINE_FOLDERS.iter().find(|folder| names_folder(line, folder)) {
+            let rule = format!("the path below /{folder} is of some machine");
+            findings.push(Finding::new(&file.path, number + 1, rule, "write a path from the project's root"));
+        }
+    }
+}
+
+/// The words that mark unfinished work, put together so that this file is not found by its own rule.
+fn unfinished() -> &'static [String; 2] {
+    static WORDS: OnceLock<[String; 2]> = OnceLock::new();
+    WORDS.get_or_init(|| [["TO", "DO"].concat(), ["FIX", "ME"].concat()])
+}
+
+/// Whether a line holds an absolute path below a folder of the root.
+fn names_folder(line: &str, folder: &str) -> bool {
+    let path = format!("/{folder}/");
+    line.match_indices(&path).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| is_word(c) || ".-~}*/)>$".contains(c))
+    })
+}
+
+/// A generated file names its command in line 1; in JSON, which has no comments, in the first entry.
+pub(crate) fn check_generated(files: &[File], findings: &mut Vec<Finding>) {
+    let generated = generated::paths().map(|path| (path, "cargo xtask gen"));
+    for (path, command) in generated.chain([("specs/releases.yaml", "cargo xtask import-specs")]) {
+        let text = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
+        let line = usize::from(has_extension(path, "json")) + 1;
+        if !text.lines().nth(line - 1).is_some_and(|head| head.contains(command)) {
+            let rule = format!("the file is generated and does not say so in line {line}");
+            findings.push(Finding::new(path, line, rule, format!("run `{command}`")));
+        }
+    }
+}
+
+/// The README's two commands stand there, and .ci/run calls the second.
+pub(crate) fn check_commands(files: &[File], findings: &mut Vec<Finding>) {
+    let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
+    let calls = |path: &str, command: &str| {
+        let words = |line: &str| line.split('#').next().unwrap_or(line).trim() == command;
+        text(path).lines().any(words)
+    };
+    let [report, test] = COMMANDS;
+    for (path, command) in [("README.md", report), ("README.md", test), (".ci/run", test)] {
+        if !calls(path, command) {
+            let rule = format!("no line is `{command}`");
+            findings.push(Finding::new(path, 1, rule, "call it word for word on a line of its own"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(path: &str, text: &str) -> Vec<String> {
+        let mut findings = Vec::new();
+        check_text(&File::new(path, text), &mut findings);
+        findings.iter().map(|finding| format!("{}: {}", finding.line, finding.rule)).collect()
+    }
+
+    #[test]
+    fn paths_of_some_machine_are_found() {
+        let folder = MACHINE_FOLDERS[0];
+        assert_eq!(
+            rules("a.md", &format!("see /{folder}/me")),
+            [format!("1: the path below /{folder} is of some machine")]
+        );
+        assert!(rules("a.md", &format!("see https://example.org/{folder}/me and a/{folder}/b")).is_empty());
+    }
+
+    #[test]
+    fn unfinished_work_is_found_in_comments() {
+        let [word, ..] = unfinished();
+        assert_eq!(rules("a.rs", &format!("\n// {word}: more\n")), [format!("2: {word} is left in the text")]);
+        assert_eq!(rules("a.md", word), [format!("1: {word} is left in the text")]);
+        assert!(rules("a.rs", &format!("let text = \"{word}\";")).is_empty());
+    }
+}

@@ -1,0 +1,13 @@
+//! `cargo xtask tidy`: what the project holds itself to and no compiler checks.
+
+mod check;
+mod code;
+mod documents;
+mod files;
+mod finding;
+mod layers;
+mod masked;
+mod operators;
+mod paths;
+
+pub(crate) use check::run;

@@ -1,0 +1,60 @@
+//! Every operator version that the specs have is computed, and nothing else is.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use onnx_conformance::run::Expectations;
+use onnx_conformance_reference::kernels::registry;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+
+use crate::tidy::files::File;
+use crate::tidy::finding::Finding;
+
+/// Where it is said which operators the built-in executor lacks.
+const EXPECTATIONS: &str = "expectations/builtin.yaml";
+
+/// What a kernel row and an operator version have in common.
+type Operator = (String, String);
+
+/// Compares the kernels with the specs, and what is missing with the expectations.
+pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
+    let specs = Specs::embedded();
+    let mut rows = BTreeSet::new();
+    for kernel in registry::all() {
+        let (domain, name, since) = kernel.row();
+        let version = OperatorVersion::new(domain, name, since);
+        let row = line_of_row(files, name, since);
+        if let Err(error) = specs.get(&version) {
+            let rule = format!("a kernel row is for {version}: {error}");
+            findings.push(Finding::new(row.0, row.1, rule, "name the version that brought the meaning"));
+        }
+        if !rows.insert((domain.to_owned(), name.to_owned(), since)) {
+            let rule = format!("two kernel rows are for {}", version.qualified());
+            findings.push(Finding::new(row.0, row.1, rule, "keep one"));
+        }
+    }
+    let computed = |version: &OperatorVersion| registry::find(version).is_some();
+    let lacking: BTreeSet<Operator> =
+        specs.all().filter(|version| !computed(version)).map(|version| (version.domain, version.name)).collect();
+    let text = files.iter().find(|file| file.path == EXPECTATIONS).map_or("", |file| &file.text);
+    let listed: BTreeSet<String> =
+        Expectations::parse(EXPECTATIONS, text)?.expect.into_iter().filter_map(|entry| entry.unsupported).collect();
+    for (domain, name) in lacking {
+        if !listed.contains(&format!("operator {domain}/{name}")) {
+            let rule = format!("some version of {domain}/{name} has no kernel, and it is not listed here");
+            let fix = format!("write the kernel, or add `- {{unsupported: operator {domain}/{name}}}`");
+            findings.push(Finding::new(EXPECTATIONS, 1, rule, fix));
+        }
+    }
+    Ok(())
+}
+
+/// Where the row of a kernel probably stands: the first line of the kernels that names operator and version.
+fn line_of_row<'a>(files: &'a [File], name: &str, since: u32) -> (&'a str, usize) {
+    let row = format!("\"{name}\", {since},");
+    let found = files.iter().filter(|file| file.path.contains("/kernels/")).find_map(|file| {
+        let line = file.text.lines().position(|line| line.contains(&row))?;
+        Some((file.path.as_str(), line + 1))
+    });
+    found.unwrap_or(("crates/reference/src/kernels/mod.rs", 1))
+}
