@@ -14,7 +14,6 @@ use crate::generate::literal::Literal;
 use crate::generate::model::attribute_message;
 use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::ordered::Ordered;
-use crate::generate::random::Random;
 use crate::generate::types::{Assignment, assignments, label};
 use crate::generate::value::{Maker, attribute, graph, input_setting};
 
@@ -132,7 +131,9 @@ impl<'a> Fitted<'a> {
             .find_map(|name| self.spec.inputs.iter().enumerate().find(|(_, formal)| formal.name == name))
     }
 
+    /// The position of a formal output; `outputs.1` is the second of a variadic one.
     fn output(&self, name: &str) -> Option<usize> {
+        let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
         self.spellings(name).find_map(|name| self.spec.outputs.iter().position(|formal| formal.name == name))
     }
 
@@ -214,8 +215,7 @@ impl<'a> Fitted<'a> {
 
     /// Whether every value that is written out can be held by its type.
     fn fits(&self, picks: &[usize], types: &Assignment) -> Result<bool, String> {
-        let random = Random::new("");
-        Ok(self.parts(picks, types, &random.clone(), "")?.is_some() && self.expected_fits(types)?)
+        Ok(self.expected_fits(types)? && self.parts(picks, types, None)?.is_some())
     }
 
     fn expected_fits(&self, types: &Assignment) -> Result<bool, String> {
@@ -253,13 +253,12 @@ impl<'a> Fitted<'a> {
     }
 
     /// The node of an instance; nothing where a type cannot hold a value that is written out. Fills draw from the stream
-    /// of `seed` and the input's name.
+    /// of `seed` and the input's name; without a seed fills stay empty and graphs unread, which is enough to see what fits.
     pub(crate) fn parts(
         &self,
         picks: &[usize],
         types: &Assignment,
-        _random: &Random,
-        seed: &str,
+        seed: Option<&str>,
     ) -> Result<Option<NodeParts>, String> {
         let names = self.sizes()?;
         let mut picks = picks.iter().copied();
@@ -270,7 +269,7 @@ impl<'a> Fitted<'a> {
             let mut made = Vec::new();
             let (values, _) = values_of(input);
             for (at, file) in values.iter().enumerate() {
-                let maker = Maker { names: &names, types, seed: format!("{seed}#{name}.{at}") };
+                let maker = Maker { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}.{at}")) };
                 match maker.value(file, declared.as_ref(), &mut picks)? {
                     Some(value) => made.push(value),
                     None => return Ok(None),
@@ -283,6 +282,7 @@ impl<'a> Fitted<'a> {
             let setting = choice.pick(&mut picks)?;
             match self.parameter(name) {
                 Some(Parameter::Attribute(name, kind)) => match (kind, setting) {
+                    (AttributeType::Graph, Setting::Graph(_)) if seed.is_none() => {}
                     (AttributeType::Graph, Setting::Graph(file)) => attributes.push(graph(name, &file.graph, types)?),
                     _ => match attribute(kind, setting, types)? {
                         Some(value) => attributes.push(attribute_message(name, &value)),
@@ -308,7 +308,7 @@ impl<'a> Fitted<'a> {
         }
         let mut parts = self.assemble(&by_position, attributes);
         for (name, file) in &self.case.outer.0 {
-            let maker = Maker { names: &names, types, seed: format!("{seed}#{name}") };
+            let maker = Maker { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}")) };
             match maker.value(file, None, &mut std::iter::empty())? {
                 Some(value) => parts.inputs.push(Named { name: name.clone(), value }),
                 None => return Ok(None),
@@ -335,6 +335,16 @@ impl<'a> Fitted<'a> {
         parts
     }
 
+    /// How many values of a variadic output the case asks for: as many as it names.
+    fn variadic_outputs(&self, at: usize) -> usize {
+        let named = self.case.outputs.keys().chain(self.case.request.iter().flatten().map(String::as_str));
+        let number = |name: &str| match name.rsplit_once('.') {
+            Some((_, number)) if self.output(name) == Some(at) => number.parse::<usize>().ok(),
+            _ => None,
+        };
+        named.filter_map(number).max().map_or(1, |last| last + 1)
+    }
+
     /// The outputs asked for, or those that the version requires, and the first.
     fn output_names(&self) -> Vec<String> {
         let asked = |at: usize, formal: &FormalParameter| match &self.case.request {
@@ -345,13 +355,15 @@ impl<'a> Fitted<'a> {
                     || self.case.outputs.keys().any(|name| self.output(name) == Some(at))
             }
         };
-        let mut names: Vec<String> = self
-            .spec
-            .outputs
-            .iter()
-            .enumerate()
-            .map(|(at, formal)| if asked(at, formal) { format!("{}_out", formal.name) } else { String::new() })
-            .collect();
+        let mut names: Vec<String> = Vec::new();
+        for (at, formal) in self.spec.outputs.iter().enumerate() {
+            let count = if formal.is_variadic() { self.variadic_outputs(at) } else { 1 };
+            names.extend((0..count).map(|number| match (asked(at, formal), number) {
+                (false, _) => String::new(),
+                (true, 0) => format!("{}_out", formal.name),
+                (true, _) => format!("{}_out.{number}", formal.name),
+            }));
+        }
         while names.last().is_some_and(String::is_empty) {
             names.pop();
         }
@@ -368,9 +380,13 @@ impl<'a> Fitted<'a> {
         Ok(names)
     }
 
-    /// The position of an output by name.
-    pub(crate) fn output_position(&self, name: &str) -> Option<usize> {
-        self.output(name)
+    /// The name in the model of an output that the file names.
+    pub(crate) fn output_in_model(&self, name: &str) -> Option<String> {
+        let formal = self.spec.outputs.get(self.output(name)?)?;
+        Some(match name.rsplit_once('.') {
+            Some((_, number)) if number != "0" => format!("{}_out.{number}", formal.name),
+            _ => format!("{}_out", formal.name),
+        })
     }
 }
 

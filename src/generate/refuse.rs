@@ -269,10 +269,9 @@ fn written(version: &Version<'_>, planned: &Planned<'_>, name: &str) -> Result<N
     let case = replaced(planned.case, &file.inputs, &file.set);
     let fitted = Fitted::new(version.file, &case, version.spec).map_err(|reason| version.at(name, reason))?;
     let seed = format!("{}/refuse/{name}", version.spec.version.qualified());
-    let random = crate::generate::random::Random::new(&seed);
     let picks = vec![0; 16];
     fitted
-        .parts(&picks, &planned.instance.types, &random, &seed)
+        .parts(&picks, &planned.instance.types, Some(&seed))
         .map_err(|message| version.at(name, message))?
         .ok_or_else(|| wrong("its types cannot hold its values"))
 }

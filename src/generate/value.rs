@@ -25,8 +25,8 @@ pub(crate) struct Maker<'a> {
     pub(crate) names: &'a BTreeMap<String, i64>,
     /// What the type parameters stand for.
     pub(crate) types: &'a Assignment,
-    /// What the fills draw from.
-    pub(crate) seed: String,
+    /// What the fills draw from; without it they stay empty.
+    pub(crate) seed: Option<String>,
 }
 
 impl Maker<'_> {
@@ -49,7 +49,7 @@ impl Maker<'_> {
         let fill = file.fill.as_ref().map(|choice| choice.pick(picks)).transpose()?;
         let literal = file.values.as_ref().map(|choice| choice.pick(picks)).transpose()?;
         let source = Source { shape: shape.as_deref(), fill, literal, file };
-        self.of_type(value_type, &source, &self.seed)
+        self.of_type(value_type, &source, self.seed.as_deref())
     }
 
     fn dimension(&self, size: &Size) -> Result<usize, String> {
@@ -58,7 +58,12 @@ impl Maker<'_> {
     }
 
     /// A value of any type: containers hold two tensors of the shape and fill, unless their items are given.
-    fn of_type(&self, value_type: &ValueType, source: &Source<'_>, seed: &str) -> Result<Option<Value>, String> {
+    fn of_type(
+        &self,
+        value_type: &ValueType,
+        source: &Source<'_>,
+        seed: Option<&str>,
+    ) -> Result<Option<Value>, String> {
         match value_type {
             ValueType::Tensor(element) => Ok(self.tensor(*element, source, seed)?.map(Value::Tensor)),
             ValueType::SparseTensor(element) => {
@@ -68,7 +73,11 @@ impl Maker<'_> {
                 let mut items = Vec::new();
                 if let Some(files) = &source.file.sequence {
                     for (at, file) in files.iter().enumerate() {
-                        let maker = Maker { names: self.names, types: self.types, seed: format!("{seed}.{at}") };
+                        let maker = Maker {
+                            names: self.names,
+                            types: self.types,
+                            seed: seed.map(|seed| format!("{seed}.{at}")),
+                        };
                         match maker.value(file, Some(item_type), &mut std::iter::empty())? {
                             Some(item) => items.push(item),
                             None => return Ok(None),
@@ -76,7 +85,7 @@ impl Maker<'_> {
                     }
                 } else {
                     for at in 0..2 {
-                        match self.of_type(item_type, source, &format!("{seed}.{at}"))? {
+                        match self.of_type(item_type, source, seed.map(|seed| format!("{seed}.{at}")).as_deref())? {
                             Some(item) => items.push(item),
                             None => return Ok(None),
                         }
@@ -102,19 +111,24 @@ impl Maker<'_> {
         }
     }
 
-    fn tensor(&self, element: ElementType, source: &Source<'_>, seed: &str) -> Result<Option<Tensor>, String> {
+    fn tensor(&self, element: ElementType, source: &Source<'_>, seed: Option<&str>) -> Result<Option<Tensor>, String> {
         if let Some(literal) = source.literal {
             return literal.tensor(element, source.shape);
         }
         let shape = source.shape.ok_or("an input has neither a shape nor values")?;
         let fill = source.fill.cloned().unwrap_or_default();
+        let (shape, seed) = seed.map_or((&[0][..], ""), |seed| (shape, seed));
         fill.tensor(element, shape, &mut Random::new(seed), |size| size.value(self.names)).map(Some)
     }
 
     /// A sparse vector of four with two values.
     fn sparse(&self, element: ElementType) -> Result<Option<SparseTensor>, String> {
-        let values =
-            Fill::default().tensor(element, &[2], &mut Random::new(&self.seed), |size| size.value(self.names))?;
+        let values = Fill::default().tensor(
+            element,
+            &[2],
+            &mut Random::new(self.seed.as_deref().unwrap_or_default()),
+            |size| size.value(self.names),
+        )?;
         let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3]).map_err(|error| error.to_string())?;
         Ok(Some(SparseTensor { values, indices, shape: vec![4] }))
     }

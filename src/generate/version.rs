@@ -24,7 +24,6 @@ use crate::generate::instance::{Fitted, Instance, NodeParts};
 use crate::generate::literal::Literal;
 use crate::generate::model::{Declared, one_node};
 use crate::generate::operator::{CaseFile, OperatorFile, OutputFile, at_case, read_operator};
-use crate::generate::random::Random;
 use crate::generate::refuse;
 
 /// Cases that cannot be made from the specs.
@@ -200,7 +199,7 @@ impl<'a> Version<'a> {
         let seed = format!("{}/{}", self.spec.version.qualified(), instance.name);
         planned
             .fitted
-            .parts(&instance.picks, &instance.types, &Random::new(&seed), &seed)
+            .parts(&instance.picks, &instance.types, Some(&seed))
             .and_then(|parts| parts.ok_or_else(|| "its types cannot hold its values".to_owned()))
             .map_err(|message| self.at(&planned.case.name, message))
     }
@@ -277,11 +276,12 @@ impl<'a> Version<'a> {
     }
 
     fn literal<'b>(&self, planned: &'b Planned<'_>, declared: &Declared) -> Option<&'b OutputFile> {
-        planned.case.outputs.0.iter().find_map(|(name, output)| {
-            let at = planned.fitted.output_position(name)?;
-            let formal = self.spec.outputs.get(at)?;
-            (format!("{}_out", formal.name) == declared.name).then_some(output)
-        })
+        planned
+            .case
+            .outputs
+            .0
+            .iter()
+            .find_map(|(name, output)| (planned.fitted.output_in_model(name)? == declared.name).then_some(output))
     }
 
     /// What an output must be: as derived by hand where the file says so, else as computed.

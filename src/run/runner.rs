@@ -8,11 +8,11 @@ use rayon::prelude::*;
 use crate::case::{Judged, Level};
 use crate::run::{CaseResult, Outcome, judge};
 use crate::runtime::Runtime;
-use crate::suite::{Filter, Source, Suite, SuiteError, Unit};
+use crate::suite::{Chosen, Filter, Suite, SuiteError};
 
 /// The cases of a run, by the unit that they are loaded in.
 pub struct Plan<'a> {
-    units: Vec<(&'a (dyn Source + Send), Unit, Vec<String>)>,
+    units: Vec<Chosen<'a>>,
     /// How many cases are chosen.
     pub selected: usize,
 }
@@ -28,13 +28,7 @@ pub enum Event {
 
 /// Chooses the cases of a run.
 pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteError> {
-    let mut units = Vec::new();
-    for (source, unit) in suite.units().into_iter().filter(|(_, unit)| filter.may_choose_from(&unit.name)) {
-        let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
-        if !ids.is_empty() {
-            units.push((source, unit, ids));
-        }
-    }
+    let units = suite.choose(filter)?;
     let selected = units.iter().map(|(_, _, ids)| ids.len()).sum();
     Ok(Plan { units, selected })
 }

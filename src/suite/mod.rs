@@ -11,4 +11,4 @@ pub use corpus::Corpus;
 pub use filter::{Filter, FilterError};
 pub use folder::FolderSuite;
 pub use generated::Generated;
-pub use sources::{Source, Suite, SuiteError, Unit};
+pub use sources::{Chosen, Source, Suite, SuiteError, Unit};

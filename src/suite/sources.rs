@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 
+use rayon::prelude::*;
+
 use crate::case::{Case, CaseError};
 use crate::generate::GenerateError;
 use crate::suite::{Corpus, Filter, Generated};
@@ -26,6 +28,9 @@ pub trait Source: Sync {
     /// The cases of a unit that are wanted.
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
 }
+
+/// A unit with its source, and the ids of its cases that are chosen.
+pub type Chosen<'a> = (&'a (dyn Source + Send), Unit, Vec<String>);
 
 /// Cases that cannot be had.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -91,10 +96,19 @@ impl Suite {
 
     /// The ids that a filter chooses, in order.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, SuiteError> {
-        let mut chosen = Vec::new();
-        for (source, unit) in self.units().into_iter().filter(|(_, unit)| filter.may_choose_from(&unit.name)) {
-            chosen.extend(source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)));
-        }
+        Ok(self.choose(filter)?.into_iter().flat_map(|(_, _, ids)| ids).collect())
+    }
+
+    /// The units of which a filter chooses cases, with the ids that it chooses, in order.
+    pub fn choose(&self, filter: &Filter) -> Result<Vec<Chosen<'_>>, SuiteError> {
+        let mut units = self.units();
+        units.retain(|(_, unit)| filter.may_choose_from(&unit.name));
+        let choose = |(source, unit): (&'_ (dyn Source + Send), Unit)| {
+            let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
+            Ok((source, unit, ids))
+        };
+        let mut chosen = units.into_par_iter().map(choose).collect::<Result<Vec<_>, SuiteError>>()?;
+        chosen.retain(|(_, _, ids)| !ids.is_empty());
         Ok(chosen)
     }
 
