@@ -100,10 +100,10 @@ impl Suite {
     }
 
     /// The units of which a filter chooses cases, with the ids that it chooses, in order.
-    pub fn choose(&self, filter: &Filter) -> Result<Vec<Chosen<'_>>, SuiteError> {
+    pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<Chosen<'a>>, SuiteError> {
         let mut units = self.units();
         units.retain(|(_, unit)| filter.may_choose_from(&unit.name));
-        let choose = |(source, unit): (&'_ (dyn Source + Send), Unit)| {
+        let choose = |(source, unit): (&'a (dyn Source + Send), Unit)| {
             let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
             Ok((source, unit, ids))
         };
