@@ -312,6 +312,16 @@ fn quantized(call: &Call<'_>) -> Result {
             .single_float()
             .ok_or_else(|| invalid(format!("{what} has shape {:?}; it takes one number", tensor.shape())))
     };
+    for (at, name) in [(1, "x"), (4, "w"), (6, "y")] {
+        let (scale, zero_point) = (call.tensor(at)?, call.tensor(at + 1)?);
+        if scale.len() != zero_point.len() {
+            return Err(invalid(format!(
+                "{name}_scale has shape {:?} and {name}_zero_point {:?}; both have the same",
+                scale.shape(),
+                zero_point.shape()
+            )));
+        }
+    }
     let (x_scale, y_scale, y_zero) = (single(1, "x_scale")?, single(6, "y_scale")?, single(7, "y_zero_point")?);
     let w_scales = zero_points(Some(call.tensor(4)?), channels, "w_scale")?;
     let size = element_count(&shape[2..])?.max(1);

@@ -213,10 +213,12 @@ fn max_unpool(call: &Call<'_>) -> Result {
     if x.shape() != indices.shape() {
         return Err(invalid(format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
     }
-    let inner = unpooled(call, x)?;
-    let shape = match call.optional_tensor(2)? {
-        Some(given) => framed(&inner, &given.indices())?,
-        None => inner.clone(),
+    let (inner, shape) = match call.optional_tensor(2)? {
+        Some(given) => framed(&unpooled(call, x, false)?, &given.indices())?,
+        None => {
+            let inner = unpooled(call, x, true)?;
+            (inner.clone(), inner)
+        }
     };
     let mut sources: Vec<usize> = call.budget.scratch(element_count(&shape)?)?;
     let steps = strides(&shape);
@@ -237,8 +239,8 @@ fn max_unpool(call: &Call<'_>) -> Result {
     Ok(call.allocate(x.element_type(), &shape)?.select(&[x, &zero], positions)?.into())
 }
 
-/// The shape that a pool with these attributes would have had as its input.
-fn unpooled(call: &Call<'_>, x: &Tensor) -> Result<Vec<usize>> {
+/// The shape that a pool with these attributes, with or without its pads, would have had as its input.
+fn unpooled(call: &Call<'_>, x: &Tensor, with_pads: bool) -> Result<Vec<usize>> {
     let input = spatial("X", x.shape())?;
     let count = input.len();
     let kernel = per_axis(call, "kernel_shape", count, 1, 1)?;
@@ -247,18 +249,22 @@ fn unpooled(call: &Call<'_>, x: &Tensor) -> Result<Vec<usize>> {
     let mut shape = x.shape().to_vec();
     for at in 0..count {
         let full = (input[at] as i128 - 1) * steps[at] as i128 + kernel[at] as i128;
-        let inner = full - pads[at] as i128 - pads[count + at] as i128;
+        let padding = if with_pads { pads[at] as i128 + pads[count + at] as i128 } else { 0 };
+        let inner = full - padding;
         shape[2 + at] = usize::try_from(inner)
             .map_err(|_| invalid(format!("pads {pads:?} leave {inner} of {full} elements along spatial axis {at}")))?;
     }
     Ok(shape)
 }
 
-fn framed(inner: &[usize], given: &[i64]) -> Result<Vec<usize>> {
+/// The shape that the indices count in, and the output's. An output shape makes the pads its own: where it is smaller than
+/// what the pool's windows cover, they take what is too much; where it is larger, it frames that.
+fn framed(covered: &[usize], given: &[i64]) -> Result<(Vec<usize>, Vec<usize>)> {
     let shape: Option<Vec<usize>> = given.iter().map(|&dim| usize::try_from(dim).ok()).collect();
-    shape
-        .filter(|shape| shape.len() == inner.len() && shape.iter().zip(inner).all(|(outer, inner)| outer >= inner))
-        .ok_or_else(|| invalid(format!("output_shape {given:?} does not hold the unpooled shape {inner:?}")))
+    let shape = shape.filter(|shape| shape.len() == covered.len());
+    let shape =
+        shape.ok_or_else(|| invalid(format!("output_shape {given:?} is no shape of rank {}", covered.len())))?;
+    Ok((covered.iter().zip(&shape).map(|(&covered, &given)| covered.min(given)).collect(), shape))
 }
 
 #[cfg(test)]
@@ -382,7 +388,8 @@ mod tests {
         };
         assert_eq!(unpool().tensor().floats(), [0.0, 5.0, 6.0, 0.0]);
         assert_eq!(unpool().input(ints(&[3], &[1, 1, 5])).tensor().floats(), [0.0, 5.0, 6.0, 0.0, 0.0]);
-        assert!(unpool().input(ints(&[3], &[1, 1, 3])).error().contains("does not hold"));
+        assert_eq!(unpool().input(ints(&[3], &[1, 1, 3])).tensor().floats(), [0.0, 5.0, 6.0]);
+        assert!(unpool().input(ints(&[2], &[1, 3])).error().contains("no shape of rank 3"));
         let outside = node("MaxUnpool", 9).input(floats(&[1, 1, 1], &[5.0])).input(ints(&[1, 1, 1], &[2]));
         assert!(outside.set("kernel_shape", &[2][..]).error().contains("index 2"));
     }
