@@ -575,8 +575,9 @@ mod tests {
     fn quantized(w_scale: Tensor, y_zero: f64) -> Vec<f64> {
         let byte = |shape: &[usize], values: &[f64]| typed(ElementType::Uint8, shape, values);
         let node = node("QLinearConv", 10).input(byte(&[1, 1, 3], &[1.0, 3.0, 255.0])).input(floats(&[], &[0.5]));
+        let w_zeros = byte(w_scale.shape(), &vec![0.0; w_scale.len()]);
         let node = node.input(byte(&[], &[0.0])).input(byte(&[2, 1, 1], &[1.0, 1.0])).input(w_scale);
-        let node = node.input(byte(&[], &[0.0])).input(floats(&[], &[1.0])).input(byte(&[], &[y_zero]));
+        let node = node.input(w_zeros).input(floats(&[], &[1.0])).input(byte(&[], &[y_zero]));
         node.tensor().floats()
     }
 
