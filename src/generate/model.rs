@@ -61,11 +61,26 @@ pub(crate) fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[
         output: outputs.iter().map(Declared::info).collect(),
         ..GraphProto::default()
     };
-    let import = OperatorSetIdProto { domain: Some(domain.to_owned()), version: Some(i64::from(opset)) };
-    let ir = Specs::embedded().releases().ok().and_then(|releases| releases.lowest_ir(domain, opset)).unwrap_or(3);
+    let import = |domain: &str, opset: u32| OperatorSetIdProto {
+        domain: Some(domain.to_owned()),
+        version: Some(i64::from(opset)),
+    };
+    let mut imports = vec![import(domain, opset)];
+    let lowest_ir = |domain: &str, opset: u32| {
+        Specs::embedded().releases().ok().and_then(|releases| releases.lowest_ir(domain, opset)).unwrap_or(3)
+    };
+    let mut ir = lowest_ir(domain, opset);
+    // The nodes of a subgraph are of ONNX's own domain, in the newest version there is.
+    if !domain.is_empty()
+        && parts.attributes.iter().any(|attribute| attribute.g.is_some())
+        && let Ok(newest) = Specs::embedded().newest_opset("")
+    {
+        imports.push(import("", newest));
+        ir = ir.max(lowest_ir("", newest));
+    }
     let model = ModelProto {
         ir_version: Some(i64::from(ir.max(3))),
-        opset_import: vec![import],
+        opset_import: imports,
         producer_name: Some("onnx-conformance".to_owned()),
         graph: Some(graph),
         ..ModelProto::default()

@@ -7,3 +7,4 @@ pub mod markdown;
 pub mod matrix;
 pub mod site;
 pub mod terminal;
+pub mod versions;

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance::generate::OperatorFile;
-use onnx_conformance_reference::spec::{OpSpec, Releases};
+use onnx_conformance_reference::spec::{OpSpec, Releases, Specs};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
@@ -26,10 +26,16 @@ struct Generated {
 
 const FILES: &[Generated] = &[
     Generated { path: "crates/reference/src/proto/onnx.rs", text: messages },
+    Generated { path: "docs/versions.md", text: changes },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
     Generated { path: "specs/schema/releases.json", text: json_schema::<Releases> },
 ];
+
+/// What changed between adjacent versions.
+fn changes() -> Result<String> {
+    Ok(onnx_conformance::report::versions::page(Specs::embedded(), "cargo xtask gen")?)
+}
 
 /// Where the generated files are.
 pub(crate) fn paths() -> impl Iterator<Item = &'static str> {

@@ -246,7 +246,7 @@ fn directions(call: &Call<'_>) -> Result<Vec<bool>> {
     match call.string("direction")? {
         "forward" => Ok(vec![false]),
         // The default of GRU-1 is spelt so, and means forward.
-        "foward" if call.since() < 3 => Ok(vec![false]),
+        "foward" if call.since() < 3 && call.spec.version.name == "GRU" => Ok(vec![false]),
         "reverse" => Ok(vec![true]),
         "bidirectional" => Ok(vec![false, true]),
         other => Err(invalid(format!("direction is '{other}'; it is forward, reverse or bidirectional"))),

@@ -1,0 +1,44 @@
+//! What changed between every two adjacent versions of every operator, as a page.
+
+use std::fmt::Write as _;
+
+use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::spec::diff::{Change, DiffError, versions};
+
+/// A markdown page with a row for each pair of adjacent versions. `made_by` names the command that makes it.
+pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
+    let mut rows = String::new();
+    let (mut pairs, mut meanings) = (0, 0);
+    for domain in specs.domains() {
+        for operator in specs.operators(domain) {
+            let all: Vec<u32> = specs.versions(domain, operator).collect();
+            for pair in all.windows(2) {
+                let diff = versions(specs, domain, operator, pair[0], pair[1])?;
+                pairs += 1;
+                meanings += usize::from(diff.changes.iter().any(|change| matches!(change, Change::Semantics { .. })));
+                let changes: Vec<String> =
+                    diff.changes.iter().map(|change| change.to_string().replace('|', "\\|")).collect();
+                let _ = writeln!(rows, "| {} | {} | {} | {} |", domain, diff.from, diff.to, changes.join("<br>"));
+            }
+        }
+    }
+    Ok(format!(
+        "<!-- Made by `{made_by}`. -->\n# What changed between versions\n\n{pairs} pairs of adjacent operator versions; in \
+         {meanings} of them the meaning changed, in our words behind the version's name. All else is compared by machine.\n\n\
+         | domain | from | to | changes |\n|---|---|---|---|\n{rows}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_adjacent_versions_has_a_row() {
+        let specs = Specs::embedded();
+        let page = page(specs, "a test").unwrap();
+        let operators: usize = specs.domains().map(|domain| specs.operators(domain).count()).sum();
+        assert_eq!(page.lines().filter(|line| line.starts_with("| ai.onnx")).count(), specs.all().count() - operators);
+        assert!(page.contains("| ai.onnx | Sum-8 | Sum-13 | tensor(bfloat16) added to T |"));
+    }
+}
