@@ -223,7 +223,7 @@ impl<'a> Version<'a> {
         for (at, declared) in outputs.iter().enumerate() {
             let computed = values.as_ref().and_then(|values| values.get(at));
             let want = self.want(planned, declared, computed, bounds.as_ref().and_then(|bounds| bounds.get(at)))?;
-            if self.literal(planned, declared).is_some() {
+            if literal(planned, declared).is_some() {
                 evidence = vec![Evidence::Literal];
             }
             expected.push(Expected { name: declared.name.clone(), want });
@@ -275,15 +275,6 @@ impl<'a> Version<'a> {
         Ok(Some(values.iter().map(|value| value.as_tensor().map(|tensor| scaled(tensor, multiple))).collect()))
     }
 
-    fn literal<'b>(&self, planned: &'b Planned<'_>, declared: &Declared) -> Option<&'b OutputFile> {
-        planned
-            .case
-            .outputs
-            .0
-            .iter()
-            .find_map(|(name, output)| (planned.fitted.output_in_model(name)? == declared.name).then_some(output))
-    }
-
     /// What an output must be: as derived by hand where the file says so, else as computed.
     fn want(
         &self,
@@ -295,7 +286,7 @@ impl<'a> Version<'a> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let shape = declared.shape.clone();
         let unspecified = || Want::Unspecified(declared.value_type.clone(), shape.clone());
-        let file = self.literal(planned, declared);
+        let file = literal(planned, declared);
         if file.is_some_and(|file| file.unspecified) {
             return Ok(unspecified());
         }
@@ -355,6 +346,12 @@ fn compute(model: &Model, parts: &NodeParts) -> Result<Option<Vec<Value>>, Strin
         Err(error) if error.is_unsupported() => Ok(None),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// What the file says of an output.
+fn literal<'b>(planned: &'b Planned<'_>, declared: &Declared) -> Option<&'b OutputFile> {
+    let mut outputs = planned.case.outputs.0.iter();
+    outputs.find_map(|(name, output)| (planned.fitted.output_in_model(name)? == declared.name).then_some(output))
 }
 
 fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {

@@ -213,12 +213,11 @@ fn max_unpool(call: &Call<'_>) -> Result {
     if x.shape() != indices.shape() {
         return Err(invalid(format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
     }
-    let (inner, shape) = match call.optional_tensor(2)? {
-        Some(given) => framed(&unpooled(call, x, false)?, &given.indices())?,
-        None => {
-            let inner = unpooled(call, x, true)?;
-            (inner.clone(), inner)
-        }
+    let (inner, shape) = if let Some(given) = call.optional_tensor(2)? {
+        framed(&unpooled(call, x, false)?, &given.indices())?
+    } else {
+        let inner = unpooled(call, x, true)?;
+        (inner.clone(), inner)
     };
     let mut sources: Vec<usize> = call.budget.scratch(element_count(&shape)?)?;
     let steps = strides(&shape);
