@@ -1,0 +1,43 @@
+//! Function operators: the kernel and the body that defines the operator give the same outputs on the vendored inputs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use onnx_conformance::case::{Case, Judged};
+use onnx_conformance::compare::{Accuracy, compare};
+use onnx_conformance::reference::value::Value;
+use onnx_conformance::runtime::{Builtin, Request, Response, Runtime};
+use onnx_conformance::suite::{Filter, Suite};
+
+/// Upstream's own tolerance between a case and its expansion.
+const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
+
+fn outputs(case: &Case) -> Vec<Value> {
+    let data = &case.data[0];
+    let request = Request { id: &case.id, model: &case.model, folder: case.folder.as_deref(), inputs: &data.inputs };
+    match Builtin::new(Duration::from_secs(60)).run(&request) {
+        Response::Outputs { values, .. } => values,
+        other => panic!("{}: {other:?}", case.id),
+    }
+}
+
+#[test]
+fn kernels_and_function_bodies_agree() {
+    let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
+    let expanded = suite.ids(&Filter::new(&["onnx-*/node/*_expanded*"]).unwrap()).unwrap();
+    let mut compared = 0;
+    for id in &expanded {
+        let base = id.split("_expanded").next().unwrap_or(id);
+        let (Some(body), Some(kernel)) = (suite.find(id).unwrap(), suite.find(base).unwrap()) else { continue };
+        if kernel.judged == Some(Judged::Draws) || kernel.judged == Some(Judged::Dropout) {
+            continue;
+        }
+        for (by_body, by_kernel) in outputs(&body).iter().zip(&outputs(&kernel)) {
+            if let Err(difference) = compare(by_body, by_kernel, &CLOSE) {
+                panic!("{base}: the kernel differs from the body: {}", difference.message);
+            }
+        }
+        compared += 1;
+    }
+    assert!(compared > 400, "only {compared} pairs of a case and its expansion were found");
+}
