@@ -168,10 +168,12 @@ impl<'a> Fitted<'a> {
         let combinations = combinations(&axes, self.case.zip)?;
         let rows = assignments(self.spec, self.case, &self.type_parameters())?;
         let mut instances: Vec<Instance> = Vec::new();
+        let mut first = BTreeSet::new();
         for picks in &combinations {
             for row in &rows {
                 if self.fits(picks, row)? {
                     instances.push(self.instance(&axes, picks, row));
+                    first.insert((picks, row));
                     break;
                 }
             }
@@ -180,7 +182,7 @@ impl<'a> Fitted<'a> {
             for picks in &combinations {
                 if self.fits(picks, row)? {
                     let instance = self.instance(&axes, picks, row);
-                    if !instances.contains(&instance) {
+                    if !first.contains(&(picks, row)) {
                         instances.push(instance);
                     }
                     break;

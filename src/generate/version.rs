@@ -1,6 +1,6 @@
 //! All cases of one operator version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
 use miette::Diagnostic;
@@ -171,12 +171,13 @@ impl<'a> Version<'a> {
     pub(super) fn planned(&self) -> Result<Vec<Planned<'a>>, GenerateError> {
         let version = &self.spec.version;
         let mut planned: Vec<Planned<'a>> = Vec::new();
+        let mut ids = HashSet::new();
         for case in &self.file.cases {
             let Ok(fitted) = Fitted::new(self.file, case, self.spec) else { continue };
             let instances = fitted.instances().map_err(|message| self.at(&case.name, message))?;
             for instance in instances {
                 let id = format!("{}/{}", version.qualified(), instance.name);
-                if planned.iter().any(|other| other.id == id) {
+                if !ids.insert(id.clone()) {
                     let help = "alternatives enter ids by value; write them as `each: {NAME: VALUE, ...}`".to_owned();
                     let message = format!("two cases have the id {id}");
                     return Err(at_case(&self.path, self.text, &case.name, message, Some(help)).into());
