@@ -3,9 +3,11 @@
 mod definition;
 mod folder;
 mod named;
+mod variant;
 mod want;
 
 pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
 pub use named::named_cells;
+pub use variant::Variant;
 pub use want::Want;

@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::Specs;
 use crate::cli::{exit, options, output};
 use crate::report::coverage::Coverage;
 use crate::run::{Event, plan, run};
-use crate::runtime::Builtin;
+use crate::runtime::{Builtin, Stop};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -25,7 +25,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::NOTHING);
     }
     let (mut coverage, mut broken) = (Coverage::new(Specs::embedded())?, 0);
-    run(&plan, &Builtin::new(Duration::from_mins(1)), |event| match event {
+    run(&plan, &Builtin::new(Duration::from_mins(1)), &Stop::default(), |event| match event {
         Event::Finished(result) => coverage.add(&result),
         Event::Broken(error) => {
             broken += 1;

@@ -12,7 +12,7 @@ use crate::cli::command::Usage;
 use crate::cli::{Progress, exit, options, output};
 use crate::report::terminal;
 use crate::run::{Conclusion, Event, Expectations, Header, Tally, plan, run, write_header, write_result};
-use crate::runtime::{Builtin, Runtime};
+use crate::runtime::{Builtin, Runtime, Stop};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -67,7 +67,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let started = Instant::now();
     let (mut tally, mut all, mut unwritten) = (Tally::default(), Vec::new(), None);
     let mut progress = Progress::new(plan.selected);
-    run(&plan, &runtime, |event| {
+    run(&plan, &runtime, &Stop::default(), |event| {
         tally.add(&event, &expectations);
         progress.show(&tally.summary);
         let Event::Finished(result) = event else { return };

@@ -373,7 +373,7 @@ mod tests {
     }
 
     fn runtime(name: &str) -> Declaration {
-        Declaration { name: name.to_owned(), version: "1".to_owned() }
+        Declaration::named(name, "1")
     }
 
     /// The counts of an operator version, or of a type cell of it, on each runtime as (passed, failed, unsupported).

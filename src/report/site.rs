@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn page_of(results: &[CaseResult]) -> String {
-        let runtime = Declaration { name: "a".to_owned(), version: "1".to_owned() };
+        let runtime = Declaration::named("a", "1");
         let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &runtime, results }]).unwrap();
         page(&matrix, Specs::embedded()).unwrap()
     }

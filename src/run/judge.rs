@@ -5,10 +5,10 @@ use std::time::Instant;
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, Expected, Level, Refusal, named_cells};
+use crate::case::{Case, DataSet, Expected, Level, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind};
 use crate::run::{CaseResult, Outcome};
-use crate::runtime::{Request, Response, Runtime};
+use crate::runtime::{Output, Request, Response, Runtime};
 
 /// Runs a case and judges what the runtime did.
 pub fn judge(case: &Case, runtime: &dyn Runtime) -> CaseResult {
@@ -45,9 +45,7 @@ fn named(case: &Case) -> Vec<String> {
 
 fn judge_outputs(case: &Case, runtime: &dyn Runtime, result: &mut CaseResult) {
     for (number, data) in case.data.iter().enumerate() {
-        let request =
-            Request { id: &case.id, model: &case.model, folder: case.folder.as_deref(), inputs: &data.inputs };
-        let (outcome, message) = match runtime.run(&request) {
+        let (outcome, message) = match ask(case, data, runtime) {
             Response::Outputs { values, cells } => {
                 result.cells.extend(cells);
                 match check_outputs(&data.outputs, &values) {
@@ -68,6 +66,16 @@ fn judge_outputs(case: &Case, runtime: &dyn Runtime, result: &mut CaseResult) {
     result.cells.dedup();
 }
 
+fn ask(case: &Case, data: &DataSet, runtime: &dyn Runtime) -> Response {
+    runtime.run(&Request {
+        id: &case.id,
+        model: &case.model,
+        folder: case.folder.as_deref(),
+        inputs: &data.inputs,
+        outputs: &Output::of_expected(&data.outputs),
+    })
+}
+
 fn outcome_of(kind: DifferenceKind) -> Outcome {
     match kind {
         DifferenceKind::Values => Outcome::Mismatch,
@@ -85,7 +93,7 @@ fn failure(response: Response, missing: &mut Option<String>) -> (Outcome, String
             (Outcome::Unsupported, message)
         }
         Response::Error { message, .. } => (Outcome::Error, message),
-        Response::Timeout => (Outcome::Timeout, "no answer in time".to_owned()),
+        Response::Timeout(message) => (Outcome::Timeout, message),
         Response::OutOfMemory(message) => (Outcome::OutOfMemory, message),
         Response::Crash(message) => (Outcome::Crash, message),
         Response::ProtocolError(message) => (Outcome::ProtocolError, message),
@@ -110,9 +118,7 @@ fn check_outputs(expected: &[Expected], actual: &[Value]) -> Result<Agreement, D
 
 /// A refusal is any error, and counts only if the control, the same model repaired, passes.
 fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Runtime, result: &mut CaseResult) {
-    let inputs = case.data.first().map_or(&[][..], |data| &data.inputs);
-    let request = Request { id: &case.id, model: &case.model, folder: case.folder.as_deref(), inputs };
-    match runtime.run(&request) {
+    match ask(case, case.data.first().unwrap_or(&DataSet::default()), runtime) {
         Response::Outputs { .. } => {
             result.outcome = Outcome::Accepted;
             result.message = format!("took what must be refused: {}", refusal.rule);

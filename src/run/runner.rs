@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::case::{Judged, Level};
 use crate::run::{CaseResult, Outcome, judge};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, Stop};
 use crate::suite::{Chosen, Filter, Suite, SuiteError};
 
 /// The cases of a run, by the unit that they are loaded in.
@@ -33,17 +33,25 @@ pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteErro
     Ok(Plan { units, selected })
 }
 
-/// Runs every case of the plan and hands each event to `sink` on the calling thread, as it comes.
-pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, mut sink: impl FnMut(Event)) {
+/// Runs every case of the plan, until it is stopped, and hands each event to `sink` on the calling thread, as it comes.
+/// A case that is running when the run is stopped has no result.
+pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, stop: &Stop, mut sink: impl FnMut(Event)) {
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             plan.units.par_iter().for_each_with(sender, |sender, (source, unit, ids)| {
                 let event = |event| drop(sender.send(event));
+                if stop.is_set() {
+                    return;
+                }
                 match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
                     Ok(cases) => {
                         for case in &cases {
-                            event(Event::Finished(Box::new(judge(case, runtime))));
+                            let result = judge(case, runtime);
+                            if stop.is_set() {
+                                return;
+                            }
+                            event(Event::Finished(Box::new(result)));
                         }
                     }
                     Err(error) => event(Event::Broken(error)),

@@ -74,14 +74,14 @@ fn failed(error: RunError) -> Response {
             Response::Unsupported { what: error.missing().unwrap_or_else(|| "model".to_owned()), message }
         }
         KernelError::Limit(_) => Response::OutOfMemory(message),
-        KernelError::Deadline => Response::Timeout,
+        KernelError::Deadline => Response::Timeout("no answer in time".to_owned()),
         _ => Response::Error { phase: Phase::Run, message },
     }
 }
 
 impl Runtime for Builtin {
     fn declaration(&self) -> Declaration {
-        Declaration { name: "builtin".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+        Declaration::named("builtin", env!("CARGO_PKG_VERSION"))
     }
 
     fn run(&self, request: &Request<'_>) -> Response {

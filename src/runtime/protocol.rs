@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::case::Named;
+use crate::case::{Expected, Named};
+use crate::runtime::Declaration;
 
 /// Something that runs models.
 pub trait Runtime: Sync {
@@ -15,15 +17,11 @@ pub trait Runtime: Sync {
 
     /// Runs a model on inputs. Whatever happens is an answer.
     fn run(&self, request: &Request<'_>) -> Response;
-}
 
-/// What a runtime says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Declaration {
-    /// The name, as in `expectations/<name>.yaml`.
-    pub name: String,
-    /// Its version.
-    pub version: String,
+    /// Ends the runtime after the last case, and says what went against the protocol outside of any case.
+    fn finish(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A model to be run.
@@ -37,6 +35,26 @@ pub struct Request<'a> {
     pub folder: Option<&'a Path>,
     /// The inputs by name.
     pub inputs: &'a [Named],
+    /// The outputs that are asked for, in the order of the graph's.
+    pub outputs: &'a [Output],
+}
+
+/// An output that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The name of the graph's output.
+    pub name: String,
+    /// The type that it has, which says how its file is written.
+    pub value_type: ValueType,
+}
+
+impl Output {
+    /// What is asked of a runtime, for outputs that are expected.
+    pub fn of_expected(expected: &[Expected]) -> Vec<Output> {
+        let output =
+            |expected: &Expected| Output { name: expected.name.clone(), value_type: expected.want.declared().0 };
+        expected.iter().map(output).collect()
+    }
 }
 
 /// What a runtime answers.
@@ -64,7 +82,7 @@ pub enum Response {
         message: String,
     },
     /// No answer in time.
-    Timeout,
+    Timeout(String),
     /// More memory than allowed.
     OutOfMemory(String),
     /// The runtime died.

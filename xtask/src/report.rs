@@ -11,7 +11,7 @@ use onnx_conformance::reference::spec::Specs;
 use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{markdown, site, terminal};
 use onnx_conformance::run::{CaseResult, Event, Header, Tally, plan, run, write_header, write_result};
-use onnx_conformance::runtime::{Builtin, Runtime as _};
+use onnx_conformance::runtime::{Builtin, Runtime as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 
 use crate::workspace;
@@ -39,7 +39,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let started = Instant::now();
     let (mut tally, mut results) = (Tally::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);
-    run(&plan, &runtime, |event| {
+    run(&plan, &runtime, &Stop::default(), |event| {
         tally.add(&event, &expectations);
         progress.show(&tally.summary);
         if let Event::Finished(result) = event {

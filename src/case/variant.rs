@@ -1,0 +1,42 @@
+//! How a case is put to a runtime.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How a case is put to a runtime: an axis of the run, not of the case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Every input is given at run time.
+    #[default]
+    Runtime,
+    /// Inputs stand in the model as `Constant` nodes.
+    Constants,
+    /// Inputs stand in the model as initializers.
+    Initializers,
+    /// Inputs are given at run time, and their declared dimensions have names instead of sizes.
+    DynamicShapes,
+}
+
+impl Variant {
+    /// Every variant.
+    pub const ALL: [Variant; 4] = [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::DynamicShapes];
+
+    /// The name, as ids and declarations spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Runtime => "runtime",
+            Variant::Constants => "constants",
+            Variant::Initializers => "initializers",
+            Variant::DynamicShapes => "dynamic-shapes",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,165 @@
+//! What a runtime says of itself.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use onnx_conformance_reference::dtype::ElementType;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::case::Variant;
+
+/// What a runtime says of itself. Where opsets, types or variants are given, a case that needs others is not sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Declaration {
+    /// The name, as in `expectations/<name>.yaml`: letters, digits, `.`, `_` and `-`.
+    #[serde(deserialize_with = "name")]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[A-Za-z0-9._-]+$")))]
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The language that it is used from.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub language: Option<String>,
+    /// Where its bugs are reported: an address.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub issues: Option<String>,
+    /// The opsets that it knows, by domain (`ai.onnx`, not the empty string). A domain that is left out is not known.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Opsets>"))]
+    pub opsets: Option<BTreeMap<String, Opsets>>,
+    /// The element types that it knows, as ONNX spells them: `float`, `bfloat16`, `float8e4m3fn`, `int4`, `string`.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<ElementName>"))]
+    pub types: Option<Vec<ElementName>>,
+    /// How cases may be put to it.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Variant>"))]
+    pub variants: Option<Vec<Variant>>,
+}
+
+impl Declaration {
+    /// The declaration of a runtime that is sent everything.
+    pub fn named(name: impl Into<String>, version: impl Into<String>) -> Declaration {
+        Declaration {
+            name: name.into(),
+            version: version.into(),
+            language: None,
+            issues: None,
+            opsets: None,
+            types: None,
+            variants: None,
+        }
+    }
+
+    /// Whether the runtime says that it knows this opset.
+    pub fn has_opset(&self, domain: &str, opset: i64) -> bool {
+        let Some(opsets) = &self.opsets else { return true };
+        opsets.get(domain).is_some_and(|opsets| opsets.contains(opset))
+    }
+
+    /// Whether the runtime says that it knows this element type.
+    pub fn has_type(&self, element: ElementType) -> bool {
+        self.types.as_ref().is_none_or(|types| types.contains(&ElementName(element)))
+    }
+
+    /// Whether the runtime says that it takes cases in this form.
+    pub fn has_variant(&self, variant: Variant) -> bool {
+        self.variants.as_ref().is_none_or(|variants| variants.contains(&variant))
+    }
+}
+
+/// The opsets of a domain: the newest, or the oldest and the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "opsets are a number, the newest, or a pair of numbers, the oldest and the newest")]
+pub enum Opsets {
+    /// Every opset up to this one.
+    UpTo(u32),
+    /// From the first to the second.
+    Between(u32, u32),
+}
+
+impl Opsets {
+    /// Whether an opset is among them.
+    pub fn contains(self, opset: i64) -> bool {
+        match self {
+            Opsets::UpTo(newest) => opset <= i64::from(newest),
+            Opsets::Between(oldest, newest) => (i64::from(oldest)..=i64::from(newest)).contains(&opset),
+        }
+    }
+}
+
+/// An element type by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementName(pub ElementType);
+
+impl fmt::Display for ElementName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for ElementName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for ElementName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(ElementName).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ElementName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ElementType".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names = ElementType::ALL.map(ElementType::name);
+        schemars::json_schema!({ "description": "An element type as ONNX spells it.", "enum": names })
+    }
+}
+
+/// A field that is there has a value: `null` is not absence.
+pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Ok(name);
+    }
+    let rule = "it names a file, so it is made of letters, digits, '.', '_' and '-'";
+    Err(de::Error::custom(format!("the name '{name}' cannot be: {rule}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_declared_is_allowed() {
+        let all = Declaration::named("a", "1");
+        assert!(all.has_opset("ai.onnx", 28) && all.has_type(ElementType::Int4) && all.has_variant(Variant::Constants));
+    }
+
+    #[test]
+    fn what_is_declared_excludes_the_rest() {
+        let text = r#"{"name": "a", "version": "1", "opsets": {"ai.onnx": [7, 13], "ai.onnx.ml": 3},
+            "types": ["float"], "variants": ["runtime"]}"#;
+        let some: Declaration = serde_json::from_str(text).unwrap();
+        let opsets = [("ai.onnx", 6), ("ai.onnx", 7), ("ai.onnx", 14), ("ai.onnx.ml", 1), ("other", 1)];
+        assert_eq!(opsets.map(|(domain, opset)| some.has_opset(domain, opset)), [false, true, false, true, false]);
+        assert!(some.has_type(ElementType::Float) && !some.has_type(ElementType::Int4));
+        assert!(some.has_variant(Variant::Runtime) && !some.has_variant(Variant::Constants));
+    }
+}
