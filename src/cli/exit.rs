@@ -12,6 +12,8 @@ pub const STALE: u8 = 2;
 pub const NOTHING: u8 = 3;
 /// The harness itself failed.
 pub const HARNESS: u8 = 4;
+/// Somebody ended the run, as by Ctrl-C.
+pub const INTERRUPTED: u8 = 130;
 /// The command line is wrong.
 pub const USAGE: u8 = 64;
 

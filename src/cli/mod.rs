@@ -9,6 +9,7 @@ mod options;
 mod output;
 mod progress;
 mod run;
+mod runtime;
 mod show;
 
 pub use command::main;

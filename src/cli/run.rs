@@ -3,21 +3,25 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::command::Usage;
+use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
 use crate::cli::{Progress, exit, options, output};
 use crate::report::terminal;
 use crate::run::{Conclusion, Event, Expectations, Header, Tally, plan, run, write_header, write_result};
-use crate::runtime::{Builtin, Runtime, Stop};
+use crate::runtime::{Stop, StopReason};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     selection: options::Selection,
+
+    #[command(flatten)]
+    runtime: RuntimeOptions,
 
     /// Write one line a case, as JSON, to this file
     #[arg(long, value_name = "FILE")]
@@ -30,10 +34,6 @@ pub(crate) struct Arguments {
     /// Rewrite the expectation file to what came, keeping reasons
     #[arg(long)]
     update_expectations: bool,
-
-    /// Stop a case after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    timeout: u64,
 
     /// Print at most this many failing cases; 0 for all
     #[arg(long, value_name = "N", default_value_t = 30)]
@@ -52,7 +52,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let runtime = Builtin::new(Duration::from_secs(arguments.timeout));
+    let stop = stopped_by_interrupt()?;
+    let runtime = match arguments.runtime.open(&stop) {
+        Err(_) if stop.is_set() => return ended_early(&stop),
+        runtime => runtime?,
+    };
     let declaration = runtime.declaration();
     let (path, expectations) = expectations(arguments, &declaration.name)?;
     let mut results = match &arguments.results {
@@ -67,7 +71,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let started = Instant::now();
     let (mut tally, mut all, mut unwritten) = (Tally::default(), Vec::new(), None);
     let mut progress = Progress::new(plan.selected);
-    run(&plan, &runtime, &Stop::default(), |event| {
+    run(&plan, &*runtime, &stop, |event| {
         tally.add(&event, &expectations);
         progress.show(&tally.summary);
         let Event::Finished(result) = event else { return };
@@ -88,6 +92,13 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if let Some(error) = unwritten {
         return Err(error).context("the results file could not be written");
     }
+    let problems = runtime.finish();
+    for problem in &problems {
+        output::note(&format!("{}: {problem}", runtime.declaration().name));
+    }
+    if stop.is_set() {
+        return ended_early(&stop);
+    }
     if arguments.update_expectations {
         let path = path.context("there is no expectation file to rewrite; name one with --expectations")?;
         all.sort_by(|a, b| a.id.cmp(&b.id));
@@ -104,7 +115,20 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) {
         output::note("to accept what came: onnx-conformance run --update-expectations");
     }
-    Ok(exit::of(tally.conclusion()))
+    let code = exit::of(tally.conclusion());
+    let is_clean = matches!(code, exit::SUCCESS | exit::STALE);
+    Ok(if is_clean && !problems.is_empty() { exit::REGRESSION } else { code })
+}
+
+/// The exit code of a run that did not come to its last case. What has a result keeps it.
+fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
+    match stop.reason() {
+        Some(StopReason::Failed(reason)) => bail!("{reason}; what had not been run has no result"),
+        _ => {
+            output::note("stopped; what had not been run has no result");
+            Ok(exit::INTERRUPTED)
+        }
+    }
 }
 
 /// The expectation file that applies, and where it is.

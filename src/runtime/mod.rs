@@ -2,10 +2,20 @@
 
 mod builtin;
 mod declaration;
+mod exchange;
+mod launch;
+pub mod message;
+mod pipes;
+mod platform;
 mod protocol;
 mod stop;
+mod subprocess;
+mod worker;
 
 pub use builtin::Builtin;
 pub use declaration::{Declaration, ElementName, Opsets};
+pub use launch::{AdapterFile, Launch, LaunchError};
 pub use protocol::{Output, Phase, Request, Response, Runtime};
 pub use stop::{Stop, StopReason};
+pub use subprocess::{Options, Report, StartError, Subprocess};
+pub use worker::Limits;

@@ -1,0 +1,96 @@
+//! Which runtime is run, and how: options that several subcommands share.
+
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use crate::cli::command::Usage;
+use crate::cli::{options, output};
+use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Runtime, Stop, StopReason, Subprocess};
+
+/// The built-in executor's name.
+pub(crate) const BUILTIN: &str = "builtin";
+
+/// What is run.
+#[derive(Debug, Args)]
+pub(crate) struct RuntimeOptions {
+    /// The runtime: builtin, the name of a folder in adapters/, or the command line of an adapter
+    #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
+    pub(crate) runtime: String,
+
+    /// Run so many cases at a time, each in a process of its own [default: the number of processors]
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Stop a case after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    timeout: Duration,
+
+    /// Kill an adapter whose processes take more memory than this; 0 for no limit
+    #[arg(long, value_name = "MB", default_value_t = 4096)]
+    memory: u64,
+
+    /// Give up when so many of an adapter's processes in a row have ended without an answer
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    restarts: usize,
+
+    /// Print each message of an adapter that breaks a rule of the protocol, or could be better, and fail
+    #[arg(long)]
+    validate: bool,
+}
+
+impl RuntimeOptions {
+    /// Starts the runtime; `stop` ends it early.
+    pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Runtime>> {
+        if let Some(jobs) = self.jobs {
+            // The pool of threads is made once; where a library's user has made it, it stays as it is.
+            let _ = rayon::ThreadPoolBuilder::new().num_threads(jobs.get()).build_global();
+        }
+        if self.runtime == BUILTIN {
+            return Ok(Box::new(Builtin::new(self.timeout)));
+        }
+        let launch = match Launch::find(&self.runtime, &options::project_folder("adapters")) {
+            Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_))) => bail!(Usage(error.to_string())),
+            launch => launch?,
+        };
+        Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
+    }
+
+    fn options(&self) -> Options {
+        let jobs = self.jobs.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let memory = (self.memory > 0).then(|| self.memory.saturating_mul(1_000_000));
+        let report = |text: &str| output::note(text);
+        Options {
+            workers: jobs,
+            limits: Limits { timeout: self.timeout, memory },
+            restarts: self.restarts,
+            report: self.validate.then(|| Box::new(report) as Report),
+        }
+    }
+}
+
+/// A time that is longer than nothing.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    // A deadline that far away is none.
+    duration
+        .filter(|duration| !duration.is_zero())
+        .map(|duration| duration.min(Duration::from_hours(24 * 365)))
+        .ok_or_else(|| "a number of seconds above 0".to_owned())
+}
+
+/// A flag that Ctrl-C sets. The second time, the program ends at once.
+pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
+    let stop = Stop::default();
+    let flag = stop.clone();
+    ctrlc::set_handler(move || {
+        if !flag.set(StopReason::Interrupted) {
+            std::process::exit(i32::from(crate::cli::exit::INTERRUPTED));
+        }
+    })
+    .context("Ctrl-C cannot be listened for")?;
+    Ok(stop)
+}

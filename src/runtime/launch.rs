@@ -1,0 +1,176 @@
+//! How an adapter is started: a command line, or a folder that says it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// The file that makes a folder an adapter.
+const FILE: &str = "adapter.yaml";
+
+/// A program, its arguments and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program: a path, or a name that is looked for where the system looks.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What is added to its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Where it runs; where the harness does, without one.
+    pub folder: Option<PathBuf>,
+    /// What to look at when it cannot be started.
+    pub help: String,
+}
+
+/// The contents of `adapter.yaml`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AdapterFile {
+    /// The program and its arguments, run in the adapter's folder. `{python}` is the Python of the virtual environment
+    /// `target/adapters/<name>`, and `{target}` that folder.
+    pub command: Vec<String>,
+    /// What is added to the environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+/// A runtime that cannot be started as it is named.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The file of an adapter cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file of an adapter does not hold what it should.
+    #[error("{path}: {source}")]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_yaml::Error,
+    },
+    /// There is nothing to start.
+    #[error("{0} names no program")]
+    Empty(String),
+    /// A quote is not closed.
+    #[error("in the command line `{0}` a quote is not closed")]
+    Quote(String),
+}
+
+impl Launch {
+    /// What `runtime` names: a folder of `adapters`, if it is one, else a command line.
+    pub fn find(runtime: &str, adapters: &Path) -> Result<Launch, LaunchError> {
+        let is_name = !runtime.is_empty() && runtime.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        if is_name && adapters.join(runtime).join(FILE).is_file() {
+            return Launch::adapter(runtime, adapters);
+        }
+        let help = match is_name {
+            true => format!("there is no adapter of that name in {} either ({})", adapters.display(), names(adapters)),
+            false => "see docs/protocol.md for how a command line is written".to_owned(),
+        };
+        let mut words = words(runtime)?.into_iter();
+        let program = words.next().ok_or_else(|| LaunchError::Empty(format!("`{runtime}`")))?;
+        Ok(Launch {
+            program: program.into(),
+            arguments: words.collect(),
+            environment: BTreeMap::new(),
+            folder: None,
+            help,
+        })
+    }
+
+    fn adapter(name: &str, adapters: &Path) -> Result<Launch, LaunchError> {
+        let folder = adapters.join(name);
+        let path = folder.join(FILE);
+        let io = |source| LaunchError::Io { path: path.clone(), source };
+        let text = fs::read_to_string(&path).map_err(io)?;
+        let file: AdapterFile =
+            serde_yaml::from_str(&text).map_err(|source| LaunchError::Yaml { path: path.clone(), source })?;
+        let folder = folder.canonicalize().map_err(io)?;
+        let root = folder.parent().and_then(Path::parent).unwrap_or(&folder);
+        let target = root.join("target").join("adapters").join(name);
+        let python = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };
+        let filled = |word: &String| {
+            word.replace("{python}", &python.to_string_lossy()).replace("{target}", &target.to_string_lossy())
+        };
+        let mut words = file.command.iter().map(filled);
+        let program = words.next().ok_or_else(|| LaunchError::Empty(format!("{}: `command`", path.display())))?;
+        // A path is relative to the adapter's folder; a bare name is looked for where the system looks.
+        let is_path = program.contains(['/', std::path::MAIN_SEPARATOR]);
+        Ok(Launch {
+            program: if is_path { folder.join(program) } else { program.into() },
+            arguments: words.collect(),
+            environment: file.env.iter().map(|(key, value)| (key.clone(), filled(value))).collect(),
+            help: format!("{} says how to set it up", folder.join("README.md").display()),
+            folder: Some(folder),
+        })
+    }
+}
+
+/// The adapters of a folder, for people.
+fn names(adapters: &Path) -> String {
+    let found = fs::read_dir(adapters).into_iter().flatten().filter_map(Result::ok);
+    let found = found.filter(|entry| entry.path().join(FILE).is_file());
+    let mut names: Vec<String> = found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) }
+}
+
+/// The words of a command line, between spaces; quotes hold together what has spaces in it.
+fn words(line: &str) -> Result<Vec<String>, LaunchError> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    if quote.is_some() { Err(LaunchError::Quote(line.to_owned())) } else { Ok(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_has_words_and_quotes() {
+        assert_eq!(words(r#"  a 'b c' "d 'e'"f  g\h "" "#).unwrap(), ["a", "b c", "d 'e'f", r"g\h", ""]);
+        assert!(matches!(words("a 'b"), Err(LaunchError::Quote(_))));
+        assert!(matches!(Launch::find("  ", Path::new("none")), Err(LaunchError::Empty(_))));
+    }
+
+    #[test]
+    fn an_adapter_is_found_by_its_name() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        let find = |text: &str| {
+            fs::write(folder.join(FILE), text).unwrap();
+            Launch::find("mine", &root.path().join("adapters"))
+        };
+        let launch = find("command: ['{python}', adapter.py]\nenv: {A: '{target}/b'}\n").unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let target = root.join("target/adapters/mine");
+        assert!(launch.program.starts_with(&target), "{launch:?}");
+        assert_eq!(launch.arguments, ["adapter.py"]);
+        assert_eq!(launch.environment["A"], format!("{}/b", target.display()));
+        assert_eq!(launch.folder, Some(root.join("adapters/mine")));
+        assert_eq!(find("command: [./run]").unwrap().program, root.join("adapters/mine/./run"));
+        assert_eq!(find("command: [node]").unwrap().program, Path::new("node"));
+        assert!(matches!(find("command: []"), Err(LaunchError::Empty(_))));
+        assert!(matches!(find("comand: [a]"), Err(LaunchError::Yaml { .. })));
+    }
+}

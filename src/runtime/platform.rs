@@ -1,0 +1,297 @@
+//! What differs between operating systems: a process with all that it starts, ended together.
+
+pub(super) use implementation::Process;
+
+/// A process and all that it has started.
+#[cfg(unix)]
+mod implementation {
+    use std::collections::BTreeSet;
+    use std::io;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+    use std::sync::Once;
+    use std::time::Duration;
+
+    use rustix::process::{
+        Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, waitid, waitpid,
+    };
+
+    use super::table::{Entry, has_environment, processes, resident};
+
+    /// The variable that marks what a process starts, however far it goes.
+    const MARK: &str = "ONNX_CONFORMANCE_WORKER";
+
+    /// How often what is killed is looked for again, each time after a pause.
+    const ROUNDS: u32 = 200;
+
+    pub(in crate::runtime) struct Process {
+        child: Child,
+        leader: Pid,
+        mark: String,
+        status: Option<ExitStatus>,
+    }
+
+    impl Process {
+        /// Starts a process in a group of its own. `mark` tells it from every other of this program.
+        pub(in crate::runtime) fn spawn(mut command: Command, mark: &str) -> io::Result<Process> {
+            adopt_orphans();
+            let mark = format!("{}.{mark}", getpid());
+            let child = command.process_group(0).env(MARK, &mark).spawn()?;
+            let leader = Pid::from_child(&child);
+            Ok(Process { child, leader, mark: format!("{MARK}={mark}"), status: None })
+        }
+
+        /// The ends of its pipes; each can be taken once.
+        pub(in crate::runtime) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+            (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
+        }
+
+        /// Whether it has ended by itself. It is not reaped, so that its group keeps its number.
+        pub(in crate::runtime) fn has_exited(&mut self) -> bool {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            self.status.is_some() || !matches!(waitid(WaitId::Pid(self.leader), options), Ok(None))
+        }
+
+        /// The resident memory of all together, in bytes; nothing where it cannot be told.
+        pub(in crate::runtime) fn resident(&self) -> Option<u64> {
+            let all = processes();
+            let members = self.members(&all);
+            all.iter().filter(|entry| members.contains(&entry.pid)).map(resident).reduce(|a, b| Some(a? + b?))?
+        }
+
+        /// Kills all that is left of it and returns how the process itself ended.
+        pub(in crate::runtime) fn end(&mut self) -> Option<ExitStatus> {
+            if self.status.is_some() {
+                return self.status;
+            }
+            let mut seen = BTreeSet::new();
+            for round in 0..ROUNDS {
+                let _ = kill_process_group(self.leader, Signal::KILL);
+                let all = processes();
+                let members = self.members(&all);
+                let living = all.iter().filter(|entry| members.contains(&entry.pid) && !entry.is_zombie);
+                let living: Vec<Pid> = living.filter_map(|entry| Pid::from_raw(entry.pid)).collect();
+                for pid in &living {
+                    let _ = kill_process(*pid, Signal::KILL);
+                }
+                seen.extend(members);
+                if living.is_empty() && self.has_exited() {
+                    self.reap(&seen);
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(u64::from(round.min(20))));
+            }
+            self.status
+        }
+
+        /// Takes the ended processes off the system's table. Those that somebody else has started are theirs to take.
+        fn reap(&mut self, members: &BTreeSet<i32>) {
+            let others = members.iter().filter_map(|&pid| Pid::from_raw(pid)).filter(|pid| *pid != self.leader);
+            for pid in others {
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+            self.status = self.child.try_wait().ok().flatten();
+        }
+
+        /// The process, its group, their descendants, and what bears the mark though it has left both.
+        fn members(&self, all: &[Entry]) -> BTreeSet<i32> {
+            let (own, leader) = (getpid().as_raw_pid(), self.leader.as_raw_pid());
+            let is_orphan = |entry: &Entry| entry.parent == own || entry.parent == 1;
+            let belongs = |entry: &&Entry| {
+                entry.pid == leader
+                    || entry.group == leader
+                    || (is_orphan(entry) && has_environment(entry.pid, &self.mark))
+            };
+            let mut members: BTreeSet<i32> = all.iter().filter(belongs).map(|entry| entry.pid).collect();
+            loop {
+                let before = members.len();
+                let children: Vec<i32> =
+                    all.iter().filter(|entry| members.contains(&entry.parent)).map(|entry| entry.pid).collect();
+                members.extend(children);
+                members.remove(&own);
+                if members.len() == before {
+                    return members;
+                }
+            }
+        }
+    }
+
+    impl Drop for Process {
+        fn drop(&mut self) {
+            self.end();
+        }
+    }
+
+    /// Makes this program the parent of what its processes leave behind, where the system can.
+    fn adopt_orphans() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::set_child_subreaper(Some(getpid()));
+        });
+    }
+}
+
+/// The table of processes, as Linux shows it.
+#[cfg(target_os = "linux")]
+mod table {
+    use std::fs;
+
+    pub(super) struct Entry {
+        pub(super) pid: i32,
+        pub(super) parent: i32,
+        pub(super) group: i32,
+        pub(super) is_zombie: bool,
+    }
+
+    pub(super) fn processes() -> Vec<Entry> {
+        let Ok(folder) = fs::read_dir("/proc") else { return Vec::new() };
+        folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(entry).collect()
+    }
+
+    /// The name, in parentheses, may hold anything; what follows it are fields between spaces.
+    fn entry(pid: i32) -> Option<Entry> {
+        let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let mut fields = text.rsplit_once(") ")?.1.split(' ');
+        let (state, parent, group) = (fields.next()?, fields.next()?, fields.next()?);
+        Some(Entry { pid, parent: parent.parse().ok()?, group: group.parse().ok()?, is_zombie: state == "Z" })
+    }
+
+    /// In bytes.
+    pub(super) fn resident(entry: &Entry) -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/status", entry.pid)).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        // What has just ended has no such line.
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(Some(0), |text| text.parse().ok());
+        kilobytes.map(|kilobytes: u64| kilobytes * 1024)
+    }
+
+    pub(super) fn has_environment(pid: i32, variable: &str) -> bool {
+        let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).any(|found| found == variable.as_bytes())
+    }
+}
+
+/// The table of processes, as `ps` shows it.
+#[cfg(all(unix, not(target_os = "linux")))]
+mod table {
+    use std::process::Command;
+
+    pub(super) struct Entry {
+        pub(super) pid: i32,
+        pub(super) parent: i32,
+        pub(super) group: i32,
+        pub(super) is_zombie: bool,
+        kilobytes: u64,
+    }
+
+    pub(super) fn processes() -> Vec<Entry> {
+        let output = Command::new("ps").args(["-A", "-o", "pid=,ppid=,pgid=,stat=,rss="]).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        text.lines().filter_map(entry).collect()
+    }
+
+    fn entry(line: &str) -> Option<Entry> {
+        let mut fields = line.split_whitespace();
+        let mut number = || fields.next()?.parse().ok();
+        let (pid, parent, group) = (number()?, number()?, number()?);
+        let is_zombie = fields.next()?.starts_with('Z');
+        Some(Entry { pid, parent, group, is_zombie, kilobytes: fields.next()?.parse().ok()? })
+    }
+
+    /// In bytes.
+    pub(super) fn resident(entry: &Entry) -> Option<u64> {
+        Some(entry.kilobytes * 1024)
+    }
+
+    /// Another process's environment cannot be read; what leaves its group and its parent is not found.
+    pub(super) fn has_environment(_pid: i32, _variable: &str) -> bool {
+        false
+    }
+}
+
+/// A process in a job, which ends with all that it has started.
+#[cfg(windows)]
+mod implementation {
+    use std::io;
+    use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+
+    use process_wrap::std::{ChildWrapper, CommandWrap, JobObject};
+
+    pub(in crate::runtime) struct Process {
+        child: Box<dyn ChildWrapper>,
+    }
+
+    impl Process {
+        pub(in crate::runtime) fn spawn(command: Command, _mark: &str) -> io::Result<Process> {
+            let mut command = CommandWrap::from(command);
+            command.wrap(JobObject);
+            Ok(Process { child: command.spawn()? })
+        }
+
+        pub(in crate::runtime) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+            (self.child.stdin().take(), self.child.stdout().take(), self.child.stderr().take())
+        }
+
+        pub(in crate::runtime) fn has_exited(&mut self) -> bool {
+            !matches!(self.child.try_wait(), Ok(None))
+        }
+
+        /// Jobs are not asked for their memory.
+        pub(in crate::runtime) fn resident(&self) -> Option<u64> {
+            None
+        }
+
+        pub(in crate::runtime) fn end(&mut self) -> Option<ExitStatus> {
+            let _ = self.child.start_kill();
+            self.child.wait().ok()
+        }
+    }
+
+    impl Drop for Process {
+        fn drop(&mut self) {
+            self.end();
+        }
+    }
+}
+
+/// A process alone, where nothing is known of groups.
+#[cfg(not(any(unix, windows)))]
+mod implementation {
+    use std::io;
+    use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+
+    pub(in crate::runtime) struct Process {
+        child: Child,
+    }
+
+    impl Process {
+        pub(in crate::runtime) fn spawn(mut command: Command, _mark: &str) -> io::Result<Process> {
+            Ok(Process { child: command.spawn()? })
+        }
+
+        pub(in crate::runtime) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+            (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
+        }
+
+        pub(in crate::runtime) fn has_exited(&mut self) -> bool {
+            !matches!(self.child.try_wait(), Ok(None))
+        }
+
+        pub(in crate::runtime) fn resident(&self) -> Option<u64> {
+            None
+        }
+
+        pub(in crate::runtime) fn end(&mut self) -> Option<ExitStatus> {
+            let _ = self.child.kill();
+            self.child.wait().ok()
+        }
+    }
+
+    impl Drop for Process {
+        fn drop(&mut self) {
+            self.end();
+        }
+    }
+}

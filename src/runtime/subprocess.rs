@@ -1,0 +1,259 @@
+//! A runtime behind the adapter protocol: a pool of processes, what is made of their deaths, and their files.
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempDir;
+
+use crate::runtime::exchange::Exchange;
+use crate::runtime::message::{Answer, Answered, Problem, advice};
+use crate::runtime::worker::{Death, Limits, Worker};
+use crate::runtime::{Declaration, Launch, Request, Response, Runtime, Stop, StopReason};
+
+/// How often in a row a process is started again in vain.
+const STARTS: usize = 3;
+
+/// How an adapter is run.
+pub struct Options {
+    /// How many processes there are.
+    pub workers: usize,
+    /// What a process may take.
+    pub limits: Limits,
+    /// How many processes may die in a row without an answer.
+    pub restarts: usize,
+    /// Where each problem with a message is told as it comes, what is otherwise let pass included.
+    pub report: Option<Report>,
+}
+
+/// A function that is told of problems.
+pub type Report = Box<dyn Fn(&str) + Send + Sync>;
+
+/// A runtime behind the adapter protocol.
+pub struct Subprocess {
+    launch: Launch,
+    options: Options,
+    stop: Stop,
+    declaration: Declaration,
+    home: TempDir,
+    idle: Mutex<Vec<Option<Worker>>>,
+    freed: Condvar,
+    seq: AtomicU64,
+    deaths: AtomicUsize,
+    problems: AtomicUsize,
+}
+
+/// An adapter that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The program cannot be run.
+    #[error("cannot start {program}: {source}; {help}")]
+    Program {
+        /// The program.
+        program: String,
+        /// Why.
+        source: io::Error,
+        /// What to look at.
+        help: String,
+    },
+    /// The program did not say what it is.
+    #[error("{program} did not answer `start`: {message}")]
+    Silent {
+        /// The program.
+        program: String,
+        /// What it did instead.
+        message: String,
+    },
+    /// There is no room for files.
+    #[error("no folder for the files of cases can be made: {0}")]
+    Files(io::Error),
+    /// The run was stopped.
+    #[error("stopped before the runtime had started")]
+    Stopped,
+}
+
+impl Subprocess {
+    /// Starts the first process of an adapter.
+    pub fn start(launch: Launch, options: Options, stop: &Stop) -> Result<Subprocess, StartError> {
+        let home = TempDir::with_prefix("onnx-conformance-").map_err(StartError::Files)?;
+        let program = launch.program.display().to_string();
+        let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
+            Death::NotStarted(source) => StartError::Program { program, source, help: launch.help.clone() },
+            Death::Stopped => StartError::Stopped,
+            death => StartError::Silent { program, message: death.to_string() },
+        })?;
+        let mut idle: Vec<Option<Worker>> = (1..options.workers).map(|_| None).collect();
+        idle.push(Some(worker));
+        Ok(Subprocess {
+            launch,
+            options,
+            stop: stop.clone(),
+            declaration,
+            home,
+            idle: Mutex::new(idle),
+            freed: Condvar::new(),
+            seq: AtomicU64::new(0),
+            deaths: AtomicUsize::new(0),
+            problems: AtomicUsize::new(0),
+        })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Option<Worker>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place in the pool; the one that was used last is the first to be used again.
+    fn take(&self) -> Option<Worker> {
+        let idle = self.freed.wait_while(self.idle(), |idle| idle.is_empty());
+        idle.unwrap_or_else(PoisonError::into_inner).pop().flatten()
+    }
+
+    fn give_back(&self, worker: Option<Worker>) {
+        self.idle().push(worker);
+        self.freed.notify_one();
+    }
+
+    /// Runs a request in a worker, started if need be; afterwards the worker is there only if it lives.
+    fn attempt(&self, place: &mut Option<Worker>, request: &Request<'_>) -> Result<Response, Death> {
+        let mut worker = match place.take() {
+            Some(worker) => worker,
+            None => self.start_again()?,
+        };
+        let seq = self.seq.fetch_add(1, Ordering::Relaxed);
+        let files = Exchange::write(self.home.path().join(seq.to_string()), request);
+        let prepared = files.and_then(|files| Ok((files.command(seq, request)?, files)));
+        let (command, files) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(self.give_up(format!("the files of {} cannot be written: {error}", request.id))),
+        };
+        let answer = worker.run(seq, &command)?;
+        self.advise(&answer);
+        let response = match answer.result {
+            Answered::Ok => match files.read() {
+                Ok(values) => Response::Outputs { values, cells: Vec::new() },
+                Err(problem) => return Err(worker.broken(problem)),
+            },
+            Answered::Unsupported(lacking) => Response::Unsupported { what: lacking.what, message: lacking.message },
+            Answered::Error(failure) => Response::Error { phase: failure.phase, message: failure.message },
+        };
+        self.deaths.store(0, Ordering::Relaxed);
+        *place = Some(worker);
+        Ok(response)
+    }
+
+    /// Starts a process in the place of one that is no more. One that says otherwise than the first cannot be used.
+    fn start_again(&self) -> Result<Worker, Death> {
+        let mut last = String::new();
+        for _ in 0..STARTS {
+            let mark = format!("{}", self.seq.fetch_add(1, Ordering::Relaxed));
+            match Worker::start(&self.launch, &mark, self.options.limits, &self.stop) {
+                Ok((worker, declaration)) if declaration == self.declaration => return Ok(worker),
+                Ok(_) => "it says of itself other than the first process did".clone_into(&mut last),
+                Err(Death::Stopped) => return Err(Death::Stopped),
+                Err(death) => last = death.to_string(),
+            }
+        }
+        Err(self.give_up(format!("{} cannot be started again: {last}", self.launch.program.display())))
+    }
+
+    /// Ends the run, since no case can be run any more.
+    fn give_up(&self, reason: String) -> Death {
+        self.stop.set(StopReason::Failed(reason));
+        Death::Stopped
+    }
+
+    /// Counts a death, and ends the run when nothing else comes.
+    fn mourn(&self, death: &Death) {
+        if matches!(death, Death::Stopped) {
+            return;
+        }
+        let deaths = self.deaths.fetch_add(1, Ordering::Relaxed) + 1;
+        if deaths >= self.options.restarts.max(1) {
+            self.give_up(format!("{deaths} processes in a row ended without an answer, the last so: {death}"));
+        }
+        if let Death::Broken(problem, _) = death {
+            self.report(problem);
+        }
+    }
+
+    fn report(&self, problem: &Problem) {
+        if let Some(report) = &self.options.report {
+            self.problems.fetch_add(1, Ordering::Relaxed);
+            report(&told(problem));
+        }
+    }
+
+    fn advise(&self, answer: &Answer) {
+        if self.options.report.is_some()
+            && let Some((rule, fix)) = advice(answer)
+        {
+            self.report(&Problem::new(&serde_json::to_vec(answer).unwrap_or_default(), rule, fix));
+        }
+    }
+
+    /// What becomes of a case in whose run a process died: it is run once more alone, in a fresh process.
+    fn blame(&self, place: &mut Option<Worker>, request: &Request<'_>, first: &str) -> Response {
+        match self.attempt(place, request) {
+            Ok(_) => Response::Crash(format!("flaky: {first}; run once more alone, it answered")),
+            Err(Death::Exited(second)) => {
+                self.mourn(&Death::Exited(second.clone()));
+                Response::Crash(second)
+            }
+            Err(death) => {
+                self.mourn(&death);
+                Response::Crash(format!("{first}; run once more alone: {death}"))
+            }
+        }
+    }
+}
+
+/// A problem on lines of its own.
+fn told(problem: &Problem) -> String {
+    let mut text = format!("protocol: {}\n    way out: {}", problem.rule, problem.fix);
+    if !problem.line.is_empty() {
+        let _ = write!(text, "\n    line: {}", problem.line);
+    }
+    text
+}
+
+impl Runtime for Subprocess {
+    fn declaration(&self) -> Declaration {
+        self.declaration.clone()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Response {
+        let mut place = self.take();
+        let response = match self.attempt(&mut place, request) {
+            Ok(response) => response,
+            Err(death) => {
+                self.mourn(&death);
+                match death {
+                    Death::Exited(message) => self.blame(&mut place, request, &message),
+                    Death::Timeout(message) => Response::Timeout(message),
+                    Death::OutOfMemory(message) => Response::OutOfMemory(message),
+                    death @ Death::Broken(..) => Response::ProtocolError(death.to_string()),
+                    // The run is over, and the case has no result.
+                    death @ (Death::Stopped | Death::NotStarted(_)) => Response::Crash(death.to_string()),
+                }
+            }
+        };
+        self.give_back(place);
+        response
+    }
+
+    fn finish(&self) -> Vec<String> {
+        let workers: Vec<Worker> = self.idle().iter_mut().filter_map(Option::take).collect();
+        let mut wrong = Vec::new();
+        for (broken, advice) in workers.into_iter().map(Worker::finish) {
+            wrong.extend(broken);
+            wrong.extend(advice.filter(|_| self.options.report.is_some()));
+        }
+        match self.problems.load(Ordering::Relaxed) {
+            0 => {}
+            1 => wrong.push("1 message is not as it should be".to_owned()),
+            problems => wrong.push(format!("{problems} messages are not as they should be")),
+        }
+        wrong
+    }
+}

@@ -1,0 +1,289 @@
+//! One process of an adapter: starting it, asking it, ending it.
+
+use std::io;
+use std::process::{Command as Program, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use crate::runtime::message::{Answer, Command, Message, PROTOCOL, Problem, Started, read};
+use crate::runtime::pipes::{Line, Lines, Tail, drain, reader, writer};
+use crate::runtime::platform::Process;
+use crate::runtime::{Declaration, Launch, Stop};
+
+/// How often a process that does not answer is looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The least time between two looks at the memory; a look that takes long is taken less often.
+const MEMORY_EVERY: Duration = Duration::from_millis(50);
+
+/// A look at the memory may take one part in so many of the time.
+const MEMORY_SHARE: u32 = 20;
+
+/// How long a process that has closed its output may take to end.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// How much of standard error is shown with a case.
+const SHOWN: usize = 400;
+
+/// What a process may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The time of a request.
+    pub timeout: Duration,
+    /// The resident memory of the process and all that it starts, in bytes.
+    pub memory: Option<u64>,
+}
+
+/// Why a process is no more.
+#[derive(Debug)]
+pub(super) enum Death {
+    /// It did not answer in time.
+    Timeout(String),
+    /// It took more memory than it may.
+    OutOfMemory(String),
+    /// It ended.
+    Exited(String),
+    /// It broke the protocol.
+    Broken(Problem, String),
+    /// The run is over.
+    Stopped,
+    /// It could not be started at all.
+    NotStarted(io::Error),
+}
+
+/// A process that has said what it is.
+pub(super) struct Worker {
+    process: Process,
+    requests: Option<Sender<Vec<u8>>>,
+    lines: Lines,
+    tail: Tail,
+    limits: Limits,
+    stop: Stop,
+    /// How much had come on standard error when the request began.
+    heard: u64,
+    next_look: Instant,
+}
+
+impl Worker {
+    /// Starts a process and asks it what it is. `mark` tells it from the others.
+    pub(super) fn start(
+        launch: &Launch,
+        mark: &str,
+        limits: Limits,
+        stop: &Stop,
+    ) -> Result<(Worker, Declaration), Death> {
+        let mut program = Program::new(&launch.program);
+        program.args(&launch.arguments).envs(&launch.environment);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = &launch.folder {
+            program.current_dir(folder);
+        }
+        let mut process = Process::spawn(program, mark).map_err(Death::NotStarted)?;
+        let (Some(input), Some(output), Some(error)) = process.pipes() else {
+            return Err(Death::NotStarted(io::Error::other("the process has no pipes")));
+        };
+        let mut worker = Worker {
+            process,
+            requests: Some(writer(input)),
+            lines: reader(output),
+            tail: drain(error),
+            limits,
+            stop: stop.clone(),
+            heard: 0,
+            next_look: Instant::now(),
+        };
+        let started: Started = worker.ask(&Command::Start { protocol: PROTOCOL })?;
+        Ok((worker, started.runtime))
+    }
+
+    /// Sends a request and reads its answer. After an error the process is no more.
+    pub(super) fn run(&mut self, seq: u64, request: &Command) -> Result<Answer, Death> {
+        self.heard = self.tail.total();
+        let answer: Answer = self.ask(request)?;
+        if answer.seq == seq {
+            return Ok(answer);
+        }
+        let rule = format!("the answer is to request {}, but request {seq} is due", answer.seq);
+        let line = serde_json::to_vec(&answer).unwrap_or_default();
+        let fix = "answer each request once, with its own `seq`, before the next is read";
+        Err(self.broken(Problem::new(&line, rule, fix)))
+    }
+
+    /// Ends the process as the protocol has it. What it did wrong is told: what breaks a rule, and what is let pass.
+    pub(super) fn finish(mut self) -> (Option<String>, Option<String>) {
+        let asked = self.unasked().map_or(Ok(()), |line| Err(self.broken(unasked(&line))));
+        let deadline = Instant::now() + self.limits.timeout;
+        let ended = asked.and_then(|()| {
+            self.send(&Command::Stop {});
+            // Closing the pipe ends a process that does not know the message.
+            self.requests = None;
+            match self.wait(deadline)? {
+                None => self.wait_for_end(deadline),
+                Some(line) => Err(self.broken(unasked(&line))),
+            }
+        });
+        match ended {
+            Ok(()) | Err(Death::Stopped) => {
+                let failed = self.process.end().filter(|status| !status.success());
+                (None, failed.map(|status| format!("the process failed when it was stopped ({status})")))
+            }
+            Err(Death::Broken(problem, _)) => (Some(problem.to_string()), None),
+            Err(death) => (None, Some(format!("when it was stopped: {death}"))),
+        }
+    }
+
+    fn ask<T: Message>(&mut self, request: &Command) -> Result<T, Death> {
+        if let Some(line) = self.unasked() {
+            return Err(self.broken(unasked(&line)));
+        }
+        let deadline = Instant::now() + self.limits.timeout;
+        self.send(request);
+        let Some(line) = self.wait(deadline)? else { return Err(self.exited(&[])) };
+        read(&line).map_err(|problem| self.broken(problem))
+    }
+
+    /// A line that has come before anything was asked.
+    fn unasked(&self) -> Option<Vec<u8>> {
+        match self.lines.lines.try_recv() {
+            Ok(Line::Whole(line, _) | Line::TooLong(line)) => Some(line),
+            Ok(Line::End(rest)) if !rest.is_empty() => Some(rest),
+            Ok(Line::End(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+        }
+    }
+
+    fn send(&self, request: &Command) {
+        let mut line = serde_json::to_vec(request).unwrap_or_default();
+        line.push(b'\n');
+        // Where the writer is gone, so is the process, which the reader finds.
+        let _ = self.requests.as_ref().map(|requests| requests.send(line));
+    }
+
+    /// The next line; nothing where the process has closed its output and written no half a line.
+    fn wait(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, Death> {
+        loop {
+            if self.stop.is_set() {
+                self.process.end();
+                return Err(Death::Stopped);
+            }
+            self.check_memory()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.timeout());
+            }
+            match self.lines.lines.recv_timeout(left.min(TICK)) {
+                Ok(Line::Whole(line, false)) => return Ok(Some(line)),
+                Ok(Line::Whole(line, true)) => return Err(self.broken(twice(&line))),
+                Ok(Line::TooLong(line)) => return Err(self.broken(too_long(&line))),
+                Ok(Line::End(rest)) if rest.is_empty() => return Ok(None),
+                Ok(Line::End(rest)) => return Err(self.exited(&rest)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if self.process.has_exited() => return self.last_line(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// What an ended process has written, though something that it started holds its output open.
+    fn last_line(&mut self) -> Result<Option<Vec<u8>>, Death> {
+        match self.lines.lines.recv_timeout(TICK) {
+            Ok(Line::Whole(line, false)) => Ok(Some(line)),
+            Ok(Line::Whole(line, true)) => Err(self.broken(twice(&line))),
+            Ok(Line::TooLong(line)) => Err(self.broken(too_long(&line))),
+            Ok(Line::End(rest)) if !rest.is_empty() => Err(self.exited(&rest)),
+            Ok(Line::End(_)) | Err(_) => Ok(None),
+        }
+    }
+
+    fn check_memory(&mut self) -> Result<(), Death> {
+        let started = Instant::now();
+        let Some(limit) = self.limits.memory.filter(|_| started >= self.next_look) else { return Ok(()) };
+        let resident = self.process.resident().unwrap_or(0);
+        self.next_look = started + MEMORY_EVERY.max(started.elapsed() * MEMORY_SHARE);
+        if resident <= limit {
+            return Ok(());
+        }
+        self.process.end();
+        let message = format!("more than {} MB of memory were taken", limit / 1_000_000);
+        Err(Death::OutOfMemory(self.with_last_words(message)))
+    }
+
+    fn timeout(&mut self) -> Death {
+        self.process.end();
+        let mut message = format!("no answer within {} s", self.limits.timeout.as_secs_f64());
+        let half = self.lines.unfinished();
+        if half > 0 {
+            message += &format!("; {half} bytes of a line came, without its end");
+        }
+        Death::Timeout(self.with_last_words(message))
+    }
+
+    fn wait_for_end(&mut self, deadline: Instant) -> Result<(), Death> {
+        while !self.process.has_exited() {
+            if self.stop.is_set() {
+                return Err(Death::Stopped);
+            }
+            if Instant::now() >= deadline {
+                return Err(self.timeout());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// The death of a process that has closed its output, `rest` being half a line.
+    pub(super) fn exited(&mut self, rest: &[u8]) -> Death {
+        let until = Instant::now() + CLOSING;
+        while !self.process.has_exited() && Instant::now() < until && !self.stop.is_set() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let by_itself = self.process.has_exited();
+        let mut message = match self.process.end() {
+            Some(status) if by_itself => format!("the process ended ({status})"),
+            _ => "the process closed its standard output".to_owned(),
+        };
+        if !rest.is_empty() {
+            message += &format!(" after {} bytes of a line", rest.len());
+        }
+        Death::Exited(self.with_last_words(message))
+    }
+
+    /// The death of a process that has broken the protocol: it is ended, since what it does next means nothing.
+    pub(super) fn broken(&mut self, problem: Problem) -> Death {
+        self.process.end();
+        let words = self.with_last_words(String::new());
+        Death::Broken(problem, words)
+    }
+
+    /// A message with the end of what came on standard error during the request, on one line.
+    fn with_last_words(&self, message: String) -> String {
+        let text = self.tail.since(self.heard);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" | ");
+        let skipped = last.chars().count().saturating_sub(SHOWN);
+        let last: String = last.chars().skip(skipped).collect();
+        if last.is_empty() { message } else { format!("{message} [stderr: {last}]") }
+    }
+}
+
+impl std::fmt::Display for Death {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Death::Timeout(message) | Death::OutOfMemory(message) | Death::Exited(message) => f.write_str(message),
+            Death::Broken(problem, words) => write!(f, "{problem}{words}"),
+            Death::Stopped => f.write_str("the run was stopped"),
+            Death::NotStarted(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+fn unasked(line: &[u8]) -> Problem {
+    Problem::new(line, "a line came that nothing asked for", "answer each request with one line, and no other message")
+}
+
+fn twice(line: &[u8]) -> Problem {
+    Problem::new(line, "more than one line came for one request", "answer each request with one line")
+}
+
+fn too_long(line: &[u8]) -> Problem {
+    Problem::new(line, "the line is longer than 1 MiB", "end each answer with a newline; values go to files")
+}
