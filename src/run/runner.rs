@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 
-use crate::case::{Judged, Level};
+use crate::case::{Case, Judged, Level};
 use crate::run::{CaseResult, Outcome, judge};
 use crate::runtime::Runtime;
 use crate::suite::{Chosen, Filter, Suite, SuiteError};
@@ -34,7 +34,17 @@ pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteErro
 }
 
 /// Runs every case of the plan and hands each event to `sink` on the calling thread, as it comes.
-pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, mut sink: impl FnMut(Event)) {
+pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, sink: impl FnMut(Event)) {
+    run_inspected(plan, runtime, &|_, _| {}, sink);
+}
+
+/// Runs as [`run`] does, and shows `inspect` each case with its result, on the thread that ran it.
+pub fn run_inspected(
+    plan: &Plan<'_>,
+    runtime: &dyn Runtime,
+    inspect: &(dyn Fn(&Case, &CaseResult) + Sync),
+    mut sink: impl FnMut(Event),
+) {
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -43,7 +53,9 @@ pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, mut sink: impl FnMut(Event)) 
                 match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
                     Ok(cases) => {
                         for case in &cases {
-                            event(Event::Finished(Box::new(judge(case, runtime))));
+                            let result = judge(case, runtime);
+                            inspect(case, &result);
+                            event(Event::Finished(Box::new(result)));
                         }
                     }
                     Err(error) => event(Event::Broken(error)),

@@ -21,21 +21,26 @@ impl Generated {
         Generated { operators: Operators::embedded() }
     }
 
-    /// The cases of the op.yaml files below a folder, as they are now.
-    pub fn open(folder: &Path) -> Result<Generated, SuiteError> {
-        let mut files = Vec::new();
-        for entry in WalkDir::new(folder) {
-            let entry = entry.map_err(|error| SuiteError::Io { path: folder.to_owned(), source: error.into() })?;
-            if entry.file_name() == "op.yaml" {
-                let path = entry.path();
-                let text =
-                    std::fs::read_to_string(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })?;
-                let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
-                files.push((relative, text));
-            }
-        }
-        Ok(Generated { operators: Operators::new(&folder.display().to_string(), files) })
+    /// The cases of these op.yaml files.
+    pub fn new(operators: Operators) -> Generated {
+        Generated { operators }
     }
+}
+
+/// Reads the op.yaml files below a folder, as they are now.
+pub fn read_operators(folder: &Path) -> Result<Operators, SuiteError> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(folder) {
+        let entry = entry.map_err(|error| SuiteError::Io { path: folder.to_owned(), source: error.into() })?;
+        if entry.file_name() == "op.yaml" {
+            let path = entry.path();
+            let text =
+                std::fs::read_to_string(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })?;
+            let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
+            files.push((relative, text));
+        }
+    }
+    Ok(Operators::new(&folder.display().to_string(), files))
 }
 
 impl From<GenerateError> for SuiteError {

@@ -10,5 +10,5 @@ mod upstream;
 pub use corpus::Corpus;
 pub use filter::{Filter, FilterError};
 pub use folder::FolderSuite;
-pub use generated::Generated;
+pub use generated::{Generated, read_operators};
 pub use sources::{Chosen, Source, Suite, SuiteError, Unit};
