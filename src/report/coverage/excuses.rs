@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::Deserialize;
 
 use crate::report::coverage::goal::Goal;
@@ -32,7 +32,15 @@ struct Entry {
     operators: Vec<String>,
 }
 
+const PATH: &str = "excuses.yaml";
+
 impl Excuses {
+    /// Those that the program was built with.
+    pub fn embedded() -> Result<Excuses, Box<YamlError>> {
+        let text = Specs::embedded().file(PATH).unwrap_or("{reasons: {}, excuses: []}");
+        Excuses::read(&format!("specs/{PATH}"), text)
+    }
+
     /// Reads the file; `path` is what errors call it.
     pub fn read(path: &str, text: &str) -> Result<Excuses, Box<YamlError>> {
         let file: File = yaml::read(path, text)?;
@@ -70,7 +78,8 @@ fn fits(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::coverage::goal::Aspect;
+    use crate::report::coverage::enums::Enums;
+    use crate::report::coverage::goal::{Aspect, goals};
 
     const TEXT: &str = "
 reasons: {bounded: the result is no larger than an input}
@@ -87,6 +96,30 @@ excuses:
         assert!(!reason("Neg", 6, &overflow));
         assert!(reason("Abs", 6, &Goal::of(Aspect::TypeCell, "T=tensor(bool)")));
         assert!(!reason("Abs", 6, &Goal::new(Aspect::NotANumber)));
+    }
+
+    #[test]
+    fn every_excuse_is_for_something_that_there_is() {
+        let specs = Specs::embedded();
+        let enums = Enums::read(specs).unwrap();
+        let named = |version: &OperatorVersion| {
+            let goals = goals(specs.get(version).unwrap(), *specs.opsets(version).unwrap().end(), &enums);
+            goals.iter().map(|goal| format!("{} {goal}", goal.aspect.group())).collect::<Vec<_>>()
+        };
+        let mut unused = Vec::new();
+        for entry in &Excuses::embedded().unwrap().entries {
+            for operator in &entry.operators {
+                let stands_for = |version: &OperatorVersion| {
+                    version.qualified() == *operator || format!("{}/{}", version.domain, version.name) == *operator
+                };
+                let names: Vec<String> = specs.all().filter(stands_for).flat_map(|version| named(&version)).collect();
+                let is_used = |pattern: &String| names.iter().any(|name| fits(pattern, name));
+                if !entry.goals.iter().any(is_used) {
+                    unused.push(format!("{operator} has none of {:?}", entry.goals));
+                }
+            }
+        }
+        assert!(unused.is_empty(), "{unused:#?}");
     }
 
     #[test]

@@ -194,8 +194,9 @@ pub(super) fn goals(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<Goal> {
     ];
     for (formals, aspects) in sides {
         for (at, formal) in formals.iter().enumerate() {
-            let is_only_output = at == 0 && aspects[0] == Aspect::OutputGiven;
-            presence(formal, aspects, is_only_output, &mut goals);
+            let is_first_output = at == 0 && aspects[0] == Aspect::OutputGiven;
+            let can_be_left_out = !is_first_output && formals[at + 1..].iter().all(can_be_absent);
+            presence(formal, aspects, is_first_output, can_be_left_out, &mut goals);
         }
     }
     values(spec, &mut goals);
@@ -219,8 +220,19 @@ fn attributes(spec: &OpSpec, enums: &Enums, goals: &mut BTreeSet<Goal>) {
     }
 }
 
-/// A node has an output, so the first one is never left out together with all that follow it.
-fn presence(formal: &FormalParameter, aspects: [Aspect; 4], is_first_output: bool, goals: &mut BTreeSet<Goal>) {
+fn can_be_absent(formal: &FormalParameter) -> bool {
+    matches!(formal.presence, Presence::Optional | Presence::Variadic { min: 0, .. })
+}
+
+/// A parameter is left out together with all that follow it, where they can be, and but for the first output: a node has
+/// one.
+fn presence(
+    formal: &FormalParameter,
+    aspects: [Aspect; 4],
+    is_first_output: bool,
+    can_be_left_out: bool,
+    goals: &mut BTreeSet<Goal>,
+) {
     let [given, left_out, empty_name, count] = aspects;
     let name = &formal.name;
     match formal.presence {
@@ -228,7 +240,7 @@ fn presence(formal: &FormalParameter, aspects: [Aspect; 4], is_first_output: boo
         Presence::Optional => {
             goals.insert(Goal::of(given, name));
             goals.insert(Goal::of(empty_name, name));
-            if !is_first_output {
+            if can_be_left_out {
                 goals.insert(Goal::of(left_out, name));
             }
         }
@@ -274,8 +286,10 @@ pub(super) fn elements<'a>(spec: &'a OpSpec, formal: &'a FormalParameter) -> imp
     })
 }
 
+/// Whether a type is a float of IEEE 754's kind; what 8 bits and less make of large numbers is their own.
 fn has_infinity(element: ElementType) -> bool {
-    element.is_float() && element.float_format().is_some_and(|format| format.has_infinity())
+    let format = element.float_format().filter(|format| format.has_infinity());
+    element.is_float() && element.bits() >= 16 && format.is_some()
 }
 
 /// Whether integers are what the operator computes with, or moves, rather than counts, indices or shapes: those are of
