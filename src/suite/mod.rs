@@ -4,6 +4,7 @@ mod corpus;
 mod filter;
 mod folder;
 mod generated;
+mod index;
 mod sources;
 mod upstream;
 
@@ -11,4 +12,5 @@ pub use corpus::Corpus;
 pub use filter::{Filter, FilterError};
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
+pub use index::{Index, Recorded, records, stale_records};
 pub use sources::{Chosen, Source, Suite, SuiteError, Unit};
