@@ -25,11 +25,17 @@ fn main() -> ExitCode {
     let path = root.join("expectations/builtin.yaml");
     let expectations = read_expectations(&path, "builtin").unwrap_or_else(|error| panic!("{error:#}"));
     let expectations = Arc::new(expectations);
-    let trials = suite.units().into_iter().map(|(source, unit)| {
+    let arguments = Arguments::from_args();
+    // One name is found without listing all.
+    let units = match &arguments.filter {
+        Some(name) if arguments.exact => suite.unit(name).map(|unit| unit.into_iter().collect()),
+        _ => suite.units(),
+    };
+    let trials = units.unwrap_or_else(|error| panic!("{error}")).into_iter().map(|(source, unit)| {
         let expectations = Arc::clone(&expectations);
         Trial::ignorable_test(unit.name.clone(), move || run_unit(source, &unit, &expectations))
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
 /// Runs the cases of a unit; each one that is not as expected is printed with the command that runs it again.
@@ -37,6 +43,9 @@ fn run_unit(source: &(dyn Source + Send), unit: &Unit, expectations: &Expectatio
     let cases = source.load(unit, &|_| true)?;
     let runtime = Builtin::new(TIMEOUT);
     let (mut report, mut lacking) = (String::new(), None);
+    if let Err(error) = source.check(unit, &cases) {
+        let _ = write!(report, "\n{error}");
+    }
     for case in &cases {
         let result = judge(case, &runtime);
         match expectations.standing(&result, true, &mut std::collections::BTreeSet::new()) {

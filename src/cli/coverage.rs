@@ -1,22 +1,29 @@
-//! `coverage`: which operator versions and type cells the chosen cases run through, and which they leave out.
+//! `coverage`: what the chosen cases reach of what there is to reach, and what they leave out.
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use onnx_conformance_reference::spec::Specs;
 
 use crate::cli::{exit, options, output};
-use crate::report::coverage::Coverage;
-use crate::run::{Event, plan, run};
+use crate::report::coverage::{Excuses, Survey};
+use crate::run::{Event, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 
+/// The options of `coverage`.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     #[command(flatten)]
     selection: options::Selection,
+
+    /// Print the totals alone, and not what is missing
+    #[arg(long)]
+    totals: bool,
 }
 
-pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+/// Runs the chosen cases and prints what is missing, a line for each operator version and group, then the totals.
+pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.filter()?;
     let suite = arguments.selection.open()?;
     let plan = plan(&suite, &filter)?;
@@ -24,17 +31,34 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let (mut coverage, mut broken) = (Coverage::new(Specs::embedded())?, 0);
-    run(&plan, &Builtin::new(Duration::from_mins(1)), &Stop::default(), |event| match event {
-        Event::Finished(result) => coverage.add(&result),
-        Event::Broken(error) => {
+    let (operators, excuses) = (arguments.selection.operators()?, excuses(arguments)?);
+    let survey = Survey::new(Specs::embedded(), &operators, &excuses, &filter)?;
+    let mut broken = 0;
+    let runtime = Builtin::new(Duration::from_mins(1));
+    run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
+        if let Event::Broken(error) = event {
             broken += 1;
             output::note(&format!("broken case: {error}"));
         }
     });
-    for missing in coverage.missing(&filter) {
-        output::line(&missing)?;
+    let coverage = survey.finish();
+    if !arguments.totals {
+        for missing in coverage.missing() {
+            output::line(&missing)?;
+        }
+        for needless in coverage.needless() {
+            output::line(&format!("{needless} is excused but reached; correct specs/excuses.yaml"))?;
+        }
     }
     output::line(&coverage.summary())?;
     Ok(if broken > 0 { exit::HARNESS } else { exit::SUCCESS })
+}
+
+/// The excuses of the folder that the cases are made from, or those that the program was built with.
+fn excuses(arguments: &Arguments) -> anyhow::Result<Excuses> {
+    let path = arguments.selection.specs.as_ref().map(|folder| folder.join("excuses.yaml"));
+    let Some(path) = path.filter(|path| path.exists()) else { return Ok(Excuses::embedded()?) };
+    let display = path.display().to_string();
+    let text = std::fs::read_to_string(&path).with_context(|| display.clone())?;
+    Ok(Excuses::read(&display, &text)?)
 }

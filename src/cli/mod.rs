@@ -1,7 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod command;
-mod coverage;
+pub mod coverage;
 mod diff;
 pub mod exit;
 mod list;

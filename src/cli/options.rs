@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 
+use crate::generate::Operators;
 use crate::run::Expectations;
-use crate::suite::{Filter, FolderSuite, Generated, Suite};
+use crate::suite::{Filter, FolderSuite, Generated, Suite, read_operators};
 
 /// Which cases.
 #[derive(Debug, Args)]
@@ -35,11 +36,15 @@ impl Selection {
             return Ok(Suite::new(vec![Box::new(FolderSuite::open(folder)?)]));
         }
         let testdata = self.testdata.clone().unwrap_or_else(|| project_folder("testdata"));
-        let generated = match &self.specs {
-            Some(folder) => Generated::open(folder)?,
-            None => Generated::embedded(),
-        };
-        Ok(Suite::with(&testdata, generated)?)
+        Ok(Suite::with(&testdata, Generated::new(self.operators()?))?)
+    }
+
+    /// The op.yaml files that the cases from specs are made from.
+    pub(crate) fn operators(&self) -> anyhow::Result<Operators> {
+        Ok(match &self.specs {
+            Some(folder) => read_operators(folder)?,
+            None => Operators::embedded(),
+        })
     }
 
     /// The filter that the patterns make.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use onnx_conformance_reference::spec::{Specs, diff};
 use serde::Serialize;
 
+use crate::report::coverage::{Aspect, Count};
 use crate::report::matrix::{Column, Counts, Matrix, State, States, VersionRow};
 use crate::report::terminal;
 use crate::run::{CaseResult, Outcome};
@@ -18,9 +19,9 @@ const PAGE: &str = include_str!("templates/page.html");
 const STYLE: &str = include_str!("templates/page.css");
 const SCRIPT: &str = include_str!("templates/page.js");
 
-/// The page.
-pub fn page(matrix: &Matrix<'_>, specs: &Specs) -> Result<String, serde_json::Error> {
-    let data = in_script(&serde_json::to_string(&Data::new(matrix, specs))?);
+/// The page: the matrix, and how far the suite reaches.
+pub fn page(matrix: &Matrix<'_>, specs: &Specs, reach: &BTreeMap<Aspect, Count>) -> Result<String, serde_json::Error> {
+    let data = in_script(&serde_json::to_string(&Data::new(matrix, specs, reach))?);
     let mut page = String::with_capacity(data.len() + PAGE.len() + STYLE.len() + SCRIPT.len());
     let mut rest = PAGE;
     for (mark, part) in [("{style}", STYLE), ("{data}", &data), ("{script}", SCRIPT)] {
@@ -53,6 +54,8 @@ struct Data<'a> {
     operators: Vec<OperatorData<'a>>,
     /// Every case that some operator version lists: its id, and each runtime's result.
     cases: Vec<(&'a str, Vec<Option<ResultData>>)>,
+    /// How far the suite reaches: of what, how many reached, excused, and in all.
+    reach: Vec<(&'static str, Triple)>,
 }
 
 #[derive(Serialize)]
@@ -116,7 +119,7 @@ enum CellData {
 }
 
 impl<'a> Data<'a> {
-    fn new(matrix: &'a Matrix<'a>, specs: &'a Specs) -> Data<'a> {
+    fn new(matrix: &'a Matrix<'a>, specs: &'a Specs, reach: &BTreeMap<Aspect, Count>) -> Data<'a> {
         let domains: Vec<DomainData> = specs
             .domains()
             .map(|name| DomainData { name, newest: specs.newest_opset(name).unwrap_or_default() })
@@ -148,6 +151,10 @@ impl<'a> Data<'a> {
             operators,
             cases: interned.cases.iter().map(case).collect(),
             types: interned.types,
+            reach: reach
+                .iter()
+                .map(|(aspect, count)| (aspect.title(), [count.reached, count.excused, count.all]))
+                .collect(),
         }
     }
 }
@@ -275,7 +282,12 @@ mod tests {
     fn page_of(results: &[CaseResult]) -> String {
         let runtime = Declaration::named("a", "1");
         let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &runtime, results }]).unwrap();
-        page(&matrix, Specs::embedded()).unwrap()
+        page(
+            &matrix,
+            Specs::embedded(),
+            &BTreeMap::from([(Aspect::Overflow, Count { reached: 1, excused: 2, all: 4 })]),
+        )
+        .unwrap()
     }
 
     /// The data of a page, read back as a browser would.
@@ -311,6 +323,11 @@ mod tests {
         assert_eq!((&last["since"], &last["last"], &last["touched"]), (&13.into(), &28.into(), &1.into()));
         assert_eq!(last["changes"], serde_json::json!(["tensor(bfloat16) added to T"]));
         assert_eq!(last["counts"], serde_json::json!([[0, 1, 0]]));
+    }
+
+    #[test]
+    fn the_page_says_how_far_the_suite_reaches() {
+        assert_eq!(data_of(&page_of(&[]))["reach"], serde_json::json!([[Aspect::Overflow.title(), [1, 2, 4]]]));
     }
 
     #[test]

@@ -11,5 +11,5 @@ pub use expectations::{Entry, ExpectationError, Expectations, Standing};
 pub use judge::judge;
 pub use outcome::{CaseResult, Outcome};
 pub use results::{Header, ResultsError, read_results, write_header, write_result};
-pub use runner::{Event, Plan, Summary, plan, run};
+pub use runner::{Event, Plan, Summary, plan, run, run_inspected};
 pub use tally::{Conclusion, Tally};

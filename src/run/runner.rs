@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 
-use crate::case::{Judged, Level};
+use crate::case::{Case, Judged, Level};
 use crate::run::{CaseResult, Outcome, judge};
 use crate::runtime::{Runtime, Stop};
 use crate::suite::{Chosen, Filter, Suite, SuiteError};
@@ -35,7 +35,18 @@ pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteErro
 
 /// Runs every case of the plan, until it is stopped, and hands each event to `sink` on the calling thread, as it comes.
 /// A case that is running when the run is stopped has no result.
-pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, stop: &Stop, mut sink: impl FnMut(Event)) {
+pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, stop: &Stop, sink: impl FnMut(Event)) {
+    run_inspected(plan, runtime, stop, &|_, _| {}, sink);
+}
+
+/// Runs as [`run`] does, and shows `inspect` each case with its result, on the thread that ran it.
+pub fn run_inspected(
+    plan: &Plan<'_>,
+    runtime: &dyn Runtime,
+    stop: &Stop,
+    inspect: &(dyn Fn(&Case, &CaseResult) + Sync),
+    mut sink: impl FnMut(Event),
+) {
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -51,6 +62,7 @@ pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, stop: &Stop, mut sink: impl F
                             if stop.is_set() {
                                 return;
                             }
+                            inspect(case, &result);
                             event(Event::Finished(Box::new(result)));
                         }
                     }

@@ -155,16 +155,13 @@ mod forms {
 
     #[expect(dead_code, reason = "only the schema is used")]
     #[derive(JsonSchema)]
-    #[schemars(untagged)]
+    #[schemars(untagged, deny_unknown_fields)]
     enum Form {
         /// The outputs are in their files.
-        #[schemars(deny_unknown_fields)]
         Ok { seq: u64, ok: True },
         /// The runtime lacks something that the standard has.
-        #[schemars(deny_unknown_fields)]
         Unsupported { seq: u64, unsupported: Unsupported },
         /// The runtime refused the model or failed on it.
-        #[schemars(deny_unknown_fields)]
         Error { seq: u64, error: Failure },
     }
 

@@ -1,7 +1,9 @@
 //! The vendored cases of an ONNX release, indexed by its list of checksums.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::Deserialize;
 
@@ -15,8 +17,7 @@ use crate::suite::{Source, SuiteError, Unit};
 pub struct Corpus {
     folder: PathBuf,
     prefix: String,
-    cases: Vec<String>,
-    rules: Rules,
+    rules: OnceLock<Rules>,
 }
 
 /// `tolerances.yaml`: what upstream's runner knows of the cases besides their files.
@@ -46,40 +47,73 @@ struct Tolerance {
 }
 
 impl Corpus {
-    /// Indexes the cases in the folder of a release, and insists on as many as its `tolerances.yaml` records.
-    pub fn open(folder: &Path) -> Result<Corpus, SuiteError> {
-        let rules_path = folder.join("tolerances.yaml");
-        let rules: Rules = serde_yaml::from_str(&read(&rules_path)?)
-            .map_err(|error| SuiteError::File { path: rules_path.clone(), rule: error.to_string() })?;
-        let sums = folder.join("SHA256SUMS");
-        let cases: Vec<String> = read(&sums)?
-            .lines()
-            .filter_map(|line| line.split_once("  ")?.1.strip_suffix("/model.onnx").map(str::to_owned))
-            .collect();
-        for (group, &recorded) in &rules.cases {
-            let of_group = |case: &&String| case.split_once('/').is_some_and(|(name, _)| name == group);
-            let found = cases.iter().filter(of_group).count();
-            if found != recorded {
-                let rule =
-                    format!("lists {found} cases of {group}, but {recorded} are recorded; vendor the release again");
-                return Err(SuiteError::File { path: sums, rule });
-            }
-        }
-        let prefix = format!("onnx-{}", rules.release);
-        Ok(Corpus { folder: folder.to_owned(), prefix, cases, rules })
+    /// The cases in the folder of a release, called as the release is. No file is read before it is needed.
+    pub fn new(folder: &Path) -> Corpus {
+        let release = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Corpus { folder: folder.to_owned(), prefix: format!("onnx-{release}"), rules: OnceLock::new() }
     }
 
-    fn accuracy(&self, case: &str) -> Accuracy {
-        let tolerance = self.rules.exceptions.get(case).unwrap_or(&self.rules.default);
+    fn rules(&self) -> Result<&Rules, SuiteError> {
+        if let Some(rules) = self.rules.get() {
+            return Ok(rules);
+        }
+        let path = self.folder.join("tolerances.yaml");
+        let wrong = |rule: String| SuiteError::File { path: path.clone(), rule };
+        let rules: Rules = serde_yaml::from_str(&read(&path)?).map_err(|error| wrong(error.to_string()))?;
+        if self.prefix != format!("onnx-{}", rules.release) {
+            return Err(wrong(format!(
+                "is about release {}, not the one that its folder is called after",
+                rules.release
+            )));
+        }
+        Ok(self.rules.get_or_init(|| rules))
+    }
+
+    /// The list of checksums, which is sorted by path, and where it is.
+    fn checksums(&self) -> Result<(PathBuf, String), SuiteError> {
+        let path = self.folder.join("SHA256SUMS");
+        let text = read(&path)?;
+        Ok((path, text))
+    }
+
+    /// The case that an id of this corpus names, in the form that the files use.
+    fn case_of<'a>(&self, id: &'a str) -> Option<&'a str> {
+        id.strip_prefix(&self.prefix)?.strip_prefix('/')
+    }
+
+    fn accuracy(rules: &Rules, case: &str) -> Accuracy {
+        let tolerance = rules.exceptions.get(case).unwrap_or(&rules.default);
         Accuracy::Close { relative: tolerance.rtol, absolute: tolerance.atol }
     }
 
-    fn feed(&self, case: &str) -> Feed {
-        match case.split_once('/').and_then(|(group, _)| self.rules.inputs.get(group)) {
+    fn feed(rules: &Rules, case: &str) -> Feed {
+        match case.split_once('/').and_then(|(group, _)| rules.inputs.get(group)) {
             Some(Inputs::Ramp) => Feed::Ramp,
             None => Feed::Files,
         }
     }
+}
+
+/// The path on a line of a list of checksums.
+fn path_on(line: &str) -> Option<&str> {
+    line.split_once("  ").map(|(_, path)| path)
+}
+
+/// Whether a list of checksums that is sorted by path has this path.
+fn lists(checksums: &str, path: &str) -> bool {
+    let (mut first, mut end) = (0, checksums.len());
+    while first < end {
+        let middle = first + (end - first) / 2;
+        let bytes = checksums.as_bytes();
+        let start = bytes[first..middle].iter().rposition(|byte| *byte == b'\n').map_or(first, |at| first + at + 1);
+        let line = checksums[start..end].lines().next().unwrap_or_default();
+        match path_on(line).unwrap_or_default().cmp(path) {
+            Ordering::Equal => return true,
+            Ordering::Less => first = start + line.len() + 1,
+            Ordering::Greater => end = start,
+        }
+    }
+    false
 }
 
 fn read(path: &Path) -> Result<String, SuiteError> {
@@ -87,8 +121,28 @@ fn read(path: &Path) -> Result<String, SuiteError> {
 }
 
 impl Source for Corpus {
-    fn units(&self) -> Vec<Unit> {
-        self.cases.iter().map(|case| Unit { name: format!("{}/{case}", self.prefix) }).collect()
+    /// As many cases as `tolerances.yaml` records: a corpus that collapsed is none.
+    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
+        let (path, checksums) = self.checksums()?;
+        let cases: Vec<&str> =
+            checksums.lines().filter_map(|line| path_on(line)?.strip_suffix("/model.onnx")).collect();
+        for (group, &recorded) in &self.rules()?.cases {
+            let of_group = |case: &&&str| case.split_once('/').is_some_and(|(name, _)| name == group);
+            let found = cases.iter().filter(of_group).count();
+            if found != recorded {
+                let rule =
+                    format!("lists {found} cases of {group}, but {recorded} are recorded; vendor the release again");
+                return Err(SuiteError::File { path, rule });
+            }
+        }
+        Ok(cases.iter().map(|case| Unit { name: format!("{}/{case}", self.prefix) }).collect())
+    }
+
+    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+        let Some(case) = self.case_of(name) else { return Ok(None) };
+        let (_, checksums) = self.checksums()?;
+        let is_listed = lists(&checksums, &format!("{case}/model.onnx"));
+        Ok(is_listed.then(|| Unit { name: name.to_owned() }))
     }
 
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
@@ -96,11 +150,47 @@ impl Source for Corpus {
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let case = unit.name.strip_prefix(&self.prefix).and_then(|rest| rest.strip_prefix('/'));
-        let Some(case) = case.filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
-        let folder = self.folder.join(case);
-        let mut case = read_folder(&unit.name, &folder, &self.accuracy(case), self.feed(case))?;
+        let Some(case) = self.case_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
+        let (folder, rules) = (self.folder.join(case), self.rules()?);
+        let mut case = read_folder(&unit.name, &folder, &Self::accuracy(rules, case), Self::feed(rules, case))?;
         rejudge(&mut case);
         Ok(vec![case])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUMS: &str = "00  LICENSE\n01  node/test_a/model.onnx\n02  node/test_b/model.onnx\n03  z\n";
+
+    #[test]
+    fn a_path_is_found_wherever_it_stands() {
+        for path in ["LICENSE", "node/test_a/model.onnx", "node/test_b/model.onnx", "z"] {
+            assert!(lists(SUMS, path), "{path}");
+        }
+        for path in ["", "A", "node", "node/test_a/model.onn", "node/test_aa/model.onnx", "zz", "03  z"] {
+            assert!(!lists(SUMS, path), "{path}");
+        }
+        assert!(!lists("", "z"));
+    }
+
+    #[test]
+    fn every_vendored_case_is_found_by_its_name() {
+        let corpus = Corpus::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx/1.23.2"));
+        let (_, checksums) = corpus.checksums().unwrap();
+        let paths: Vec<&str> = checksums.lines().filter_map(path_on).collect();
+        assert!(paths.is_sorted());
+        assert!(paths.iter().all(|path| lists(&checksums, path)));
+        let unit = corpus.unit("onnx-1.23.2/node/test_sum_example").unwrap();
+        assert!(unit.is_some_and(|unit| corpus.units().unwrap().contains(&unit)));
+        assert_eq!(corpus.unit("onnx-1.23.2/node/test_no_such").unwrap(), None);
+    }
+
+    #[test]
+    fn a_folder_that_is_no_release_is_an_error() {
+        let corpus = Corpus::new(Path::new("no/such/folder"));
+        assert!(corpus.units().is_err() && corpus.unit("onnx-folder/node/test_a").is_err());
+        assert_eq!(corpus.unit("ai.onnx/Sum-13").unwrap(), None);
     }
 }

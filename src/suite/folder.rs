@@ -52,8 +52,12 @@ fn id(folder: &Path, home: &Path) -> String {
 }
 
 impl Source for FolderSuite {
-    fn units(&self) -> Vec<Unit> {
-        self.cases.iter().map(|case| Unit { name: case.clone() }).collect()
+    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
+        Ok(self.cases.iter().map(|case| Unit { name: case.clone() }).collect())
+    }
+
+    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+        Ok(self.cases.iter().find(|case| *case == name).map(|case| Unit { name: case.clone() }))
     }
 
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {

@@ -1,41 +1,71 @@
 //! The cases from the specs, one unit an operator version.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
 use walkdir::WalkDir;
 
-use crate::case::Case;
+use crate::case::{Case, digest};
 use crate::generate::{GenerateError, Operators, cases, ids};
-use crate::suite::{Source, SuiteError, Unit};
+use crate::suite::index::{digest_of_sources, embedded_record, path_of};
+use crate::suite::{Index, Recorded, Source, SuiteError, Unit};
 
 /// The cases from the specs.
 #[derive(Debug)]
 pub struct Generated {
     operators: Operators,
+    /// The records of the operators, each read when it is first asked for; none for op.yaml files of some folder.
+    records: BTreeMap<String, OnceLock<Option<Record>>>,
+}
+
+/// What is recorded of an operator, and whether it was made from the files that the program was built with.
+#[derive(Debug)]
+struct Record {
+    index: Index,
+    is_fresh: bool,
 }
 
 impl Generated {
     /// The cases of the op.yaml files that the program was built with.
     pub fn embedded() -> Generated {
-        Generated { operators: Operators::embedded() }
+        let operators = Specs::embedded().domains().flat_map(|domain| {
+            Specs::embedded().operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()))
+        });
+        Generated { records: operators.collect(), operators: Operators::embedded() }
     }
 
-    /// The cases of the op.yaml files below a folder, as they are now.
-    pub fn open(folder: &Path) -> Result<Generated, SuiteError> {
-        let mut files = Vec::new();
-        for entry in WalkDir::new(folder) {
-            let entry = entry.map_err(|error| SuiteError::Io { path: folder.to_owned(), source: error.into() })?;
-            if entry.file_name() == "op.yaml" {
-                let path = entry.path();
-                let text =
-                    std::fs::read_to_string(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })?;
-                let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
-                files.push((relative, text));
-            }
-        }
-        Ok(Generated { operators: Operators::new(&folder.display().to_string(), files) })
+    /// The cases of these op.yaml files.
+    pub fn new(operators: Operators) -> Generated {
+        Generated { operators, records: BTreeMap::new() }
     }
+
+    fn record(&self, version: &OperatorVersion) -> Option<&Record> {
+        let operator = format!("{}/{}", version.domain, version.name);
+        let read = || {
+            let index = embedded_record(&operator)?;
+            let is_fresh = index.source == digest_of_sources(&operator);
+            Some(Record { index, is_fresh })
+        };
+        self.records.get(&operator)?.get_or_init(read).as_ref()
+    }
+}
+
+/// Reads the op.yaml files below a folder, as they are now.
+pub fn read_operators(folder: &Path) -> Result<Operators, SuiteError> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(folder) {
+        let entry = entry.map_err(|error| SuiteError::Io { path: folder.to_owned(), source: error.into() })?;
+        if entry.file_name() == "op.yaml" {
+            let path = entry.path();
+            let text =
+                std::fs::read_to_string(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })?;
+            let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
+            files.push((relative, text));
+        }
+    }
+    Ok(Operators::new(&folder.display().to_string(), files))
 }
 
 impl From<GenerateError> for SuiteError {
@@ -45,17 +75,43 @@ impl From<GenerateError> for SuiteError {
 }
 
 impl Source for Generated {
-    fn units(&self) -> Vec<Unit> {
+    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
         let versions = Specs::embedded().all().filter(|version| self.operators.has(version));
-        versions.map(|version| Unit { name: version.qualified() }).collect()
+        Ok(versions.map(|version| Unit { name: version.qualified() }).collect())
+    }
+
+    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+        let known = |version: &OperatorVersion| {
+            let mut versions = Specs::embedded().versions(&version.domain, &version.name);
+            version.qualified() == name && self.operators.has(version) && versions.any(|since| since == version.since)
+        };
+        Ok(name.parse().ok().filter(known).map(|version| Unit { name: version.qualified() }))
     }
 
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
-        Ok(ids(&self.operators, &version(unit)?)?)
+        let version = version(unit)?;
+        let record = self.record(&version).filter(|record| record.is_fresh);
+        if let Some(Recorded { ids, .. }) = record.and_then(|record| record.index.versions.get(&version.since)) {
+            return Ok(ids.iter().map(|id| format!("{}/{id}", unit.name)).collect());
+        }
+        let mut ids = ids(&self.operators, &version)?;
+        ids.sort_unstable();
+        Ok(ids)
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         Ok(cases(&self.operators, &version(unit)?, wanted)?)
+    }
+
+    fn check(&self, unit: &Unit, cases: &[Case]) -> Result<(), SuiteError> {
+        let version = version(unit)?;
+        let recorded = self.record(&version).and_then(|record| record.index.versions.get(&version.since));
+        if self.records.is_empty() || recorded.is_some_and(|recorded| recorded.digest == digest(cases)) {
+            return Ok(());
+        }
+        let path = path_of(&format!("{}/{}", version.domain, version.name));
+        let rule = format!("the cases of {version} are others; if that is meant, run `cargo xtask gen`");
+        Err(SuiteError::File { path: path.into(), rule })
     }
 }
 

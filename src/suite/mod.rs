@@ -4,11 +4,13 @@ mod corpus;
 mod filter;
 mod folder;
 mod generated;
+mod index;
 mod sources;
 mod upstream;
 
 pub use corpus::Corpus;
 pub use filter::{Filter, FilterError};
 pub use folder::FolderSuite;
-pub use generated::Generated;
+pub use generated::{Generated, read_operators};
+pub use index::{Index, Recorded, records, stale_records};
 pub use sources::{Chosen, Source, Suite, SuiteError, Unit};

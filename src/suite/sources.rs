@@ -20,13 +20,21 @@ pub struct Unit {
 /// A source of cases.
 pub trait Source: Sync {
     /// The units in order, without reading any case.
-    fn units(&self) -> Vec<Unit>;
+    fn units(&self) -> Result<Vec<Unit>, SuiteError>;
 
-    /// The ids of a unit's cases, in order, without making them.
+    /// The unit of this name, if there is one, found without listing all.
+    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError>;
+
+    /// The ids of a unit's cases, sorted, without making them.
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError>;
 
     /// The cases of a unit that are wanted.
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
+
+    /// Holds all cases of a unit against what is recorded of them, where something is.
+    fn check(&self, _unit: &Unit, _cases: &[Case]) -> Result<(), SuiteError> {
+        Ok(())
+    }
 }
 
 /// A unit with its source, and the ids of its cases that are chosen.
@@ -80,18 +88,29 @@ impl Suite {
     pub fn with(testdata: &Path, generated: Generated) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
         for release in releases(&testdata.join("onnx"))? {
-            sources.push(Box::new(Corpus::open(&release)?));
+            sources.push(Box::new(Corpus::new(&release)));
         }
         sources.push(Box::new(generated));
         Ok(Suite::new(sources))
     }
 
     /// Every unit with its source, in order.
-    pub fn units(&self) -> Vec<(&(dyn Source + Send), Unit)> {
-        self.sources
-            .iter()
-            .flat_map(|source| source.units().into_iter().map(move |unit| (source.as_ref(), unit)))
-            .collect()
+    pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), Unit)>, SuiteError> {
+        let mut units = Vec::new();
+        for source in &self.sources {
+            units.extend(source.units()?.into_iter().map(|unit| (source.as_ref(), unit)));
+        }
+        Ok(units)
+    }
+
+    /// The unit of this name with its source, if there is one, found without listing all.
+    pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), Unit)>, SuiteError> {
+        for source in &self.sources {
+            if let Some(unit) = source.unit(name)? {
+                return Ok(Some((source.as_ref(), unit)));
+            }
+        }
+        Ok(None)
     }
 
     /// The ids that a filter chooses, in order.
@@ -101,7 +120,7 @@ impl Suite {
 
     /// The units of which a filter chooses cases, with the ids that it chooses, in order.
     pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<Chosen<'a>>, SuiteError> {
-        let mut units = self.units();
+        let mut units = self.units()?;
         units.retain(|(_, unit)| filter.may_choose_from(&unit.name));
         let choose = |(source, unit): (&'a (dyn Source + Send), Unit)| {
             let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
@@ -116,7 +135,7 @@ impl Suite {
     pub fn find(&self, id: &str) -> Result<Option<Case>, SuiteError> {
         let holds =
             |unit: &Unit| id.strip_prefix(&unit.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        for (source, unit) in self.units().into_iter().filter(|(_, unit)| holds(unit)) {
+        for (source, unit) in self.units()?.into_iter().filter(|(_, unit)| holds(unit)) {
             if let Some(case) = source.load(&unit, &|other| other == id)?.pop() {
                 return Ok(Some(case));
             }

@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance::generate::OperatorFile;
+use onnx_conformance::suite::records;
 use onnx_conformance_reference::spec::{OpSpec, Releases, Specs};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -24,6 +25,9 @@ struct Generated {
     text: fn() -> Result<String>,
 }
 
+/// The folder of the records of cases.
+const RECORDS: &str = "records";
+
 const FILES: &[Generated] = &[
     Generated { path: "crates/reference/src/proto/onnx.rs", text: messages },
     Generated { path: "docs/versions.md", text: changes },
@@ -38,15 +42,24 @@ fn changes() -> Result<String> {
 }
 
 /// Where the generated files are.
-pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|file| file.path)
+pub(crate) fn paths() -> impl Iterator<Item = String> {
+    let records = Specs::embedded().domains().flat_map(|domain| {
+        Specs::embedded().operators(domain).map(move |operator| format!("{RECORDS}/{domain}/{operator}.txt"))
+    });
+    FILES.iter().map(|file| file.path.to_owned()).chain(records.filter(|path| workspace::root().join(path).exists()))
 }
 
 /// Writes every generated file that is stale, or fails when one is.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let stale = stale()?;
+    let mut stale = stale()?;
+    stale.extend(stale_among(records()?));
+    let needless = needless_records()?;
     if arguments.check {
-        return fail_if_stale(&stale);
+        return fail_if_stale(stale.iter().map(|(path, _)| path).chain(&needless));
+    }
+    for path in needless {
+        fs::remove_file(workspace::root().join(&path)).with_context(|| format!("cannot remove {path}"))?;
+        anstream::println!("removed {path}");
     }
     for (path, text) in &stale {
         let path = workspace::root().join(path);
@@ -59,22 +72,44 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn stale() -> Result<Vec<(&'static str, String)>> {
-    let mut stale = Vec::new();
+/// Every stale file but the records of cases, which take a while to make.
+fn stale() -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
     for file in FILES {
         let text = (file.text)().with_context(|| format!("cannot generate {}", file.path))?;
-        if fs::read_to_string(workspace::root().join(file.path)).ok().as_ref() != Some(&text) {
-            stale.push((file.path, text));
-        }
+        files.push((file.path.to_owned(), text));
     }
-    Ok(stale)
+    Ok(stale_among(files))
 }
 
-fn fail_if_stale(stale: &[(&str, String)]) -> Result<()> {
-    if stale.is_empty() {
+/// Those of the files that do not have their text.
+fn stale_among(mut files: Vec<(String, String)>) -> Vec<(String, String)> {
+    files.retain(|(path, text)| fs::read_to_string(workspace::root().join(path)).ok().as_ref() != Some(text));
+    files
+}
+
+/// The records of operators that have no op.yaml.
+fn needless_records() -> Result<Vec<String>> {
+    let mut needless = Vec::new();
+    for domain in fs::read_dir(workspace::root().join(RECORDS))? {
+        let domain = domain?.path();
+        for file in fs::read_dir(&domain)? {
+            let file = file?.path();
+            let operator = file.with_extension("");
+            let operator = operator.strip_prefix(workspace::root().join(RECORDS))?;
+            if !workspace::root().join("specs").join(operator).join("op.yaml").exists() {
+                needless.push(file.strip_prefix(workspace::root())?.display().to_string());
+            }
+        }
+    }
+    Ok(needless)
+}
+
+fn fail_if_stale<'a>(paths: impl Iterator<Item = &'a String>) -> Result<()> {
+    let paths: Vec<&str> = paths.map(String::as_str).collect();
+    if paths.is_empty() {
         return Ok(());
     }
-    let paths: Vec<&str> = stale.iter().map(|(path, _)| *path).collect();
     bail!("stale: {}; run `cargo xtask gen`", paths.join(", "))
 }
 
@@ -97,9 +132,16 @@ fn json_schema<T: schemars::JsonSchema>() -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_conformance::suite::stale_records;
 
     #[test]
     fn no_generated_file_is_stale() {
-        fail_if_stale(&stale().unwrap()).unwrap();
+        fail_if_stale(stale().unwrap().iter().map(|(path, _)| path)).unwrap();
+    }
+
+    /// That their cases are as recorded is what the conformance suite finds, which makes them.
+    #[test]
+    fn no_record_is_of_another_op_yaml() {
+        fail_if_stale(stale_records().iter()).unwrap();
     }
 }

@@ -14,6 +14,7 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use onnx_conformance::cli::coverage;
 
 /// The project's own tasks.
 #[derive(Parser)]
@@ -25,6 +26,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Run cases, and list what they leave out of what there is to reach, and the totals.
+    Coverage(coverage::Arguments),
     /// Write the files that are generated from the Rust types.
     Gen(generated::Arguments),
     /// Write the version files and releases.yaml under specs/ from the onnx Python package.
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
 
 fn run(task: &Task) -> anyhow::Result<ExitCode> {
     match task {
+        Task::Coverage(arguments) => return Ok(ExitCode::from(coverage::main(arguments)?)),
         Task::Gen(arguments) => generated::run(arguments)?,
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
         Task::NewOp(arguments) => new_op::run(arguments)?,

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use onnx_conformance::cli::{Progress, exit, read_expectations};
+use onnx_conformance::generate::Operators;
 use onnx_conformance::reference::spec::Specs;
+use onnx_conformance::report::coverage::{Coverage, Excuses, Survey};
 use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{markdown, site, terminal};
-use onnx_conformance::run::{CaseResult, Event, Header, Tally, plan, run, write_header, write_result};
+use onnx_conformance::run::{CaseResult, Event, Header, Tally, plan, run_inspected, write_header, write_result};
 use onnx_conformance::runtime::{Builtin, Runtime as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 
@@ -36,10 +38,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let suite = Suite::open(&workspace::root().join("testdata"))?;
     let plan = plan(&suite, &Filter::default())?;
 
+    let (operators, excuses) = (Operators::embedded(), Excuses::embedded()?);
+    let survey = Survey::new(Specs::embedded(), &operators, &excuses, &Filter::default())?;
     let started = Instant::now();
     let (mut tally, mut results) = (Tally::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);
-    run(&plan, &runtime, &Stop::default(), |event| {
+    run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
         tally.add(&event, &expectations);
         progress.show(&tally.summary);
         if let Event::Finished(result) = event {
@@ -52,7 +56,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     results.sort_by(|a, b| a.id.cmp(&b.id));
 
     let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &declaration, results: &results }])?;
-    let page = write_files(&Header::new(declaration.clone(), plan.selected), &results, &matrix)?;
+    let coverage = survey.finish();
+    let page = write_files(&Header::new(declaration.clone(), plan.selected), &results, &matrix, &coverage)?;
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
     anstream::println!("{}", terminal::closing(&tally, most, elapsed));
     for column in &matrix.runtimes {
@@ -63,7 +68,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
 }
 
 /// Writes the files of the report and returns where its page is.
-fn write_files(header: &Header, results: &[CaseResult], matrix: &Matrix<'_>) -> Result<PathBuf> {
+fn write_files(
+    header: &Header,
+    results: &[CaseResult],
+    matrix: &Matrix<'_>,
+    coverage: &Coverage<'_>,
+) -> Result<PathBuf> {
     let folder = workspace::target().join("report");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut lines = Vec::new();
@@ -72,9 +82,10 @@ fn write_files(header: &Header, results: &[CaseResult], matrix: &Matrix<'_>) -> 
         write_result(&mut lines, result)?;
     }
     write_whole(&folder.join("results.jsonl"), &lines)?;
-    write_whole(&folder.join("matrix.md"), markdown::matrix(matrix).as_bytes())?;
+    let text = markdown::matrix(matrix) + &coverage.markdown();
+    write_whole(&folder.join("matrix.md"), text.as_bytes())?;
     let page = folder.join("index.html");
-    write_whole(&page, site::page(matrix, Specs::embedded())?.as_bytes())?;
+    write_whole(&page, site::page(matrix, Specs::embedded(), &coverage.counts())?.as_bytes())?;
     Ok(page)
 }
 

@@ -70,6 +70,14 @@ function drawTotals() {
     + "Untested is neither yes nor no.";
 }
 
+/** How far the suite reaches, whatever the runtime. */
+function drawReach() {
+  const row = (cells, tag) => element("tr", null, ...cells.map((cell) => element(tag, null, String(cell))));
+  const rows = data.reach.map(([title, counts]) => row([title, ...counts.map((count) => number.format(count))], "td"));
+  byId("reach").hidden = rows.length === 0;
+  byId("reach").querySelector("table").replaceChildren(row(["", "reached", "excused", "of"], "th"), ...rows);
+}
+
 function drawControls() {
   const order = data.types.map((name, at) => [name, at]);
   const simple = ([name]) => (name.startsWith("tensor(") ? 0 : 1);
@@ -294,6 +302,7 @@ document.addEventListener("keydown", (event) => {
 });
 window.addEventListener("hashchange", followHash);
 drawTotals();
+drawReach();
 drawControls();
 drawGrids();
 refresh();

@@ -48,12 +48,13 @@ fn names_folder(line: &str, folder: &str) -> bool {
 /// A generated file names its command in line 1; in JSON, which has no comments, in the first entry.
 pub(crate) fn check_generated(files: &[File], findings: &mut Vec<Finding>) {
     let generated = generated::paths().map(|path| (path, "cargo xtask gen"));
-    for (path, command) in generated.chain([("specs/releases.yaml", "cargo xtask import-specs")]) {
+    let releases = ("specs/releases.yaml".to_owned(), "cargo xtask import-specs");
+    for (path, command) in generated.chain([releases]) {
         let text = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
-        let line = usize::from(has_extension(path, "json")) + 1;
+        let line = usize::from(has_extension(&path, "json")) + 1;
         if !text.lines().nth(line - 1).is_some_and(|head| head.contains(command)) {
             let rule = format!("the file is generated and does not say so in line {line}");
-            findings.push(Finding::new(path, line, rule, format!("run `{command}`")));
+            findings.push(Finding::new(&path, line, rule, format!("run `{command}`")));
         }
     }
 }

@@ -56,7 +56,7 @@ pub enum SpecError {
     /// The file stands where no file belongs.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
-        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, releases.yaml and recipes.yaml"
+        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, enums.yaml and excuses.yaml"
     ))]
     Unexpected {
         /// The file.
@@ -336,7 +336,7 @@ enum Place {
 fn place(path: &str) -> Option<Place> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
-        ["releases.yaml" | "recipes.yaml"] | [_, _, "op.yaml"] => Some(Place::Other),
+        ["enums.yaml" | "excuses.yaml" | "recipes.yaml" | "releases.yaml"] | [_, _, "op.yaml"] => Some(Place::Other),
         [domain, name, file] => {
             let since = file.strip_suffix(".yaml")?.parse().ok()?;
             Some(Place::Version(OperatorVersion { domain: (*domain).to_owned(), name: (*name).to_owned(), since }))

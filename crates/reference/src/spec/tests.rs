@@ -244,7 +244,7 @@ fn a_file_where_none_belongs_is_named() {
         render(&specs(&[("ai.onnx/Sum/thirteen.yaml", SUM_13)]).unwrap_err()),
         "\
 × specs/ai.onnx/Sum/thirteen.yaml: no file is expected here
-  help: specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, releases.yaml and
-        recipes.yaml"
+  help: specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml,
+        recipes.yaml, enums.yaml and excuses.yaml"
     );
 }

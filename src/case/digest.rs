@@ -1,0 +1,197 @@
+//! A short name for what cases are, so that a change of an input, a model or an expected output shows.
+
+use std::fmt::Write as _;
+
+use num_complex::Complex;
+use onnx_conformance_reference::dtype::Kind;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::{MapKey, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::case::{Case, Want};
+
+/// The digits of a digest: enough to tell a change, and short enough to read.
+const DIGITS: usize = 16;
+
+/// The digest of cases, whatever their order: ids, models, inputs, expected outputs with their rules and bounds,
+/// refusals, and how binding each is. It is the same on every machine, for all NaNs count as one.
+pub fn digest(cases: &[Case]) -> String {
+    let mut sorted: Vec<&Case> = cases.iter().collect();
+    sorted.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut hash = Sha256::new();
+    for case in sorted {
+        hash_case(&mut hash, case);
+    }
+    shown(hash)
+}
+
+/// The digest of texts, in order.
+pub fn digest_of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hash = Sha256::new();
+    texts.into_iter().for_each(|text| part(&mut hash, text.as_bytes()));
+    shown(hash)
+}
+
+fn shown(hash: Sha256) -> String {
+    let mut text = String::new();
+    for byte in hash.finalize().iter().take(DIGITS / 2) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Hashes bytes behind their number, so that no two lists of parts run together alike.
+fn part(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
+}
+
+fn hash_case(hash: &mut Sha256, case: &Case) {
+    part(hash, case.id.as_bytes());
+    part(hash, &case.model);
+    part(hash, format!("{} {}", case.level, case.data.len()).as_bytes());
+    for data in &case.data {
+        part(hash, format!("{} {}", data.inputs.len(), data.outputs.len()).as_bytes());
+        for input in &data.inputs {
+            part(hash, input.name.as_bytes());
+            hash_value(hash, &input.value);
+        }
+        for output in &data.outputs {
+            part(hash, output.name.as_bytes());
+            hash_want(hash, &output.want);
+        }
+    }
+    if let Some(refusal) = &case.refusal {
+        part(hash, refusal.rule.as_bytes());
+        part(hash, refusal.control.id.as_bytes());
+    }
+}
+
+fn hash_want(hash: &mut Sha256, want: &Want) {
+    match want {
+        Want::Value(value, accuracy) => {
+            part(hash, format!("value {accuracy:?}").as_bytes());
+            hash_value(hash, value);
+        }
+        Want::Bounded(tensor, bound) => {
+            part(hash, b"bounded");
+            hash_tensor(hash, tensor);
+            hash_tensor(hash, bound);
+        }
+        Want::AnyOf(values) => {
+            part(hash, format!("any of {}", values.len()).as_bytes());
+            values.iter().for_each(|value| hash_value(hash, value));
+        }
+        Want::Unspecified(value_type, shape) => {
+            part(hash, format!("unspecified {value_type} {shape:?}").as_bytes());
+        }
+        Want::Drawn(tensor) => {
+            part(hash, b"drawn");
+            hash_tensor(hash, tensor);
+        }
+        Want::Dropped { source, ratio } => {
+            part(hash, format!("dropped {ratio:?}").as_bytes());
+            hash_tensor(hash, source);
+        }
+        Want::Mask { shape, ratio } => part(hash, format!("mask {shape:?} {ratio:?}").as_bytes()),
+    }
+}
+
+fn hash_value(hash: &mut Sha256, value: &Value) {
+    part(hash, value.value_type().to_string().as_bytes());
+    match value {
+        Value::Tensor(tensor) => hash_tensor(hash, tensor),
+        Value::Sparse(sparse) => {
+            part(hash, format!("{:?}", sparse.shape).as_bytes());
+            hash_tensor(hash, &sparse.values);
+            hash_tensor(hash, &sparse.indices);
+        }
+        Value::Sequence(sequence) => {
+            part(hash, sequence.items.len().to_string().as_bytes());
+            sequence.items.iter().for_each(|item| hash_value(hash, item));
+        }
+        Value::Optional(optional) => {
+            part(hash, if optional.item.is_some() { b"present" } else { b"absent" });
+            optional.item.iter().for_each(|item| hash_value(hash, item));
+        }
+        Value::Map(map) => {
+            part(hash, map.entries.len().to_string().as_bytes());
+            for (key, value) in map.entries.iter() {
+                match key {
+                    MapKey::Integer(key) => part(hash, key.to_string().as_bytes()),
+                    MapKey::String(key) => part(hash, key.as_bytes()),
+                }
+                hash_value(hash, value);
+            }
+        }
+    }
+}
+
+fn hash_tensor(hash: &mut Sha256, tensor: &Tensor) {
+    let element = tensor.element_type();
+    part(hash, format!("{} {:?}", ValueType::Tensor(element), tensor.shape()).as_bytes());
+    let mut float = |value: f64| hash.update(if value.is_nan() { f64::NAN } else { value }.to_bits().to_le_bytes());
+    match element.kind() {
+        Kind::Float => tensor.floats().into_iter().for_each(float),
+        Kind::Complex => tensor.complexes().into_iter().for_each(|Complex { re, im }| {
+            float(re);
+            float(im);
+        }),
+        Kind::String => tensor.strings().iter().for_each(|text| part(hash, text.as_bytes())),
+        _ => part(hash, tensor.bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{DataSet, Expected, Level, Named};
+    use crate::compare::Accuracy;
+    use onnx_conformance_reference::dtype::ElementType;
+
+    fn case(id: &str, input: f64, output: f64, accuracy: Accuracy) -> Case {
+        let value = |value| Value::Tensor(Tensor::of_floats(ElementType::Float, &[1], &[value]).unwrap());
+        let inputs = vec![Named { name: "x".to_owned(), value: value(input) }];
+        let outputs = vec![Expected { name: "y".to_owned(), want: Want::Value(value(output), accuracy) }];
+        Case {
+            id: id.to_owned(),
+            model: bytes::Bytes::from_static(b"model"),
+            folder: None,
+            data: vec![DataSet { inputs, outputs }],
+            refusal: None,
+            level: Level::Required,
+            evidence: Vec::new(),
+            judged: None,
+        }
+    }
+
+    #[test]
+    fn every_change_shows() {
+        let base = digest(&[case("a", 1.0, 2.0, Accuracy::Exact)]);
+        for other in [
+            case("b", 1.0, 2.0, Accuracy::Exact),
+            case("a", -0.0, 2.0, Accuracy::Exact),
+            case("a", 1.0, 2.5, Accuracy::Exact),
+            case("a", 1.0, 2.0, Accuracy::Ulp(1)),
+            Case { level: Level::Open, ..case("a", 1.0, 2.0, Accuracy::Exact) },
+            Case { model: bytes::Bytes::from_static(b"models"), ..case("a", 1.0, 2.0, Accuracy::Exact) },
+        ] {
+            assert_ne!(digest(&[other]), base);
+        }
+        assert_ne!(digest(&[]), base);
+    }
+
+    #[test]
+    fn neither_order_nor_the_bits_of_a_nan_count() {
+        let (a, b) = (case("a", 1.0, f64::NAN, Accuracy::Exact), case("b", 1.0, 2.0, Accuracy::Exact));
+        let negative = case("a", 1.0, -f64::NAN, Accuracy::Exact);
+        assert_eq!(digest(&[a, b.clone()]), digest(&[b, negative]));
+    }
+
+    #[test]
+    fn zeros_of_either_sign_are_told_apart() {
+        let of = |value| digest(&[case("a", value, 0.0, Accuracy::Exact)]);
+        assert_ne!(of(0.0), of(-0.0));
+    }
+}

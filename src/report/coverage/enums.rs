@@ -1,0 +1,81 @@
+//! `specs/enums.yaml`: what string attributes may be, which only the operators' texts say.
+
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use serde::Deserialize;
+
+const PATH: &str = "enums.yaml";
+
+/// What string attributes may be.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Enums {
+    strings: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    attribute: String,
+    operators: Vec<String>,
+    #[serde(default)]
+    since: u32,
+    /// Empty where any text may stand.
+    #[serde(default)]
+    values: Vec<String>,
+}
+
+impl Enums {
+    /// The list among these specs.
+    pub(super) fn read(specs: &Specs) -> Result<Enums, Box<YamlError>> {
+        yaml::read(&format!("specs/{PATH}"), specs.file(PATH).unwrap_or("strings: []"))
+    }
+
+    /// The values of an attribute at a version; none where any text may stand.
+    pub(super) fn values(&self, version: &OperatorVersion, attribute: &str) -> &[String] {
+        self.entry(version, attribute).map_or(&[], |entry| &entry.values)
+    }
+
+    fn entry(&self, version: &OperatorVersion, attribute: &str) -> Option<&Entry> {
+        let operator = format!("{}/{}", version.domain, version.name);
+        let entries = self.strings.iter().filter(|entry| {
+            entry.attribute == attribute && entry.since <= version.since && entry.operators.contains(&operator)
+        });
+        entries.max_by_key(|entry| entry.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_reference::spec::AttributeType;
+
+    #[test]
+    fn every_string_attribute_is_listed_and_nothing_else() {
+        let specs = Specs::embedded();
+        let enums = Enums::read(specs).unwrap();
+        let mut used: Vec<*const Entry> = Vec::new();
+        for version in specs.all() {
+            for (name, attribute) in &specs.get(&version).unwrap().attributes {
+                let is_text = matches!(attribute.kind, AttributeType::String | AttributeType::Strings);
+                let entry = enums.entry(&version, name).filter(|_| is_text);
+                assert_eq!(entry.is_some(), is_text, "{version} {name}");
+                used.extend(entry.map(std::ptr::from_ref));
+            }
+        }
+        for entry in &enums.strings {
+            assert!(used.contains(&std::ptr::from_ref(entry)), "no version has {entry:?}");
+            for operator in &entry.operators {
+                let (domain, name) = operator.split_once('/').unwrap();
+                assert!(specs.versions(domain, name).next().is_some(), "there is no {operator}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_later_list_takes_the_place_of_an_earlier_one() {
+        let enums = Enums::read(Specs::embedded()).unwrap();
+        let count = |since| enums.values(&OperatorVersion::new("", "Pad", since), "mode").len();
+        assert_eq!((count(18), count(19), count(25)), (3, 4, 4));
+    }
+}

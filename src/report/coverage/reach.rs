@@ -1,0 +1,162 @@
+//! What a case reaches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion, Presence, Specs};
+use onnx_conformance_reference::value::Value;
+
+use crate::case::{Case, DataSet};
+use crate::report::coverage::goal::{Aspect, Goal, counted, elements, refused, takes_integers_as_data};
+use crate::report::coverage::node::{self, Node};
+use crate::report::coverage::value::{extreme_integers, special_floats, tensors, wants_infinity};
+
+/// Goals, each of a version.
+pub(super) type Reached = BTreeSet<(OperatorVersion, Goal)>;
+
+/// What a case reaches that passes, having gone through these cells.
+pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
+    let mut reached = Reached::new();
+    if case.refusal.is_some() {
+        reach_refusal(case, specs, &mut reached);
+        return reached;
+    }
+    for cell in cells {
+        let (version, cell) =
+            cell.split_once(' ').map_or((cell.as_str(), None), |(version, cell)| (version, Some(cell)));
+        let Ok(version) = version.parse::<OperatorVersion>() else { continue };
+        let goal = cell.map_or(Goal::new(Aspect::Executed), |cell| Goal::of(Aspect::TypeCell, cell));
+        reached.insert((version, goal));
+    }
+    node::visit(&case.model, specs, &mut |node| {
+        let mut goals = BTreeSet::new();
+        goals.insert(Goal::of(Aspect::LastOpset, node.opset.to_string()));
+        attributes(node, &mut goals);
+        parameters(node, &mut goals);
+        for data in &case.data {
+            values(node, data, &mut goals);
+        }
+        reached.extend(goals.into_iter().map(|goal| (node.spec.version.clone(), goal)));
+    });
+    reached
+}
+
+/// A refusal reaches its rule, and the shape of its first input where its control has another.
+fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
+    let Some((version, name)) = split_id(&case.id) else { return };
+    let Ok(spec) = specs.get(&version) else { return };
+    let mut goals: BTreeSet<Goal> =
+        name.strip_prefix("refuse/").and_then(|name| refused(spec, name)).into_iter().collect();
+    let shapes_of = |case: &Case| {
+        let mut goals = BTreeSet::new();
+        let data = case.data.first();
+        let first = data.and_then(|data| data.inputs.first());
+        first.iter().for_each(|input| shapes(&input.value, &mut goals));
+        goals
+    };
+    if let Some(refusal) = &case.refusal {
+        goals.extend(shapes_of(case).difference(&shapes_of(&refusal.control)).cloned());
+    }
+    reached.extend(goals.into_iter().map(|goal| (version.clone(), goal)));
+}
+
+/// The version of a generated case, and the rest of its id; nothing for a vendored one.
+pub(super) fn split_id(id: &str) -> Option<(OperatorVersion, &str)> {
+    let (domain, rest) = id.split_once('/')?;
+    let (version, name) = rest.split_once('/')?;
+    Some((format!("{domain}/{version}").parse().ok()?, name))
+}
+
+fn attributes(node: &Node<'_>, goals: &mut BTreeSet<Goal>) {
+    for (name, spec) in &node.spec.attributes {
+        let Some(attribute) = node.proto.attribute.iter().find(|attribute| attribute.name() == name) else {
+            goals.insert(Goal::of(Aspect::AttributeLeftOut, name));
+            continue;
+        };
+        // In a function, an attribute may stand for one of the call.
+        if !attribute.ref_attr_name().is_empty() {
+            continue;
+        }
+        let aspect = if node::is_default(spec, attribute) { Aspect::AttributeDefault } else { Aspect::AttributeOther };
+        goals.insert(Goal::of(aspect, name));
+        goals.extend(texts(attribute).map(|value| Goal::of(Aspect::Enumerated, format!("{name}={value}"))));
+    }
+}
+
+fn texts(attribute: &AttributeProto) -> impl Iterator<Item = String> + '_ {
+    attribute.s.iter().chain(&attribute.strings).map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+/// Optional and variadic parameters, given and not.
+fn parameters(node: &Node<'_>, goals: &mut BTreeSet<Goal>) {
+    let proto = node.proto;
+    let sides = [
+        (
+            &node.spec.inputs,
+            &proto.input,
+            [Aspect::InputGiven, Aspect::InputLeftOut, Aspect::InputEmptyName, Aspect::InputCount],
+        ),
+        (
+            &node.spec.outputs,
+            &proto.output,
+            [Aspect::OutputGiven, Aspect::OutputLeftOut, Aspect::OutputEmptyName, Aspect::OutputCount],
+        ),
+    ];
+    for (formals, names, [given, left_out, empty_name, count]) in sides {
+        for (at, formal) in formals.iter().enumerate() {
+            let goal = match (formal.presence, names.get(at)) {
+                (Presence::Single, _) => continue,
+                (Presence::Optional, None) => Goal::of(left_out, &formal.name),
+                (Presence::Optional, Some(name)) if name.is_empty() => Goal::of(empty_name, &formal.name),
+                (Presence::Optional, Some(_)) => Goal::of(given, &formal.name),
+                (Presence::Variadic { .. }, _) => {
+                    Goal::of(count, counted(&formal.name, names.len().saturating_sub(at)))
+                }
+            };
+            goals.insert(goal);
+        }
+    }
+}
+
+/// What is special in the values of a node's inputs, as far as they are inputs of the case.
+fn values(node: &Node<'_>, data: &DataSet, goals: &mut BTreeSet<Goal>) {
+    let known: BTreeMap<&str, &Value> = data.inputs.iter().map(|input| (input.name.as_str(), &input.value)).collect();
+    let mut floats = BTreeSet::new();
+    for (at, name) in node.proto.input.iter().enumerate() {
+        let (Some(formal), Some(value)) = (node.spec.input_at(at), known.get(name.as_str())) else { continue };
+        if at == 0 {
+            shapes(value, goals);
+        }
+        for tensor in tensors(value) {
+            floats.extend(special_floats(tensor));
+            if takes_integers_as_data(node.spec, formal) {
+                goals.extend(extreme_integers(tensor).into_iter().map(Goal::new));
+            }
+        }
+    }
+    let is_finite = [Aspect::NotANumber, Aspect::PositiveInfinity, Aspect::NegativeInfinity]
+        .iter()
+        .all(|aspect| !floats.contains(aspect));
+    let overflows =
+        |name: &String| data.outputs.iter().any(|output| output.name == *name && wants_infinity(&output.want));
+    if is_finite && takes_floats(node.spec) && node.proto.output.iter().any(overflows) {
+        goals.insert(Goal::new(Aspect::Overflow));
+    }
+    goals.extend(floats.into_iter().map(Goal::new));
+}
+
+fn takes_floats(spec: &OpSpec) -> bool {
+    let has_float = |formal: &FormalParameter| elements(spec, formal).any(ElementType::is_float);
+    spec.inputs.iter().any(has_float)
+}
+
+fn shapes(value: &Value, goals: &mut BTreeSet<Goal>) {
+    let Some(tensor) = value.as_tensor() else { return };
+    if tensor.is_empty() {
+        goals.insert(Goal::new(Aspect::Empty));
+    }
+    if tensor.rank() == 0 {
+        goals.insert(Goal::new(Aspect::RankZero));
+    }
+}

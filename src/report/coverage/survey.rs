@@ -1,0 +1,107 @@
+//! Collecting what the cases of a run reach.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
+
+use crate::case::Case;
+use crate::generate::{GenerateError, Operators};
+use crate::report::coverage::enums::Enums;
+use crate::report::coverage::excuses::Excuses;
+use crate::report::coverage::goal::{Aspect, Goal, goals};
+use crate::report::coverage::reach::{Reached, reached, split_id};
+use crate::report::coverage::tally::{Coverage, Tally};
+use crate::run::{CaseResult, Outcome};
+use crate::suite::Filter;
+
+/// Collects what the cases of a run reach, from any thread.
+#[derive(Debug)]
+pub struct Survey<'a> {
+    specs: &'a Specs,
+    operators: &'a Operators,
+    excuses: &'a Excuses,
+    goals: BTreeMap<OperatorVersion, BTreeSet<Goal>>,
+    deprecated: BTreeSet<OperatorVersion>,
+    tally: Mutex<Tally>,
+}
+
+impl<'a> Survey<'a> {
+    /// Nothing yet, of the versions that a filter chooses by name; of all where it chooses none by name.
+    pub fn new(
+        specs: &'a Specs,
+        operators: &'a Operators,
+        excuses: &'a Excuses,
+        filter: &Filter,
+    ) -> Result<Survey<'a>, GenerateError> {
+        let enums = Enums::read(specs)
+            .map_err(|error| GenerateError::Spec(LookupError::File(Box::new(SpecError::Yaml(error)))))?;
+        let all: Vec<OperatorVersion> = specs.all().collect();
+        let mut chosen: Vec<OperatorVersion> =
+            all.iter().filter(|version| filter.touches(&version.qualified())).cloned().collect();
+        if chosen.is_empty() {
+            chosen = all;
+        }
+        let (mut by_version, mut deprecated) = (BTreeMap::new(), BTreeSet::new());
+        for version in chosen {
+            let spec = specs.get(&version)?;
+            if spec.deprecated {
+                deprecated.insert(version);
+                continue;
+            }
+            let mut goals = goals(spec, *specs.opsets(&version)?.end(), &enums);
+            if operators.has(&version) && newest(specs, &version) == version {
+                let constraints = operators.get(&version)?.0.constraints.keys();
+                goals.extend(constraints.map(|id| Goal::of(Aspect::Constraint, id)));
+            }
+            by_version.insert(version, goals);
+        }
+        let tally = Mutex::new(Tally::default());
+        Ok(Survey { specs, operators, excuses, goals: by_version, deprecated, tally })
+    }
+
+    /// Notes what a case reaches; one that does not pass reaches nothing.
+    pub fn record(&self, case: &Case, result: &CaseResult) {
+        let mut goals = Reached::new();
+        if result.outcome == Outcome::Pass {
+            goals = reached(case, &result.cells, self.specs);
+            goals.extend(self.constraint(&case.id));
+        }
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.reached.extend(goals);
+        let cases = &mut tally.cases;
+        if result.outcome != Outcome::Pass {
+            cases.other += 1;
+            return;
+        }
+        cases.passed += 1;
+        match (&case.refusal, case.evidence.as_slice()) {
+            (Some(_), _) => *cases.refusals.entry(case.level).or_default() += 1,
+            (None, []) => cases.unconfirmed += 1,
+            (None, all) => all.iter().for_each(|evidence| *cases.by_evidence.entry(*evidence).or_default() += 1),
+        }
+    }
+
+    /// What was reached.
+    pub fn finish(self) -> Coverage<'a> {
+        let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Coverage { excuses: self.excuses, goals: self.goals, deprecated: self.deprecated, tally }
+    }
+
+    /// The constraint that a generated case is about, as a goal of the operator's newest version.
+    fn constraint(&self, id: &str) -> Option<(OperatorVersion, Goal)> {
+        let (version, name) = split_id(id)?;
+        let (file, _) = self.operators.get(&version).ok()?;
+        let part = |text: &str| text.split(['/', '@']).next().unwrap_or(text).to_owned();
+        let constraint = match name.strip_prefix("refuse/") {
+            Some(name) => &file.refuse.iter().find(|refusal| refusal.name == part(name))?.constraint,
+            None => file.cases.iter().find(|case| case.name == part(name))?.constraint.as_ref()?,
+        };
+        Some((newest(self.specs, &version), Goal::of(Aspect::Constraint, constraint)))
+    }
+}
+
+fn newest(specs: &Specs, version: &OperatorVersion) -> OperatorVersion {
+    let since = specs.versions(&version.domain, &version.name).last().unwrap_or(version.since);
+    OperatorVersion { since, ..version.clone() }
+}

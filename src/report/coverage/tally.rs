@@ -1,0 +1,179 @@
+//! What all cases of a run reach together, counted and listed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::case::{Evidence, Level};
+use crate::report::coverage::excuses::Excuses;
+use crate::report::coverage::goal::{Aspect, Goal};
+use crate::report::coverage::reach::Reached;
+
+/// How many type cells may be excused.
+const MOST_EXCUSED_CELLS: usize = 60;
+
+/// What all cases of a run reach together, of what there is to reach.
+#[derive(Debug)]
+pub struct Coverage<'a> {
+    pub(super) excuses: &'a Excuses,
+    pub(super) goals: BTreeMap<OperatorVersion, BTreeSet<Goal>>,
+    pub(super) deprecated: BTreeSet<OperatorVersion>,
+    pub(super) tally: Tally,
+}
+
+/// What the cases reached so far, and how many there were of which kind.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) reached: Reached,
+    pub(super) cases: Cases,
+}
+
+/// How many cases there are of which kind.
+#[derive(Debug, Default)]
+pub(super) struct Cases {
+    pub(super) passed: usize,
+    pub(super) other: usize,
+    pub(super) by_evidence: BTreeMap<Evidence, usize>,
+    pub(super) unconfirmed: usize,
+    pub(super) refusals: BTreeMap<Level, usize>,
+}
+
+/// How far an aspect is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many goals some case reaches.
+    pub reached: usize,
+    /// How many more an excuse stands for.
+    pub excused: usize,
+    /// How many there are.
+    pub all: usize,
+}
+
+impl Coverage<'_> {
+    /// What no case reaches and nothing excuses: a line for each version and group of goals.
+    pub fn missing(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (version, goals) in &self.goals {
+            let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+            for goal in goals.iter().filter(|goal| self.state(version, goal) == State::Missing) {
+                let group = goal.aspect.group();
+                match groups.last_mut().filter(|(last, _)| *last == group) {
+                    Some((_, names)) => names.push(goal.to_string()),
+                    None => groups.push((group, vec![goal.to_string()])),
+                }
+            }
+            let version = version.qualified();
+            lines.extend(groups.iter().map(|(group, names)| format!("{version} {group}: {}", names.join(", "))));
+        }
+        lines
+    }
+
+    /// The goals that an excuse stands for although a case reaches them.
+    pub fn needless(&self) -> Vec<String> {
+        let is_needless = |version: &OperatorVersion, goal: &Goal| {
+            self.is_reached(version, goal) && self.excuses.reason(version, goal).is_some()
+        };
+        let mut lines = Vec::new();
+        for (version, goals) in &self.goals {
+            for goal in goals.iter().filter(|goal| is_needless(version, goal)) {
+                lines.push(format!("{} {} {goal}", version.qualified(), goal.aspect.group()));
+            }
+        }
+        lines
+    }
+
+    fn is_reached(&self, version: &OperatorVersion, goal: &Goal) -> bool {
+        self.tally.reached.contains(&(version.clone(), goal.clone()))
+    }
+
+    fn state(&self, version: &OperatorVersion, goal: &Goal) -> State {
+        if self.is_reached(version, goal) {
+            State::Reached
+        } else if self.excuses.reason(version, goal).is_some() {
+            State::Excused
+        } else {
+            State::Missing
+        }
+    }
+
+    /// How far each aspect is reached.
+    pub fn counts(&self) -> BTreeMap<Aspect, Count> {
+        let mut counts: BTreeMap<Aspect, Count> = Aspect::ALL.map(|aspect| (aspect, Count::default())).into();
+        for (version, goals) in &self.goals {
+            for goal in goals {
+                let count = counts.entry(goal.aspect).or_default();
+                count.all += 1;
+                match self.state(version, goal) {
+                    State::Reached => count.reached += 1,
+                    State::Excused => count.excused += 1,
+                    State::Missing => {}
+                }
+            }
+        }
+        counts
+    }
+
+    /// The totals, a line each, with their denominators.
+    pub fn summary(&self) -> String {
+        let mut text = String::new();
+        for (aspect, count) in self.counts() {
+            let _ = writeln!(text, "{}: {count}", aspect.title());
+            if aspect == Aspect::TypeCell && count.excused > MOST_EXCUSED_CELLS {
+                let _ = writeln!(text, "  more than {MOST_EXCUSED_CELLS} type cells are excused");
+            }
+        }
+        let run = |version: &&OperatorVersion| self.is_reached(version, &Goal::new(Aspect::Executed));
+        let run = self.deprecated.iter().filter(run).count();
+        let _ = writeln!(text, "deprecated operator versions that a case runs: {run} of {}", self.deprecated.len());
+        let _ = write!(text, "{}", self.cases_line());
+        text
+    }
+
+    /// The cases by what confirms them.
+    fn cases_line(&self) -> String {
+        let cases = &self.tally.cases;
+        let evidence: Vec<String> =
+            cases.by_evidence.iter().map(|(evidence, count)| format!("{count} {evidence}")).collect();
+        let refusals: Vec<String> = cases.refusals.iter().map(|(level, count)| format!("{count} {level}")).collect();
+        format!(
+            "cases that pass: {} (others, which count for nothing: {})\nconfirmed by: {}; nothing {}\nrefusals: {}",
+            cases.passed,
+            cases.other,
+            list(&evidence),
+            cases.unconfirmed,
+            list(&refusals),
+        )
+    }
+
+    /// The totals as a section of a markdown page.
+    pub fn markdown(&self) -> String {
+        let mut text =
+            "\n## What the cases reach\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \
+                        what is missing.\n\n| | reached | excused | of |\n|---|--:|--:|--:|\n"
+                .to_owned();
+        for (aspect, Count { reached, excused, all }) in self.counts() {
+            let _ = writeln!(text, "| {} | {reached} | {excused} | {all} |", aspect.title());
+        }
+        let _ = write!(text, "\n{}\n", self.cases_line().replace('\n', "  \n"));
+        text
+    }
+}
+
+fn list(parts: &[String]) -> String {
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.reached, self.all)?;
+        if self.excused > 0 { write!(f, " ({} excused)", self.excused) } else { Ok(()) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reached,
+    Excused,
+    Missing,
+}

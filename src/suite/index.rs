@@ -1,0 +1,195 @@
+//! `records/<domain>/<operator>.txt`: the ids of an operator's cases, and a digest of what they are for each version.
+//!
+//! A version's line is its since, the number of its cases, and their digest. An empty line follows, then the ids behind
+//! the version's name: the versions that have them, their common beginning, and their ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
+use rayon::prelude::*;
+
+use crate::case::{digest, digest_of_texts};
+use crate::generate::{GenerateError, Operators, cases};
+
+/// How wide a line may become by another id.
+const WIDTH: usize = 110;
+
+/// Every record as it was when the program was built, by operator, sorted.
+const RECORDS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
+
+/// What the record of an operator says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    /// The digest of the files that the cases are made from: where it is another, the ids may be.
+    pub source: String,
+    /// The versions by since.
+    pub versions: BTreeMap<u32, Recorded>,
+}
+
+/// What is recorded of a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// The ids behind the name of the version.
+    pub ids: BTreeSet<String>,
+    /// The digest of the cases.
+    pub digest: String,
+}
+
+impl Index {
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        let mut text = "# Written by `cargo xtask gen`: what op.yaml makes, for review; do not edit.\n".to_owned();
+        let _ = writeln!(text, "source {}", self.source);
+        for (since, Recorded { ids, digest }) in &self.versions {
+            let _ = writeln!(text, "{since} {} {digest}", ids.len());
+        }
+        text.push('\n');
+        let mut sinces: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (since, recorded) in &self.versions {
+            recorded.ids.iter().for_each(|id| sinces.entry(id).or_default().push(*since));
+        }
+        let mut groups: BTreeMap<(&str, Vec<u32>), Vec<&str>> = BTreeMap::new();
+        for (id, sinces) in sinces {
+            let (stem, end) = id.split_at(id.rfind('/').map_or(0, |slash| slash + 1));
+            groups.entry((stem, sinces)).or_default().push(end);
+        }
+        for ((stem, sinces), ends) in groups {
+            let sinces: Vec<String> = sinces.iter().map(u32::to_string).collect();
+            write_group(&mut text, &format!("{} /{stem}", sinces.join(",")), &ends);
+        }
+        text
+    }
+
+    /// Reads the file; nothing where it is none, as after a merge that went wrong.
+    pub fn parse(text: &str) -> Option<Index> {
+        let mut lines = text.lines().skip_while(|line| line.starts_with('#'));
+        let mut index = Index { source: lines.next()?.strip_prefix("source ")?.to_owned(), ..Index::default() };
+        let mut counts = BTreeMap::new();
+        for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+            let mut words = line.split(' ');
+            let since: u32 = words.next()?.parse().ok()?;
+            counts.insert(since, words.next()?.parse::<usize>().ok()?);
+            let recorded = Recorded { digest: words.next()?.to_owned(), ..Recorded::default() };
+            index.versions.insert(since, recorded);
+        }
+        for line in lines {
+            let mut words = line.split(' ');
+            let sinces = words.next()?.split(',').map(str::parse::<u32>).collect::<Result<Vec<_>, _>>().ok()?;
+            let stem = words.next()?.strip_prefix('/')?;
+            for end in words {
+                for since in &sinces {
+                    index.versions.get_mut(since)?.ids.insert(format!("{stem}{end}"));
+                }
+            }
+        }
+        let is_whole = |(since, recorded): (&u32, &Recorded)| counts.get(since) == Some(&recorded.ids.len());
+        index.versions.iter().all(is_whole).then_some(index)
+    }
+}
+
+/// Where the record of an operator is.
+pub(super) fn path_of(operator: &str) -> String {
+    format!("records/{operator}.txt")
+}
+
+/// The embedded record of an operator, such as `ai.onnx/Abs`; nothing where there is none, or no whole one.
+pub(super) fn embedded_record(operator: &str) -> Option<Index> {
+    let at = RECORDS.binary_search_by_key(&operator, |(name, _)| name).ok()?;
+    Index::parse(RECORDS.get(at)?.1)
+}
+
+/// The digest of the embedded files that decide the ids of an operator's cases: its own, and those that all share.
+pub(super) fn digest_of_sources(operator: &str) -> String {
+    let folder = format!("{operator}/");
+    let first = embedded::FILES.partition_point(|(path, _)| *path < folder.as_str());
+    let own = embedded::FILES.iter().skip(first).take_while(|(path, _)| path.starts_with(&folder));
+    let own = own.map(|(_, text)| *text);
+    let shared = ["recipes.yaml", "releases.yaml"].into_iter().filter_map(embedded::file);
+    digest_of_texts(own.chain(shared))
+}
+
+/// The operators that have an op.yaml among the embedded files.
+fn operators() -> impl Iterator<Item = &'static str> {
+    embedded::FILES.iter().filter_map(|(path, _)| path.strip_suffix("/op.yaml"))
+}
+
+/// Every record as it should be, by its path: all cases of the embedded op.yaml files are made.
+pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
+    let files = Operators::embedded();
+    let all: Vec<&str> = operators().collect();
+    all.into_par_iter().map(|operator| Ok((path_of(operator), record(&files, operator)?.to_text()))).collect()
+}
+
+/// The paths of the embedded records that were made from other files than the embedded ones.
+pub fn stale_records() -> Vec<String> {
+    let is_stale =
+        |operator: &&str| embedded_record(operator).is_none_or(|index| index.source != digest_of_sources(operator));
+    let has_file = |operator: &&str| embedded::file(&format!("{operator}/op.yaml")).is_some();
+    let of_nothing = RECORDS.iter().map(|(operator, _)| *operator).filter(|operator| !has_file(operator));
+    operators().filter(is_stale).chain(of_nothing).map(path_of).collect()
+}
+
+fn record(files: &Operators, operator: &str) -> Result<Index, GenerateError> {
+    let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
+    let mut index = Index { source: digest_of_sources(operator), ..Index::default() };
+    for since in Specs::embedded().versions(domain, name) {
+        let version = OperatorVersion::new(domain, name, since);
+        let cases = cases(files, &version, &|_| true)?;
+        let prefix = format!("{}/", version.qualified());
+        let ids = cases.iter().map(|case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned()).collect();
+        index.versions.insert(since, Recorded { ids, digest: digest(&cases) });
+    }
+    Ok(index)
+}
+
+/// Writes the ends of ids behind their beginning, on as many lines as it takes.
+fn write_group(text: &mut String, head: &str, ends: &[&str]) {
+    text.push_str(head);
+    let mut column = head.len();
+    let mut is_first = true;
+    for end in ends {
+        if !is_first && column + 1 + end.len() > WIDTH {
+            let _ = write!(text, "\n{head}");
+            column = head.len();
+        }
+        let _ = write!(text, " {end}");
+        column += 1 + end.len();
+        is_first = false;
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(ids: &[&str]) -> Recorded {
+        Recorded { ids: ids.iter().map(|&id| id.to_owned()).collect(), digest: "0123".to_owned() }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let many: Vec<String> = (0..40).map(|number| format!("many/T={number}")).collect();
+        let mut first = recorded(&["literal", "whole/T=float", "whole/T=int8"]);
+        first.ids.extend(many);
+        let index = Index {
+            source: "89ab".to_owned(),
+            versions: [(1, first), (13, recorded(&["literal", "whole/T=float"])), (28, recorded(&[]))].into(),
+        };
+        let text = index.to_text();
+        assert_eq!(Index::parse(&text), Some(index));
+        assert!(text.contains("\n13 2 0123\n28 0 0123\n\n1,13 / literal\n"), "{text}");
+        assert!(text.contains("\n1,13 /whole/ T=float\n"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_index() {
+        let index = Index { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
+        let text = index.to_text();
+        assert_eq!(Index::parse(text.strip_suffix("1 /b/ c\n").unwrap()), None);
+        assert_eq!(Index::parse(""), None);
+        assert_eq!(Index::parse("<<<<<<<"), None);
+    }
+}
