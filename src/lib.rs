@@ -12,4 +12,5 @@ pub mod run;
 pub mod runtime;
 pub mod suite;
 
+pub use cli::harness;
 pub use onnx_conformance_reference as reference;

@@ -4,6 +4,7 @@ mod definition;
 mod digest;
 mod folder;
 mod named;
+mod transform;
 mod variant;
 mod want;
 
@@ -11,5 +12,6 @@ pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Re
 pub use digest::{digest, digest_of_texts};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
 pub use named::named_cells;
+pub use transform::in_variant;
 pub use variant::Variant;
 pub use want::Want;

@@ -24,6 +24,21 @@ impl Variant {
     /// Every variant.
     pub const ALL: [Variant; 4] = [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::DynamicShapes];
 
+    /// The variant that an id names at its end, and the id without it: `ai.onnx/Sum-13/literal@constants`.
+    pub fn of_id(id: &str) -> (&str, Variant) {
+        let named = |name: &str| Variant::ALL.into_iter().find(|variant| variant.name() == name);
+        let split = id.rsplit_once('@').and_then(|(plain, name)| Some((plain, named(name)?)));
+        split.unwrap_or((id, Variant::Runtime))
+    }
+
+    /// The id of a case in this variant.
+    pub fn id(self, plain: &str) -> String {
+        match self {
+            Variant::Runtime => plain.to_owned(),
+            other => format!("{plain}@{other}"),
+        }
+    }
+
     /// The name, as ids and declarations spell it.
     pub const fn name(self) -> &'static str {
         match self {

@@ -56,7 +56,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 
 /// The excuses of the folder that the cases are made from, or those that the program was built with.
 fn excuses(arguments: &Arguments) -> anyhow::Result<Excuses> {
-    let path = arguments.selection.specs.as_ref().map(|folder| folder.join("excuses.yaml"));
+    let path = arguments.selection.sources.specs.as_ref().map(|folder| folder.join("excuses.yaml"));
     let Some(path) = path.filter(|path| path.exists()) else { return Ok(Excuses::embedded()?) };
     let display = path.display().to_string();
     let text = std::fs::read_to_string(&path).with_context(|| display.clone())?;

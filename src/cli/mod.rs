@@ -1,13 +1,22 @@
 //! The command line: one file a subcommand.
 
 mod command;
+mod compare;
 pub mod coverage;
 mod diff;
 pub mod exit;
+mod failures;
+mod gate;
+pub mod harness;
+mod init;
+mod job;
 mod list;
+mod merge;
 mod options;
 mod output;
 mod progress;
+mod reports;
+mod results;
 mod run;
 mod runtime;
 mod show;

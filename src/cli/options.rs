@@ -16,6 +16,13 @@ pub(crate) struct Selection {
     #[arg(value_name = "FILTER")]
     pub(crate) filters: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+}
+
+/// Where the cases come from.
+#[derive(Debug, Args)]
+pub(crate) struct Sources {
     /// Take the cases from a folder of ordinary ONNX test folders instead of the project's suite
     #[arg(long, value_name = "DIR")]
     pub(crate) suite: Option<PathBuf>,
@@ -32,6 +39,23 @@ pub(crate) struct Selection {
 impl Selection {
     /// Opens the suite that is meant.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
+        self.sources.open()
+    }
+
+    /// The op.yaml files that the cases from specs are made from.
+    pub(crate) fn operators(&self) -> anyhow::Result<Operators> {
+        self.sources.operators()
+    }
+
+    /// The filter that the patterns make.
+    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
+        Ok(Filter::new(&self.filters)?)
+    }
+}
+
+impl Sources {
+    /// Opens the suite that is meant.
+    pub(crate) fn open(&self) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
             return Ok(Suite::new(vec![Box::new(FolderSuite::open(folder)?)]));
         }
@@ -46,11 +70,6 @@ impl Selection {
             None => Operators::embedded(),
         })
     }
-
-    /// The filter that the patterns make.
-    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
-        Ok(Filter::new(&self.filters)?)
-    }
 }
 
 /// A folder of the project: below the current folder if it is there, else where the program was built.
@@ -62,7 +81,7 @@ pub(crate) fn project_folder(name: &str) -> PathBuf {
 /// What a file says is expected of a runtime; nothing besides passing where there is no such file.
 pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectations> {
     if !path.exists() {
-        return Ok(Expectations { runtime: runtime.to_owned(), expect: Vec::new() });
+        return Ok(Expectations::none(runtime));
     }
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(|| name.clone())?;

@@ -1,19 +1,24 @@
 //! `run`: cases on a runtime, held against what is expected.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 
+use crate::case::Variant;
 use crate::cli::command::Usage;
+use crate::cli::failures::Failures;
+use crate::cli::gate::{Gate, GateOptions};
+use crate::cli::job::{Job, ended_early};
+use crate::cli::reports::ReportOptions;
+use crate::cli::results::{self, ResultsFile};
 use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
-use crate::cli::{Progress, exit, options, output};
-use crate::report::terminal;
-use crate::run::{Conclusion, Event, Expectations, Header, Tally, plan, run, write_header, write_result};
-use crate::runtime::{Stop, StopReason};
+use crate::cli::{exit, options, output};
+use crate::report::terminal::{Show, closing, word};
+use crate::run::{CaseResult, Conclusion, Event, Header, Outcome, Read, Scope, Selected, Shard, Tally, plan};
+use crate::runtime::Declaration;
+use crate::suite::Filter;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -23,132 +28,212 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Write one line a case, as JSON, to this file
+    /// Run a part of the cases: the second of four is 2/4, and all four are the whole
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
+
+    /// How the cases are put: runtime, constants, initializers or dynamic-shapes [default: runtime]
+    #[arg(long, value_parser = variant)]
+    variant: Option<Variant>,
+
+    /// Run what failed, did not run or is new since this results file, and take the rest from it
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+
+    /// Write one line a case, as JSON, to this file [default: the one of --resume]
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
 
-    /// What is expected besides passing [default: expectations/<runtime>.yaml for the project's suite, else nothing]
-    #[arg(long, value_name = "FILE")]
-    expectations: Option<PathBuf>,
+    #[command(flatten)]
+    gate: GateOptions,
 
-    /// Rewrite the expectation file to what came, keeping reasons
-    #[arg(long)]
-    update_expectations: bool,
+    #[command(flatten)]
+    reports: ReportOptions,
 
     /// Print at most this many failing cases; 0 for all
     #[arg(long, value_name = "N", default_value_t = 30)]
     show: usize,
 }
 
+fn variant(name: &str) -> Result<Variant, String> {
+    let found = Variant::ALL.into_iter().find(|variant| variant.name() == name);
+    found.ok_or_else(|| format!("the variants are {}", Variant::ALL.map(Variant::name).join(", ")))
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter = arguments.selection.filter()?;
-    if arguments.update_expectations && !filter.is_everything() {
-        let message = "--update-expectations needs a run of the whole suite; leave out the filters";
-        bail!(Usage(message.to_owned()));
-    }
+    let (filter, variant) = arguments.filter()?;
+    arguments.check(&filter)?;
     let suite = arguments.selection.open()?;
-    let plan = plan(&suite, &filter)?;
-    if plan.selected == 0 {
+    let mut whole = plan(&suite, &filter)?.in_variant(variant);
+    if let Some(shard) = arguments.shard {
+        whole = whole.shard(shard);
+    }
+    if whole.selected == 0 {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
+    let mut file = arguments.results_path().map(|path| ResultsFile::lock(path)).transpose()?;
+    let resumed = arguments.resume.as_deref().map(results::read).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
     };
     let declaration = runtime.declaration();
-    let (path, expectations) = expectations(arguments, &declaration.name)?;
-    let mut results = match &arguments.results {
-        Some(path) => {
-            let file = File::create(path).with_context(|| format!("{}", path.display()))?;
-            let mut file = BufWriter::new(file);
-            write_header(&mut file, &Header::new(declaration, plan.selected))?;
-            Some(file)
-        }
-        None => None,
+    let gate = arguments.gate.open(&declaration, arguments.selection.sources.suite.is_some())?;
+    let selected = Selected {
+        cases: whole.selected,
+        filters: arguments.selection.filters.clone(),
+        shard: arguments.shard,
+        variant,
     };
-    let started = Instant::now();
-    let (mut tally, mut all, mut unwritten) = (Tally::default(), Vec::new(), None);
-    let mut progress = Progress::new(plan.selected);
-    run(&plan, &*runtime, &stop, |event| {
-        tally.add(&event, &expectations);
-        progress.show(&tally.summary);
-        let Event::Finished(result) = event else { return };
-        if let Some(file) = &mut results
-            && let Err(error) = write_result(file, &result)
-        {
-            unwritten.get_or_insert(error);
+    let header = Header::new(declaration.clone(), suite.digest()?, selected);
+    let kept = match resumed {
+        Some(read) => arguments.kept(read, &header, &whole.ids().collect())?,
+        None => Vec::new(),
+    };
+    if let Some(file) = &mut file {
+        file.begin(&header)?;
+        kept.iter().try_for_each(|result| file.write(result))?;
+    }
+    let keeps_all = arguments.gate.update_expectations || arguments.reports.needs_results();
+    let (mut tally, mut all) = (Tally::default(), Vec::new());
+    for result in &kept {
+        let standing = tally.add_result(result, &gate.book);
+        all.extend(keeps_all.then(|| (result.clone(), standing)));
+    }
+    let (total, done) = (whole.selected, kept.iter().map(|result| result.id.as_str()).collect());
+    let plan = whole.without(&done);
+    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
+    let failures = Failures::new(&gate.book, most);
+    let inspect = |case: &_, result: &_| failures.inspect(case, result);
+    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file, inspect: &inspect };
+    let ended = job.run(|event, progress| {
+        let standing = tally.add(&event, &gate.book);
+        progress(&tally.summary);
+        if let (Event::Finished(result), Some(standing), true) = (event, standing, keeps_all) {
+            all.push((*result, standing));
         }
-        if arguments.update_expectations {
-            all.push(*result);
+    })?;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(code) => return Ok(code),
+    };
+    if arguments.gate.update_expectations {
+        if let Some(error) = tally.broken.first() {
+            bail!("the expectation file stays as it was, since not all cases could be had: {error}");
         }
-    });
-    progress.finish();
-    let elapsed = started.elapsed();
-    if let Some(file) = &mut results {
-        file.flush()?;
-    }
-    if let Some(error) = unwritten {
-        return Err(error).context("the results file could not be written");
-    }
-    let problems = runtime.finish();
-    for problem in &problems {
-        output::note(&format!("{}: {problem}", runtime.declaration().name));
-    }
-    if stop.is_set() {
-        return ended_early(&stop);
-    }
-    if arguments.update_expectations {
-        let path = path.context("there is no expectation file to rewrite; name one with --expectations")?;
-        all.sort_by(|a, b| a.id.cmp(&b.id));
-        std::fs::write(&path, expectations.updated(&all, true).to_yaml())
-            .with_context(|| path.display().to_string())?;
-        output::note(&format!("wrote {}", path.display()));
+        let mut results: Vec<CaseResult> = all.into_iter().map(|(result, _)| result).collect();
+        gate.update(&mut results, variant)?;
         return Ok(exit::SUCCESS);
     }
-    // The expectations that go without saying are about the project's suite; a file that is named is about this one.
-    let is_about_suite = arguments.selection.suite.is_none() || arguments.expectations.is_some();
-    tally.finish(&expectations, filter.is_everything() && is_about_suite);
-    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
-    output::line(&terminal::closing(&tally, most, elapsed))?;
-    if matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) {
-        output::note("to accept what came: onnx-conformance run --update-expectations");
-    }
+    let is_whole = arguments.shard.is_none() && gate.is_about_suite;
+    tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
+    let details: BTreeMap<String, String> = failures.finish();
+    let show = Show { most, command: arguments.command(), details };
+    output::line(&closing(&tally, &show, ended.elapsed))?;
+    arguments.reports.write(&declaration, &all, &tally)?;
+    arguments.say_how_to_accept(&tally, &gate);
     let code = exit::of(tally.conclusion());
     let is_clean = matches!(code, exit::SUCCESS | exit::STALE);
-    Ok(if is_clean && !problems.is_empty() { exit::REGRESSION } else { code })
+    Ok(if is_clean && !ended.problems.is_empty() { exit::REGRESSION } else { code })
 }
 
-/// The exit code of a run that did not come to its last case. What has a result keeps it.
-fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
-    match stop.reason() {
-        Some(StopReason::Failed(reason)) => bail!("{reason}; what had not been run has no result"),
-        _ => {
-            output::note("stopped; what had not been run has no result");
-            Ok(exit::INTERRUPTED)
+impl Arguments {
+    /// What the filters choose, and the variant that they or `--variant` name.
+    fn filter(&self) -> anyhow::Result<(Filter, Variant)> {
+        let (mut plain, mut named) = (Vec::new(), self.variant);
+        for pattern in &self.selection.filters {
+            let (base, variant) = Variant::of_id(pattern);
+            if variant != Variant::Runtime && *named.get_or_insert(variant) != variant {
+                bail!(Usage(format!("'{pattern}' is of another variant than the rest; run one variant at a time")));
+            }
+            plain.push(base);
         }
+        Ok((Filter::new(&plain)?, named.unwrap_or_default()))
+    }
+
+    /// Options that do not go together.
+    fn check(&self, filter: &Filter) -> Result<(), Usage> {
+        let part = match () {
+            () if !filter.is_everything() => "the filters",
+            () if self.shard.is_some() => "--shard",
+            () if self.resume.is_some() => "--resume",
+            () => return Ok(()),
+        };
+        if self.gate.update_expectations {
+            return Err(Usage(format!("--update-expectations needs a run of the whole suite; leave out {part}")));
+        }
+        Ok(())
+    }
+
+    fn results_path(&self) -> Option<&Path> {
+        self.results.as_deref().or(self.resume.as_deref())
+    }
+
+    /// The results of an earlier run that stand: the passes among the cases of this one.
+    fn kept(&self, read: Read, header: &Header, chosen: &BTreeSet<String>) -> anyhow::Result<Vec<CaseResult>> {
+        let place = self.resume.as_deref().unwrap_or(Path::new("")).display().to_string();
+        check_same(&place, &read.header, header)?;
+        let (inside, outside): (Vec<_>, Vec<_>) =
+            read.results.into_iter().partition(|result| chosen.contains(&result.id));
+        if !outside.is_empty() && (self.results.is_none() || self.results == self.resume) {
+            let count = outside.len();
+            bail!(
+                "{place}: {count} results would be lost, of cases that are not chosen now; name another file by --results"
+            );
+        }
+        let kept: Vec<CaseResult> = inside.into_iter().filter(|result| result.outcome == Outcome::Pass).collect();
+        output::note(&format!("{} cases passed before and are not run again", kept.len()));
+        Ok(kept)
+    }
+
+    /// The command line that this run was started with, but for filters and where things are written.
+    fn command(&self) -> String {
+        let mut words = vec!["onnx-conformance run".to_owned(), self.runtime.words()];
+        let folders = [("--suite", &self.selection.sources.suite), ("--specs", &self.selection.sources.specs)];
+        words.extend(folders.into_iter().filter_map(|(option, folder)| {
+            Some(format!("{option} {}", word(&folder.as_ref()?.display().to_string())))
+        }));
+        words.extend(
+            self.gate.expectations.as_ref().map(|path| format!("--expectations {}", word(&path.display().to_string()))),
+        );
+        words.extend(self.gate.strict.then(|| "--strict".to_owned()));
+        words.retain(|word| !word.is_empty());
+        words.join(" ")
+    }
+
+    /// Says how the expectations come to be what this run did, where they are not.
+    fn say_how_to_accept(&self, tally: &Tally, gate: &Gate) {
+        if !matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
+            return;
+        }
+        let variant = self.variant.filter(|variant| *variant != Variant::Runtime);
+        let variant = variant.map_or(String::new(), |variant| format!(" --variant {variant}"));
+        output::note(&format!("to accept what came: {}{variant} --update-expectations", self.command()));
     }
 }
 
-/// The expectation file that applies, and where it is.
-fn expectations(arguments: &Arguments, runtime: &str) -> anyhow::Result<(Option<PathBuf>, Expectations)> {
-    let path = match &arguments.expectations {
-        Some(path) => Some(path.clone()),
-        None if arguments.selection.suite.is_none() => {
-            Some(options::project_folder("expectations").join(format!("{runtime}.yaml")))
-        }
-        None => None,
-    };
-    let Some(path) = path else {
-        return Ok((None, Expectations { runtime: runtime.to_owned(), expect: Vec::new() }));
-    };
-    if arguments.expectations.is_some() && !arguments.update_expectations && !path.exists() {
+/// Two runs are of the same suite and runtime.
+pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
+    let runtime = |runtime: &Declaration| format!("{} {}", runtime.name, runtime.version);
+    if old.runtime != new.runtime {
+        let (old, new) = (runtime(&old.runtime), runtime(&new.runtime));
+        let what = if old == new { "declared itself otherwise then".to_owned() } else { format!("is not {new}") };
+        bail!("{place}: is about {old}, which {what}; results of two runtimes do not go together");
+    }
+    if (&old.suite, &old.digest) != (&new.suite, &new.digest) {
         bail!(
-            "{}: there is no such file; leave out --expectations, or write it with --update-expectations",
-            path.display()
+            "{place}: is about another suite ({} {}, not {} {}), whose cases may differ; run them afresh",
+            old.suite,
+            old.digest,
+            new.suite,
+            new.digest
         );
     }
-    let expectations = options::read_expectations(&path, runtime)?;
-    Ok((Some(path), expectations))
+    if old.selected.variant != new.selected.variant {
+        let (old, new) = (old.selected.variant, new.selected.variant);
+        bail!("{place}: is about the variant {old}, not {new}; keep a file for each");
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::cli::command::Usage;
 use crate::cli::{options, output};
+use crate::report::terminal::word;
 use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Runtime, Stop, StopReason, Subprocess};
 
 /// The built-in executor's name.
@@ -57,6 +58,21 @@ impl RuntimeOptions {
             launch => launch?,
         };
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
+    }
+
+    /// The options as they are written on a command line, where they are not the default: which runtime, and its limits.
+    pub(crate) fn words(&self) -> String {
+        let mut words = Vec::new();
+        if self.runtime != BUILTIN {
+            words.push(format!("--runtime {}", word(&self.runtime)));
+        }
+        if self.timeout != Duration::from_mins(1) {
+            words.push(format!("--timeout {}", self.timeout.as_secs_f64()));
+        }
+        if self.memory != 4096 {
+            words.push(format!("--memory {}", self.memory));
+        }
+        words.join(" ")
     }
 
     fn options(&self) -> Options {

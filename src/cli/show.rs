@@ -22,13 +22,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let selection = options::Selection {
-        filters: Vec::new(),
-        suite: arguments.suite.clone(),
-        specs: arguments.specs.clone(),
-        testdata: None,
-    };
-    let suite = selection.open()?;
+    let (suite, specs) = (arguments.suite.clone(), arguments.specs.clone());
+    let suite = options::Sources { suite, specs, testdata: None }.open()?;
     let Some(case) = suite.find(&arguments.case)? else {
         bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);
     };

@@ -73,6 +73,11 @@ impl Operators {
         Operators { root: root.to_owned(), files }
     }
 
+    /// The paths and texts of the files, in order.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, (text, _))| (path.as_str(), text.as_str()))
+    }
+
     /// Whether an operator has an op.yaml, without reading it.
     pub fn has(&self, version: &OperatorVersion) -> bool {
         self.files.contains_key(&key(version))

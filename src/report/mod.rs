@@ -1,10 +1,49 @@
 //! Consumers of results: the terminal, and the files of a report.
 
 pub mod case;
+pub mod compare;
 pub mod coverage;
 pub mod diff;
+pub mod junit;
 pub mod markdown;
 pub mod matrix;
+pub mod shields;
 pub mod site;
+pub mod summary;
 pub mod terminal;
 pub mod versions;
+
+#[cfg(test)]
+mod tests {
+    use crate::case::{Level, Variant};
+    use crate::run::{Book, CaseResult, Expectations, Outcome, Scope, Standing, Tally};
+    use crate::runtime::Declaration;
+    use crate::suite::Filter;
+
+    /// The result of a required case.
+    pub(super) fn result(id: &str, outcome: Outcome) -> CaseResult {
+        CaseResult {
+            id: id.to_owned(),
+            outcome,
+            message: String::new(),
+            missing: None,
+            ulps: None,
+            level: Level::Required,
+            judged: None,
+            evidence: Vec::new(),
+            cells: Vec::new(),
+            named: Vec::new(),
+            ms: 1.0,
+        }
+    }
+
+    /// What these results come to where nothing but passing is expected.
+    pub(super) fn tally(results: &[CaseResult]) -> (Tally, Vec<(CaseResult, Standing)>) {
+        let book = Book::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
+        let mut tally = Tally::default();
+        let stand = |result: &CaseResult| (result.clone(), tally.add_result(result, &book));
+        let standings = results.iter().map(stand).collect();
+        tally.finish(&book, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
+        (tally, standings)
+    }
+}

@@ -143,7 +143,7 @@ impl<'a> Data<'a> {
         };
         Data {
             suite: env!("CARGO_PKG_VERSION"),
-            command: terminal::command("{}"),
+            command: terminal::command("onnx-conformance run", "{}"),
             states: State::ALL.iter().map(|state| StateData { name: state.name(), sign: state.sign() }).collect(),
             runtimes: matrix.runtimes.iter().map(RuntimeData::new).collect(),
             domains,

@@ -1,36 +1,70 @@
 //! Results for people at a terminal.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use crate::run::{CaseResult, Summary, Tally};
 
-/// A case that did not go as expected, and the command that runs it again.
-pub fn failure(what: &str, result: &CaseResult) -> String {
-    let mut text = format!("{what}: {} {}", result.outcome, result.id);
-    if !result.message.is_empty() {
-        let _ = write!(text, "\n    {}", result.message);
+/// What is shown of the cases that did not go as expected.
+#[derive(Clone, Debug)]
+pub struct Show {
+    /// At most so many of each kind.
+    pub most: usize,
+    /// The command that runs cases again, without their ids.
+    pub command: String,
+    /// What else there is to say of a case, by id.
+    pub details: BTreeMap<String, String>,
+}
+
+impl Show {
+    /// Shows at most `most` cases of each kind, and no details.
+    pub fn at_most(most: usize) -> Show {
+        Show { most, command: "onnx-conformance run".to_owned(), details: BTreeMap::new() }
     }
-    let _ = write!(text, "\n    {}", command(&result.id));
-    text
+
+    /// A case that did not go as expected, and the command that runs it again.
+    fn failure(&self, what: &str, result: &CaseResult) -> String {
+        let mut text = format!("{what}: {} {}", result.outcome, result.id);
+        let details = self.details.get(&result.id).map_or("", String::as_str);
+        for line in result.message.lines().chain(details.lines()) {
+            let _ = write!(text, "\n    {line}");
+        }
+        let _ = write!(text, "\n    {}", command(&self.command, &result.id));
+        text
+    }
 }
 
 /// The command that runs a case again.
-pub fn command(id: &str) -> String {
-    format!("onnx-conformance run '{id}'")
+pub fn command(command: &str, id: &str) -> String {
+    format!("{command} {}", word(id))
 }
 
-/// What a run ends with: at most `most` cases of each kind that did not go as expected, and the one line of numbers.
-pub fn closing(tally: &Tally, most: usize, elapsed: Duration) -> String {
+/// A word of a command line, in quotes where a shell would take it for something else.
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@,+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// What a run ends with: the cases that did not go as expected, what is wrong with the expectations, and the one line of
+/// numbers.
+pub fn closing(tally: &Tally, show: &Show, elapsed: Duration) -> String {
     let mut lines = Vec::new();
     for (what, results) in [("unexpected", &tally.regressions), ("better than expected", &tally.improvements)] {
-        lines.extend(results.iter().take(most).map(|result| failure(what, result)));
-        if results.len() > most {
-            lines.push(format!("... and {} more; --show 0 prints all", results.len() - most));
+        lines.extend(results.iter().take(show.most).map(|result| show.failure(what, result)));
+        if results.len() > show.most {
+            lines.push(format!("... and {} more; --show 0 prints all", results.len() - show.most));
         }
     }
     lines.extend(tally.broken.iter().map(|error| format!("broken case: {error}")));
-    lines.extend(tally.stale.iter().map(|entry| format!("expectation that matches nothing: {entry:?}")));
+    lines.extend(tally.faults.iter().take(show.most).map(ToString::to_string));
+    if tally.faults.len() > show.most {
+        lines.push(format!("... and {} more expectations; --show 0 prints all", tally.faults.len() - show.most));
+    }
     for (judged, count) in &tally.summary.judged {
         let cases = if *count == 1 { "case" } else { "cases" };
         lines.push(format!("{count} vendored {cases} judged otherwise (docs/accuracy.md): {}", judged.reason()));

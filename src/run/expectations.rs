@@ -1,14 +1,13 @@
 //! What is expected of a runtime besides passing: the cases that it does not pass, how, and why.
 
-use std::collections::BTreeSet;
-use std::fmt::Write;
-
 use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::{Deserialize, Serialize};
 
+use crate::run::condition::Condition;
+use crate::run::layout::Layout;
 use crate::run::{CaseResult, Outcome};
-use crate::suite::Filter;
+use crate::suite::{FilterError, globs, is_glob, loose_glob};
 
 /// expectations/<runtime>.yaml.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,19 +15,33 @@ use crate::suite::Filter;
 pub struct Expectations {
     /// The runtime that the file is about.
     pub runtime: String,
+    /// Whether the runtime is held to what is recommended, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// What it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
+    /// The file, and the line of each entry.
+    #[serde(skip)]
+    origin: Origin,
+}
+
+/// Where expectations were read.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Origin {
+    path: String,
+    lines: Vec<usize>,
 }
 
 /// Cases that a runtime does not pass. An entry selects either by id or by what the runtime says it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// A glob over case ids.
+    /// An id, the path of a group of cases, or a glob over ids. It is about the variant that it ends with, `@constants`,
+    /// and without one about cases that end with none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// What the runtime lacks, in its own words: every case that is unsupported for this reason.
+    /// What the runtime lacks, in its own words: every case that is unsupported for this reason. A `*` stands for anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
     /// How the cases end; an entry for `unsupported` needs none.
@@ -37,12 +50,26 @@ pub struct Entry {
     /// How the message begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// That the entry is about several operators, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<Spans>,
+    /// Where the entry applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Where it is discussed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+}
+
+/// What an entry may be about more than one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Spans {
+    /// Several operators.
+    Operators,
 }
 
 /// An expectation file that cannot be used.
@@ -52,7 +79,7 @@ pub enum ExpectationError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// An entry contradicts itself.
+    /// An entry contradicts itself or another.
     #[error("{path}: entry {number}: {rule}")]
     Entry {
         /// The file.
@@ -72,45 +99,28 @@ pub enum ExpectationError {
         /// The runtime that is run.
         runtime: String,
     },
-}
-
-/// How a result stands to what is expected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It passes, and nothing else is expected.
-    Pass,
-    /// It fails as listed.
-    Expected,
-    /// It fails and is not listed, or fails worse than listed.
-    Regression,
-    /// It passes though listed, or fails less badly.
-    Improvement,
-    /// It bears on nothing: what the standard leaves open, what was not sent, what says nothing.
-    Silent,
+    /// The text cannot be rewritten in place.
+    #[error("{0}: the list `expect` is not written as one item a `- ` line; write it so, or take out the file")]
+    Layout(String),
 }
 
 impl Expectations {
+    /// Expects a runtime to pass everything.
+    pub fn none(runtime: &str) -> Expectations {
+        Expectations { runtime: runtime.to_owned(), ..Expectations::default() }
+    }
+
     /// Reads `text`, the contents of the expectation file called `path`.
     pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
-        let file: Expectations = yaml::read(path, text)?;
+        let mut file: Expectations = yaml::read(path, text)?;
         for (at, entry) in file.expect.iter().enumerate() {
-            let wrong = |rule: &str| {
-                Err(ExpectationError::Entry { path: path.to_owned(), number: at + 1, rule: rule.to_owned() })
-            };
-            match (&entry.cases, &entry.unsupported, entry.outcome) {
-                (None, None, _) => return wrong("selects nothing; give it `cases` or `unsupported`"),
-                (Some(_), Some(_), _) => return wrong("selects twice; give it `cases` or `unsupported`, not both"),
-                (Some(_), None, None) => return wrong("has no outcome; say how the cases end"),
-                (Some(_), None, Some(Outcome::Pass)) => return wrong("expects a pass, which needs no entry"),
-                (None, Some(_), Some(_)) => return wrong("says `unsupported` already; leave out the outcome"),
-                _ => {}
-            }
-            if let Some(pattern) = &entry.cases
-                && let Err(error) = Filter::new(&[pattern])
-            {
-                return wrong(&error.to_string());
+            if let Err(rule) = entry.check() {
+                return Err(ExpectationError::Entry { path: path.to_owned(), number: at + 1, rule });
             }
         }
+        let lines = Layout::read(text).map(|layout| layout.lines()).unwrap_or_default();
+        let lines = if lines.len() == file.expect.len() { lines } else { Vec::new() };
+        file.origin = Origin { path: path.to_owned(), lines };
         Ok(file)
     }
 
@@ -122,108 +132,176 @@ impl Expectations {
         Err(ExpectationError::Runtime { path: path.to_owned(), found: self.runtime, runtime: runtime.to_owned() })
     }
 
-    /// The entries that select a result, by position.
-    fn matching(&self, result: &CaseResult) -> impl Iterator<Item = (usize, &Entry)> {
-        self.expect.iter().enumerate().filter(move |(_, entry)| match (&entry.cases, &entry.unsupported) {
-            (Some(pattern), _) => Filter::new(&[pattern]).is_ok_and(|filter| filter.matches(&result.id)),
-            (None, Some(what)) => result.missing.as_ref() == Some(what),
-            (None, None) => false,
-        })
+    /// The file that they were read from; empty where they were not.
+    pub fn path(&self) -> &str {
+        &self.origin.path
     }
 
-    /// How a result stands, and notes in `used` the entries that selected it.
-    pub fn standing(&self, result: &CaseResult, strict: bool, used: &mut BTreeSet<usize>) -> Standing {
-        let mut listed = None;
-        for (at, entry) in self.matching(result) {
-            used.insert(at);
-            let outcome = entry.outcome.unwrap_or(Outcome::Unsupported);
-            let says = entry.message.as_ref().is_none_or(|message| result.message.starts_with(message));
-            if result.outcome == outcome && says {
-                return Standing::Expected;
-            }
-            listed = listed.max(Some(outcome.rank()));
-        }
-        let rank = result.outcome.rank();
-        match listed {
-            _ if result.outcome.is_silent() || !result.is_gated(strict) => Standing::Silent,
-            Some(listed) if rank < listed => Standing::Improvement,
-            None if result.outcome == Outcome::Pass => Standing::Pass,
-            Some(_) | None => Standing::Regression,
+    /// An entry and where it stands, for people: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/literal`.
+    pub fn place(&self, at: usize) -> String {
+        let entry = self.expect.get(at).map(Entry::selector).unwrap_or_default();
+        match self.origin.lines.get(at) {
+            Some(line) => format!("{}:{line}: {entry}", self.origin.path),
+            None => format!("entry {}: {entry}", at + 1),
         }
     }
 
-    /// The entries, by position, that selected no result of a whole run.
-    pub fn unused<'a>(&'a self, used: &'a BTreeSet<usize>) -> impl Iterator<Item = &'a Entry> {
-        self.expect.iter().enumerate().filter(|(at, _)| !used.contains(at)).map(|(_, entry)| entry)
-    }
-
-    /// The file that these results ask for: one entry for each thing the runtime lacks, one for each other failure.
-    /// Entries that still hold keep their reasons.
-    #[must_use]
-    pub fn updated<'a>(&self, results: impl IntoIterator<Item = &'a CaseResult>, strict: bool) -> Expectations {
-        let failing: Vec<&CaseResult> = results
-            .into_iter()
-            .filter(|result| result.outcome != Outcome::Pass && !result.outcome.is_silent() && result.is_gated(strict))
-            .collect();
-        let holds = |entry: &Entry| {
-            let alone = Expectations { runtime: String::new(), expect: vec![entry.clone()] };
-            let mut used = BTreeSet::new();
-            let standings: Vec<Standing> =
-                failing.iter().map(|result| alone.standing(result, strict, &mut used)).collect();
-            !used.is_empty() && standings.contains(&Standing::Expected)
-        };
-        let mut expect: Vec<Entry> = self.expect.iter().filter(|entry| holds(entry)).cloned().collect();
-        let kept = Expectations { runtime: self.runtime.clone(), expect: expect.clone() };
-        let mut lacks = BTreeSet::new();
-        for result in failing {
-            if kept.standing(result, strict, &mut BTreeSet::new()) == Standing::Expected {
-                continue;
-            }
-            match &result.missing {
-                Some(what) if result.outcome == Outcome::Unsupported => {
-                    if lacks.insert(what) {
-                        expect.push(Entry { unsupported: Some(what.clone()), ..Entry::default() });
-                    }
-                }
-                _ => expect.push(Entry {
-                    cases: Some(result.id.clone()),
-                    outcome: Some(result.outcome),
-                    ..Entry::default()
-                }),
-            }
-        }
-        expect.sort_by_key(|entry| (entry.cases.is_some(), entry.unsupported.clone(), entry.cases.clone()));
-        Expectations { runtime: self.runtime.clone(), expect }
-    }
-
-    /// The file's text: a line an entry.
+    /// The text of a new file.
     pub fn to_yaml(&self) -> String {
-        let mut text =
-            format!("# The cases that this runtime does not pass, how, and why.\nruntime: {}\n", self.runtime);
-        if self.expect.is_empty() {
-            return text + "expect: []\n";
+        let mut text = format!(
+            "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
+            self.runtime
+        );
+        if self.strict {
+            text.push_str("strict: true\n");
         }
-        text.push_str("expect:\n");
+        text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {
-            let fields = [
-                ("cases", entry.cases.clone()),
-                ("unsupported", entry.unsupported.clone()),
-                ("outcome", entry.outcome.map(|outcome| outcome.to_string())),
-                ("message", entry.message.clone()),
-                ("reason", entry.reason.clone()),
-                ("url", entry.url.clone()),
-            ];
-            let written: Vec<String> =
-                fields.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", quoted(&value?)))).collect();
-            let _ = writeln!(text, "  - {{{}}}", written.join(", "));
+            text.push_str(&format!("  - {}\n", entry.to_yaml()));
         }
         text
     }
 }
 
+impl Entry {
+    /// An entry for what a runtime lacks.
+    pub fn lacking(what: &str) -> Entry {
+        Entry { unsupported: Some(what.to_owned()), ..Entry::default() }
+    }
+
+    /// An entry for cases that end alike.
+    pub fn ending(cases: String, outcome: Outcome) -> Entry {
+        Entry { cases: Some(cases), outcome: Some(outcome), ..Entry::default() }
+    }
+
+    /// How the cases of the entry end.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome.unwrap_or(Outcome::Unsupported)
+    }
+
+    /// Whether a case ends as the entry says.
+    pub fn agrees(&self, result: &CaseResult) -> bool {
+        result.outcome == self.outcome()
+            && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
+    }
+
+    /// What the entry is about, as it is written.
+    pub fn selector(&self) -> String {
+        match (&self.cases, &self.unsupported) {
+            (Some(cases), _) => format!("cases: {cases}"),
+            (None, Some(what)) => format!("unsupported: {what}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The entry in one line, as YAML.
+    pub fn to_yaml(&self) -> String {
+        let spans = self.spans.map(|Spans::Operators| "operators".to_owned());
+        let when = self.when.as_ref().map(|when| {
+            let fields = [("platform", when.platform.clone()), ("runtime", when.runtime.clone().map(String::from))];
+            format!("{{{}}}", fields_to_yaml(fields.map(|(key, value)| (key, value.map(|value| quoted(&value))))))
+        });
+        let plain = |value: &Option<String>| value.as_ref().map(|value| quoted(value));
+        let fields = [
+            ("cases", plain(&self.cases)),
+            ("unsupported", plain(&self.unsupported)),
+            ("outcome", self.outcome.map(|outcome| outcome.to_string())),
+            ("message", plain(&self.message)),
+            ("spans", spans),
+            ("when", when),
+            ("reason", plain(&self.reason)),
+            ("url", plain(&self.url)),
+        ];
+        format!("{{{}}}", fields_to_yaml(fields))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let rule = match (&self.cases, &self.unsupported, self.outcome) {
+            (None, None, _) => "selects nothing; give it `cases` or `unsupported`",
+            (Some(_), Some(_), _) => "selects twice; give it `cases` or `unsupported`, not both",
+            (Some(_), None, None) => "has no outcome; say how the cases end",
+            (Some(_), None, Some(Outcome::Pass)) => "expects a pass, which needs no entry",
+            (Some(_), None, Some(outcome)) if outcome.is_silent() => {
+                "expects what is no failure; a case that is not put to the runtime needs no entry"
+            }
+            (None, Some(_), Some(_)) => "says `unsupported` already; leave out the outcome",
+            _ => return self.check_patterns().map_err(|error| error.to_string()),
+        };
+        Err(rule.to_owned())
+    }
+
+    fn check_patterns(&self) -> Result<(), FilterError> {
+        if let Some(pattern) = self.cases.as_deref().filter(|pattern| is_glob(pattern)) {
+            globs(pattern)?;
+        }
+        if let Some(pattern) = self.unsupported.as_deref().filter(|pattern| is_glob(pattern)) {
+            loose_glob(pattern)?;
+        }
+        Ok(())
+    }
+}
+
+fn fields_to_yaml<const N: usize>(fields: [(&str, Option<String>); N]) -> String {
+    let written: Vec<String> =
+        fields.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", value?))).collect();
+    written.join(", ")
+}
+
 /// A YAML scalar, quoted where plain text would be read as something else.
 fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ' ');
-    let safe = text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.ends_with(' ');
-    if safe { text.to_owned() } else { format!("{text:?}") }
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=' | '(' | ')' | '@' | ' ');
+    let is_word = matches!(text, "true" | "false" | "null" | "yes" | "no" | "on" | "off");
+    let is_plain = text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphabetic());
+    if is_plain && !is_word && !text.ends_with(' ') {
+        return text.to_owned();
+    }
+    // A string of JSON is one of YAML.
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_reads_back() {
+        let when = "{platform: linux, runtime: \">=1.20, <2\"}";
+        for entry in [
+            format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans: operators, when: {when}}}"),
+            "{unsupported: \"tensor(bfloat16)*\", reason: \"it's \\\"so\\\": yes\", url: \"https://x.y\"}".to_owned(),
+            "{unsupported: operator ai.onnx/Abs}".to_owned(),
+        ] {
+            let text = format!("runtime: a\nexpect:\n  - {entry}\n");
+            let file = Expectations::parse("a.yaml", &text).unwrap();
+            assert_eq!(file.expect[0].to_yaml(), entry);
+            assert_eq!(Expectations::parse("a.yaml", &file.to_yaml()).unwrap().expect, file.expect);
+        }
+    }
+
+    #[test]
+    fn an_entry_is_found_by_its_line() {
+        let text = "# about a\nruntime: a\nexpect:\n  # first\n  - {cases: x, outcome: error}\n  - cases: y\n    \
+                    outcome: error\n  - {unsupported: z}\n";
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        assert_eq!(file.place(0), "a.yaml:5: cases: x");
+        assert_eq!(file.place(2), "a.yaml:8: unsupported: z");
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        for (entry, rule) in [
+            ("{}", "selects nothing"),
+            ("{cases: a, unsupported: b}", "selects twice"),
+            ("{cases: a}", "no outcome"),
+            ("{cases: a, outcome: pass}", "expects a pass"),
+            ("{cases: a, outcome: not-declared}", "no failure"),
+            ("{unsupported: a, outcome: error}", "leave out the outcome"),
+            ("{cases: 'a[b', outcome: error}", "is not a pattern"),
+            ("{cases: a, outcome: error, when: {runtime: '1.2'}}", "compares no versions"),
+            ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
+        ] {
+            let error = Expectations::parse("a.yaml", &format!("runtime: a\nexpect:\n  - {entry}\n")).unwrap_err();
+            assert!(error.to_string().contains(rule), "{entry}: {error}");
+        }
+    }
 }

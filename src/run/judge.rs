@@ -5,13 +5,13 @@ use std::time::Instant;
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Expected, Level, Refusal, named_cells};
+use crate::case::{Case, DataSet, Expected, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind};
-use crate::run::{CaseResult, Outcome};
-use crate::runtime::{Output, Request, Response, Runtime};
+use crate::run::{CaseResult, Outcome, undeclared};
+use crate::runtime::{Declaration, Output, Request, Response, Runtime};
 
-/// Runs a case and judges what the runtime did.
-pub fn judge(case: &Case, runtime: &dyn Runtime) -> CaseResult {
+/// Runs a case and judges what the runtime, which declares itself so, did. What it does not declare it is not sent.
+pub fn judge(case: &Case, runtime: &dyn Runtime, declaration: &Declaration) -> CaseResult {
     let started = Instant::now();
     let mut result = CaseResult {
         id: case.id.clone(),
@@ -26,9 +26,13 @@ pub fn judge(case: &Case, runtime: &dyn Runtime) -> CaseResult {
         named: Vec::new(),
         ms: 0.0,
     };
-    match &case.refusal {
-        Some(refusal) => judge_refusal(case, refusal, runtime, &mut result),
-        None => judge_outputs(case, runtime, &mut result),
+    match (undeclared(case, declaration), &case.refusal) {
+        (Some(what), _) => {
+            result.outcome = Outcome::NotDeclared;
+            result.message = format!("{what} is not declared");
+        }
+        (None, Some(refusal)) => judge_refusal(case, refusal, runtime, declaration, &mut result),
+        (None, None) => judge_outputs(case, runtime, &mut result),
     }
     result.ms = started.elapsed().as_secs_f64() * 1e3;
     if result.outcome != Outcome::Pass || result.cells.is_empty() {
@@ -117,7 +121,13 @@ fn check_outputs(expected: &[Expected], actual: &[Value]) -> Result<Agreement, D
 }
 
 /// A refusal is any error, and counts only if the control, the same model repaired, passes.
-fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Runtime, result: &mut CaseResult) {
+fn judge_refusal(
+    case: &Case,
+    refusal: &Refusal,
+    runtime: &dyn Runtime,
+    declaration: &Declaration,
+    result: &mut CaseResult,
+) {
     match ask(case, case.data.first().unwrap_or(&DataSet::default()), runtime) {
         Response::Outputs { .. } => {
             result.outcome = Outcome::Accepted;
@@ -126,22 +136,10 @@ fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Runtime, result: 
         Response::Error { .. } | Response::Unsupported { .. } => {}
         other => (result.outcome, result.message) = failure(other, &mut result.missing),
     }
-    let control = judge(&refusal.control, runtime);
+    let control = judge(&refusal.control, runtime, declaration);
     if control.outcome != Outcome::Pass && result.outcome != Outcome::Crash {
         result.outcome = Outcome::NotApplicable;
         result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);
         result.missing = control.missing;
-    }
-}
-
-impl CaseResult {
-    /// Whether the outcome bears on a runtime: what the standard leaves open never does, and a recommendation only for
-    /// runtimes that are held to the letter.
-    pub fn is_gated(&self, strict: bool) -> bool {
-        match self.level {
-            Level::Required => true,
-            Level::Recommended => strict,
-            Level::Open => false,
-        }
     }
 }

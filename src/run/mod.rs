@@ -1,15 +1,27 @@
 //! Running cases: a plan, a parallel runner, what is expected, and a stream of events.
 
+mod book;
+mod condition;
+mod declared;
 mod expectations;
+mod fold;
 mod judge;
+mod layout;
 mod outcome;
 mod results;
 mod runner;
+mod shard;
 mod tally;
+mod update;
 
-pub use expectations::{Entry, ExpectationError, Expectations, Standing};
+pub use book::{Book, Standing};
+pub use condition::{Condition, Versions};
+pub use declared::undeclared;
+pub use expectations::{Entry, ExpectationError, Expectations, Spans};
 pub use judge::judge;
 pub use outcome::{CaseResult, Outcome};
-pub use results::{Header, ResultsError, read_results, write_header, write_result};
+pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
 pub use runner::{Event, Plan, Summary, plan, run, run_inspected};
-pub use tally::{Conclusion, Tally};
+pub use shard::Shard;
+pub use tally::{Conclusion, Fault, FaultKind, Scope, Tally};
+pub use update::{first_expectations, updated_expectations};

@@ -133,3 +133,30 @@ pub struct CaseResult {
     /// How long it took, in milliseconds.
     pub ms: f64,
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The result of a required case.
+    pub(in crate::run) fn result(id: &str, outcome: Outcome) -> CaseResult {
+        CaseResult {
+            id: id.to_owned(),
+            outcome,
+            message: String::new(),
+            missing: None,
+            ulps: None,
+            level: Level::Required,
+            judged: None,
+            evidence: Vec::new(),
+            cells: Vec::new(),
+            named: Vec::new(),
+            ms: 0.0,
+        }
+    }
+
+    /// The result of a case for which the runtime lacks something.
+    pub(in crate::run) fn lacking(id: &str, what: &str) -> CaseResult {
+        CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
+    }
+}

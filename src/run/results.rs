@@ -4,8 +4,12 @@ use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::CaseResult;
+use crate::case::Variant;
+use crate::run::{CaseResult, Shard};
 use crate::runtime::Declaration;
+
+/// The version of the format.
+const FORMAT: u32 = 1;
 
 /// The first line of a results file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,19 +18,87 @@ pub struct Header {
     pub format: u32,
     /// The version of the suite.
     pub suite: String,
+    /// The digest of what the suite's cases are made from: where it is the same, so are the cases.
+    pub digest: String,
+    /// The version of the program that ran them.
+    pub tool: String,
     /// What was tested.
     pub runtime: Declaration,
-    /// The operating system and processor.
-    pub machine: String,
-    /// How many cases were selected.
-    pub selected: usize,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Which cases were to be run.
+    pub selected: Selected,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The operating system.
+    pub os: String,
+    /// The processor's architecture.
+    pub arch: String,
+    /// How many processors the program may use.
+    pub cpus: usize,
+}
+
+/// Which cases a run is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selected {
+    /// How many.
+    pub cases: usize,
+    /// The patterns that chose them; none for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<String>,
+    /// The part of what the patterns chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The form in which they were put.
+    #[serde(default)]
+    pub variant: Variant,
 }
 
 impl Header {
-    /// The header of a run of `selected` cases on a runtime, on this machine.
-    pub fn new(runtime: Declaration, selected: usize) -> Header {
-        let machine = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-        Header { format: 1, suite: env!("CARGO_PKG_VERSION").to_owned(), runtime, machine, selected }
+    /// The header of a run on a runtime, on this machine.
+    pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Header {
+            format: FORMAT,
+            suite: version.clone(),
+            digest,
+            tool: version,
+            runtime,
+            machine: Machine::here(),
+            selected,
+        }
+    }
+}
+
+impl Machine {
+    /// This machine.
+    pub fn here() -> Machine {
+        Machine {
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// What a results file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// Its first line.
+    pub header: Header,
+    /// The results, in the order in which they came.
+    pub results: Vec<CaseResult>,
+    /// Whether the last line was cut off, as by a run that was killed. It is no result.
+    pub is_torn: bool,
+}
+
+impl Read {
+    /// How many of the cases that were to be run have no result.
+    pub fn missing(&self) -> usize {
+        self.header.selected.cases.saturating_sub(self.results.len())
     }
 }
 
@@ -37,13 +109,19 @@ pub enum ResultsError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// A line is no result.
-    #[error("line {line}: {source}")]
+    #[error("line {line} is no result: {source}")]
     Line {
         /// The number of the line, from 1.
         line: usize,
         /// Why.
         source: serde_json::Error,
     },
+    /// The first line is no header.
+    #[error("the first line does not name suite and runtime: {0}; it is no results file of `onnx-conformance run`")]
+    Header(serde_json::Error),
+    /// The file is one of another version.
+    #[error("the file is of format {0}, and this program reads format {FORMAT}; run the cases again")]
+    Format(u32),
     /// There is no header.
     #[error("the file is empty; its first line names suite and runtime")]
     Empty,
@@ -67,23 +145,78 @@ fn write_line<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), Result
 }
 
 /// Reads a results file. A last line that was cut off is left out.
-pub fn read_results(file: &mut dyn BufRead) -> Result<(Header, Vec<CaseResult>), ResultsError> {
-    let mut lines = file.lines().enumerate();
-    let (_, first) = lines.next().ok_or(ResultsError::Empty)?;
-    let header = serde_json::from_str(&first?).map_err(|source| ResultsError::Line { line: 1, source })?;
-    let mut results = Vec::new();
-    let mut broken = None;
-    for (at, line) in lines {
-        if let Some(error) = broken.take() {
-            return Err(error);
+pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
+    /// What every version of the format begins with.
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let mut line = Vec::new();
+    if file.read_until(b'\n', &mut line)? == 0 {
+        return Err(ResultsError::Empty);
+    }
+    let Version { format } = serde_json::from_slice(&line).map_err(ResultsError::Header)?;
+    if format != FORMAT {
+        return Err(ResultsError::Format(format));
+    }
+    let header = serde_json::from_slice(&line).map_err(ResultsError::Header)?;
+    let mut read = Read { header, results: Vec::new(), is_torn: false };
+    for number in 2.. {
+        line.clear();
+        if file.read_until(b'\n', &mut line)? == 0 {
+            break;
         }
-        match serde_json::from_str(&line?) {
-            Ok(result) => results.push(result),
-            Err(source) => broken = Some(ResultsError::Line { line: at + 1, source }),
+        match serde_json::from_slice(&line) {
+            // A result whose end of line is missing may have lost more than that.
+            Ok(result) if line.ends_with(b"\n") => read.results.push(result),
+            Err(source) if line.ends_with(b"\n") => return Err(ResultsError::Line { line: number, source }),
+            Ok(_) | Err(_) => read.is_torn = true,
         }
     }
-    match broken {
-        Some(ResultsError::Line { source, line }) if !source.is_eof() => Err(ResultsError::Line { source, line }),
-        _ => Ok((header, results)),
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Outcome;
+    use crate::run::outcome::tests::result;
+
+    fn text() -> Vec<u8> {
+        let selected = Selected { cases: 3, shard: Some("1/2".parse().unwrap()), ..Selected::default() };
+        let mut text = Vec::new();
+        write_header(&mut text, &Header::new(Declaration::named("a", "1"), "d".to_owned(), selected)).unwrap();
+        write_result(&mut text, &result("a/b", Outcome::Pass)).unwrap();
+        write_result(&mut text, &result("a/c", Outcome::Crash)).unwrap();
+        text
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let read = read_results(&mut text().as_slice()).unwrap();
+        assert_eq!(read.results, [result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
+        assert_eq!((read.missing(), read.is_torn), (1, false));
+        assert_eq!(read.header.selected.shard.unwrap().to_string(), "1/2");
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
+        let text = text();
+        let header = text.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        for end in header..text.len() {
+            let read = read_results(&mut &text[..end]).unwrap();
+            let whole = text[header..end].iter().filter(|&&byte| byte == b'\n').count();
+            assert_eq!((read.results.len(), read.is_torn), (whole, text[end - 1] != b'\n'), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_results_file_is_refused() {
+        let read = |bytes: &[u8]| read_results(&mut &*bytes).unwrap_err().to_string();
+        assert!(read(b"").contains("empty"));
+        assert!(read(b"a,b\n").contains("no results file"));
+        assert!(read(b"{\"format\":7}\n").contains("format 7"));
+        let broken = [text(), b"{}\n".to_vec()].concat();
+        assert!(read(&broken).contains("line 4"), "{}", read(&broken));
     }
 }

@@ -1,8 +1,13 @@
 //! A whole run held against what is expected.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use crate::run::{CaseResult, Entry, Event, Expectations, Outcome, Standing, Summary};
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::case::{Level, Variant};
+use crate::run::{Book, CaseResult, Entry, Event, Outcome, Standing, Summary};
+use crate::suite::{Filter, is_glob};
 
 /// What a run came to, result by result.
 #[derive(Debug, Default)]
@@ -15,11 +20,51 @@ pub struct Tally {
     pub improvements: Vec<CaseResult>,
     /// How many cases fail as expected.
     pub expected: usize,
-    /// The expectations that no case of a whole run met.
-    pub stale: Vec<Entry>,
+    /// What is wrong with the expectations themselves, where it shows.
+    pub faults: Vec<Fault>,
     /// Why cases could not be had.
     pub broken: Vec<String>,
-    used: BTreeSet<usize>,
+    met: BTreeMap<usize, Met>,
+}
+
+/// What an entry of the expectations met.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    /// How its cases ended, those that are judged.
+    pub(super) outcomes: BTreeMap<Outcome, usize>,
+    /// The operators that each of its cases has; nothing before the first case that names any.
+    common: Option<BTreeSet<String>>,
+    /// Every operator that some case has.
+    operators: BTreeSet<String>,
+}
+
+/// What is wrong with an entry of the expectations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The entry and where it stands.
+    pub place: String,
+    /// What is wrong with it.
+    pub kind: FaultKind,
+}
+
+/// What is wrong with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// No case that is judged belongs to it.
+    MatchesNothing,
+    /// Its cases do not end alike.
+    Mixed(Vec<(Outcome, usize)>),
+    /// Its cases are those of several operators, and it does not say so.
+    Spans(usize),
+}
+
+/// What of the suite a run is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// The cases that were chosen; none where the run was about a part of no plain description, as a shard is.
+    pub filter: Option<&'a Filter>,
+    /// The form in which the cases were put.
+    pub variant: Variant,
 }
 
 /// What a run says of a runtime, worst first.
@@ -38,28 +83,45 @@ pub enum Conclusion {
 }
 
 impl Tally {
-    /// Counts what happened.
-    pub fn add(&mut self, event: &Event, expectations: &Expectations) {
-        let result = match event {
-            Event::Finished(result) => result,
-            Event::Broken(error) => return self.broken.push(error.to_string()),
-        };
-        self.summary.add(result);
-        match expectations.standing(result, true, &mut self.used) {
-            Standing::Regression => self.regressions.push((**result).clone()),
-            Standing::Improvement => self.improvements.push((**result).clone()),
-            Standing::Expected => self.expected += 1,
-            Standing::Pass | Standing::Silent => {}
+    /// Counts what happened, and says how a result stands.
+    pub fn add(&mut self, event: &Event, book: &Book) -> Option<Standing> {
+        match event {
+            Event::Finished(result) => Some(self.add_result(result, book)),
+            Event::Broken(error) => {
+                self.broken.push(error.to_string());
+                None
+            }
         }
     }
 
-    /// Puts the cases in order after the last event and, after a run of everything that the expectations are about,
-    /// notes those that nothing met.
-    pub fn finish(&mut self, expectations: &Expectations, everything: bool) {
+    /// Counts a result, and says how it stands.
+    pub fn add_result(&mut self, result: &CaseResult, book: &Book) -> Standing {
+        self.summary.add(result);
+        let (standing, owner) = book.standing(result);
+        if let Some(at) = owner.filter(|_| result.bears()) {
+            self.met.entry(at).or_default().add(result, book);
+        }
+        match standing {
+            Standing::Regression => self.regressions.push(result.clone()),
+            Standing::Improvement => self.improvements.push(result.clone()),
+            Standing::Expected => self.expected += 1,
+            Standing::Pass | Standing::Silent => {}
+        }
+        standing
+    }
+
+    /// Puts the cases in order after the last event, and notes what is wrong with the expectations as far as a run of
+    /// this scope can show it.
+    pub fn finish(&mut self, book: &Book, scope: &Scope<'_>) {
         self.regressions.sort_by(|a, b| a.id.cmp(&b.id));
         self.improvements.sort_by(|a, b| a.id.cmp(&b.id));
-        if everything {
-            self.stale = expectations.unused(&self.used).cloned().collect();
+        let entries = book.expectations().expect.iter().enumerate().filter(|(at, _)| book.is_active(*at));
+        for (at, entry) in entries {
+            let kind = match self.met.get(&at) {
+                Some(met) => met.fault(entry),
+                None => scope.reaches(entry).then_some(FaultKind::MatchesNothing),
+            };
+            self.faults.extend(kind.map(|kind| Fault { place: book.expectations().place(at), kind }));
         }
     }
 
@@ -69,12 +131,177 @@ impl Tally {
             Conclusion::Broken
         } else if !self.regressions.is_empty() {
             Conclusion::Regressions
-        } else if !self.stale.is_empty() || !self.improvements.is_empty() {
+        } else if !self.faults.is_empty() || !self.improvements.is_empty() {
             Conclusion::Improvements
         } else if self.summary.count(Outcome::Pass) + self.expected + self.summary.open == 0 {
             Conclusion::Nothing
         } else {
             Conclusion::AsExpected
         }
+    }
+}
+
+impl Met {
+    pub(super) fn add(&mut self, result: &CaseResult, book: &Book) {
+        if book.judges(result) {
+            *self.outcomes.entry(result.outcome).or_default() += 1;
+        }
+        let operators = operators(result);
+        if operators.is_empty() {
+            return;
+        }
+        self.operators.extend(operators.iter().cloned());
+        self.common = Some(match self.common.take() {
+            Some(common) => common.intersection(&operators).cloned().collect(),
+            None => operators,
+        });
+    }
+
+    pub(super) fn fault(&self, entry: &Entry) -> Option<FaultKind> {
+        if self.outcomes.len() > 1 {
+            return Some(FaultKind::Mixed(self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect()));
+        }
+        // What a runtime lacks is one thing, whatever operators want it; a glob stands for more than one.
+        let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
+        let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
+        (spans && !is_one_thing && entry.spans.is_none()).then_some(FaultKind::Spans(self.operators.len()))
+    }
+}
+
+/// The operators of a case: the one that its id names, `ai.onnx/Sum-13/...`; else those of its model.
+fn operators(result: &CaseResult) -> BTreeSet<String> {
+    let operator = |version: &str| {
+        let version: OperatorVersion = version.parse().ok()?;
+        Some(format!("{}/{}", version.domain, version.name))
+    };
+    let end = result.id.match_indices('/').nth(1).map_or(result.id.len(), |(at, _)| at);
+    let unit = result.id.get(..end).filter(|unit| unit.contains('/'));
+    if let Some(operator) = unit.and_then(operator) {
+        return BTreeSet::from([operator]);
+    }
+    let named = result.named.iter().chain(&result.cells).filter(|cell| !cell.contains(' '));
+    named.filter_map(|version| operator(version)).collect()
+}
+
+impl Scope<'_> {
+    /// Whether a run of this scope meets every case that an entry can be about.
+    fn reaches(&self, entry: &Entry) -> bool {
+        let Some(filter) = self.filter else { return false };
+        match &entry.cases {
+            Some(pattern) => {
+                let (pattern, variant) = Variant::of_id(pattern);
+                variant == self.variant && filter.chooses_all_of(pattern)
+            }
+            None => self.variant == Variant::Runtime && filter.is_everything(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { place, kind } = self;
+        match kind {
+            FaultKind::MatchesNothing => write!(f, "expectation that matches nothing: {place}"),
+            FaultKind::Mixed(outcomes) => {
+                let outcomes: Vec<String> =
+                    outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+                write!(f, "expectation that covers different outcomes ({}): {place}", outcomes.join(", "))
+            }
+            FaultKind::Spans(count) => {
+                write!(f, "expectation that covers {count} operators without `spans: operators`: {place}")
+            }
+        }
+    }
+}
+
+impl CaseResult {
+    /// Whether the case says something of a runtime that is held to all there is.
+    pub(super) fn bears(&self) -> bool {
+        self.is_gated(true) && !self.outcome.is_silent()
+    }
+
+    /// Whether the outcome bears on a runtime: what the standard leaves open never does, and a recommendation only for
+    /// runtimes that are held to the letter.
+    pub fn is_gated(&self, strict: bool) -> bool {
+        match self.level {
+            Level::Required => true,
+            Level::Recommended => strict,
+            Level::Open => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Expectations;
+    use crate::run::outcome::tests::{lacking, result};
+    use crate::runtime::Declaration;
+
+    fn faults(entries: &str, results: &[CaseResult], filter: &[&str], variant: Variant) -> Vec<String> {
+        let text = format!("runtime: a\nexpect:\n{entries}");
+        let file = Expectations::parse("a.yaml", &text).unwrap();
+        let book = Book::new(file, &Declaration::named("a", "1"), false).unwrap();
+        let mut tally = Tally::default();
+        for result in results {
+            tally.add_result(result, &book);
+        }
+        let filter = Filter::new(filter).unwrap();
+        tally.finish(&book, &Scope { filter: Some(&filter), variant });
+        tally.faults.iter().map(ToString::to_string).collect()
+    }
+
+    fn check(entries: &str, results: &[CaseResult], expected: &[&str]) {
+        assert_eq!(faults(entries, results, &[], Variant::Runtime), expected);
+    }
+
+    #[test]
+    fn an_entry_that_matches_nothing_is_noted_where_the_run_reached_it() {
+        let entries = "  - {cases: d/Abs-1/x, outcome: error}\n  - {unsupported: x}\n";
+        let said = "expectation that matches nothing: a.yaml";
+        check(entries, &[], &[&format!("{said}:3: cases: d/Abs-1/x"), &format!("{said}:4: unsupported: x")]);
+        assert_eq!(faults(entries, &[], &["d/Abs-1"], Variant::Runtime).len(), 1);
+        assert_eq!(faults(entries, &[], &["d/Sum-1"], Variant::Runtime).len(), 0);
+        assert_eq!(faults(entries, &[], &[], Variant::Constants).len(), 0);
+    }
+
+    #[test]
+    fn an_entry_for_cases_of_all_sorts_is_noted() {
+        let entry = "  - {cases: 'd/Abs-1/**', outcome: error}\n";
+        let results = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-1/y", Outcome::Pass)];
+        check(
+            entry,
+            &results,
+            &["expectation that covers different outcomes (1 pass, 1 error): a.yaml:3: cases: d/Abs-1/**"],
+        );
+        let silent = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-1/y", Outcome::NotApplicable)];
+        check(entry, &silent, &[]);
+    }
+
+    #[test]
+    fn an_entry_for_several_operators_says_so() {
+        let results = [result("d/Abs-1/x", Outcome::Error), result("d/Add-1/x", Outcome::Error)];
+        let said = "expectation that covers 2 operators without `spans: operators`: a.yaml:3: cases: d/A*/x";
+        check("  - {cases: 'd/A*/x', outcome: error}\n", &results, &[said]);
+        check("  - {cases: 'd/A*/x', outcome: error, spans: operators}\n", &results, &[]);
+        let versions = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-6/x", Outcome::Error)];
+        check("  - {cases: 'd/A*/x', outcome: error}\n", &versions, &[]);
+        let lacks = [lacking("d/Abs-1/x", "tensor(x) in d/Abs-1"), lacking("d/Add-1/x", "tensor(x) in d/Add-1")];
+        assert_eq!(faults("  - {unsupported: 'tensor(x)*'}\n", &lacks, &[], Variant::Runtime).len(), 1);
+        check("  - {unsupported: 'tensor(x)*', spans: operators}\n", &lacks, &[]);
+        check("  - {unsupported: x}\n", &[lacking("d/Abs-1/x", "x"), lacking("d/Add-1/x", "x")], &[]);
+    }
+
+    #[test]
+    fn the_operators_of_a_vendored_case_are_those_of_its_model() {
+        let node = |id: &str, named: &[&str]| CaseResult {
+            named: named.iter().map(|&name| name.to_owned()).collect(),
+            ..result(id, Outcome::Error)
+        };
+        let entry = "  - {cases: 'onnx-1/node/test_a*', outcome: error}\n";
+        let both = ["ai.onnx/Abs-13", "ai.onnx/Abs-13 T=tensor(float)", "ai.onnx/Add-13"];
+        check(entry, &[node("onnx-1/node/test_a", &both), node("onnx-1/node/test_ab", &["ai.onnx/Add-14"])], &[]);
+        let other = [node("onnx-1/node/test_a", &both), node("onnx-1/node/test_ab", &["ai.onnx/And-7"])];
+        assert_eq!(faults(entry, &other, &[], Variant::Runtime).len(), 1);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use crate::case::{Case, Feed, read_folder};
+use crate::case::{Case, Feed, digest_of_texts, read_folder};
 use crate::compare::Accuracy;
 use crate::suite::upstream::rejudge;
 use crate::suite::{Source, SuiteError, Unit};
@@ -136,6 +136,11 @@ impl Source for Corpus {
             }
         }
         Ok(cases.iter().map(|case| Unit { name: format!("{}/{case}", self.prefix) }).collect())
+    }
+
+    fn digest(&self) -> Result<String, SuiteError> {
+        let (_, checksums) = self.checksums()?;
+        Ok(digest_of_texts([checksums.as_str(), &read(&self.folder.join("tolerances.yaml"))?]))
     }
 
     fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {

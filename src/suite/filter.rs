@@ -1,6 +1,6 @@
 //! Choosing cases by globs over their ids.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 
 /// A choice of cases: those that a pattern matches, and no pattern with a leading `!` does.
 #[derive(Debug, Default)]
@@ -9,6 +9,8 @@ pub struct Filter {
     /// How the ids that each wanted pattern matches begin.
     beginnings: Vec<String>,
     unwanted: Vec<GlobMatcher>,
+    /// The paths of which everything below is wanted.
+    groups: Vec<String>,
 }
 
 /// A pattern that is no glob.
@@ -29,6 +31,8 @@ impl Filter {
             } else {
                 filter.wanted.extend(matchers(pattern)?);
                 filter.beginnings.push(beginning(pattern).to_owned());
+                let group = pattern.strip_suffix("/**").unwrap_or(pattern).trim_end_matches('/');
+                filter.groups.extend(Some(group.to_owned()).filter(|group| !is_glob(group)));
             }
         }
         Ok(filter)
@@ -51,29 +55,55 @@ impl Filter {
         self.beginnings.is_empty() || self.beginnings.iter().any(fits)
     }
 
+    /// Whether every case that a pattern can match is chosen; where that is not plain, it is not so.
+    pub fn chooses_all_of(&self, pattern: &str) -> bool {
+        if !is_glob(pattern) && self.matches(pattern) {
+            return true;
+        }
+        let start = &pattern[..wildcard(pattern)];
+        let holds = |group: &String| start.strip_prefix(group.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        self.is_everything() || (self.unwanted.is_empty() && self.groups.iter().any(holds))
+    }
+
     /// Whether every case is chosen.
     pub fn is_everything(&self) -> bool {
         self.wanted.is_empty() && self.unwanted.is_empty()
     }
 }
 
+/// Whether something in a pattern does not stand for itself.
+pub(crate) fn is_glob(pattern: &str) -> bool {
+    wildcard(pattern) < pattern.len()
+}
+
+/// Where the first thing in a pattern is that does not stand for itself, or its end.
+pub(crate) fn wildcard(pattern: &str) -> usize {
+    pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len())
+}
+
 /// The part of a pattern that stands for itself.
 fn beginning(pattern: &str) -> &str {
-    let end = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
-    pattern[..end].trim_end_matches('/')
+    pattern[..wildcard(pattern)].trim_end_matches('/')
 }
 
 /// The pattern itself, and everything below it, so that the path of a group chooses the group.
-fn matchers(pattern: &str) -> Result<[GlobMatcher; 2], FilterError> {
-    let glob = |text: &str| {
-        GlobBuilder::new(text)
-            .literal_separator(true)
-            .build()
-            .map(|glob| glob.compile_matcher())
-            .map_err(|error| FilterError { pattern: pattern.to_owned(), reason: error.kind().to_string() })
-    };
+pub(crate) fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
     let base = pattern.trim_end_matches('/');
-    Ok([glob(base)?, glob(&format!("{base}/**"))?])
+    Ok([glob(base, pattern, true)?, glob(&format!("{base}/**"), pattern, true)?])
+}
+
+/// A pattern over texts that have no parts: `*` stands for anything.
+pub(crate) fn loose_glob(pattern: &str) -> Result<Glob, FilterError> {
+    glob(pattern, pattern, false)
+}
+
+fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError> {
+    let glob = GlobBuilder::new(text).literal_separator(has_parts).build();
+    glob.map_err(|error| FilterError { pattern: pattern.to_owned(), reason: error.kind().to_string() })
+}
+
+fn matchers(pattern: &str) -> Result<[GlobMatcher; 2], FilterError> {
+    Ok(globs(pattern)?.map(|glob| glob.compile_matcher()))
 }
 
 #[cfg(test)]
@@ -117,6 +147,25 @@ mod tests {
         }
         assert!(!Filter::new(&["ai.onnx/Sum-13"]).unwrap().may_choose_from("ai.onnx/Sub-13"));
         assert!(Filter::new(&["!a"]).unwrap().may_choose_from("a"));
+    }
+
+    #[test]
+    fn a_filter_knows_which_patterns_it_chooses_all_of() {
+        let filter = Filter::new(&["ai.onnx/Sum-13", "ai.onnx/Abs-*/**", "a/b/**"]).unwrap();
+        for (pattern, expected) in [
+            ("ai.onnx/Sum-13/x", true),
+            ("ai.onnx/Sum-13/*/T=float", true),
+            ("ai.onnx/Sum-1*", false),
+            ("ai.onnx/Abs-13/x", true),
+            ("ai.onnx/Abs-13/*", false),
+            ("a/b/c*", true),
+            ("a/*", false),
+        ] {
+            assert_eq!(filter.chooses_all_of(pattern), expected, "{pattern}");
+        }
+        assert!(Filter::default().chooses_all_of("**"));
+        let filter = Filter::new(&["a", "!a/b*"]).unwrap();
+        assert!(!filter.chooses_all_of("a/*") && !filter.chooses_all_of("a/bc") && filter.chooses_all_of("a/c"));
     }
 
     #[test]

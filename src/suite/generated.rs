@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
+use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs, embedded};
 use walkdir::WalkDir;
 
-use crate::case::{Case, digest};
+use crate::case::{Case, digest, digest_of_texts};
 use crate::generate::{GenerateError, Operators, cases, ids};
-use crate::suite::index::{digest_of_sources, embedded_record, path_of};
+use crate::suite::index::{RECORDS, digest_of_sources, embedded_record, path_of};
 use crate::suite::{Index, Recorded, Source, SuiteError, Unit};
 
 /// The cases from the specs.
@@ -78,6 +78,13 @@ impl Source for Generated {
     fn units(&self) -> Result<Vec<Unit>, SuiteError> {
         let versions = Specs::embedded().all().filter(|version| self.operators.has(version));
         Ok(versions.map(|version| Unit { name: version.qualified() }).collect())
+    }
+
+    fn digest(&self) -> Result<String, SuiteError> {
+        let recorded = if self.records.is_empty() { &[] } else { RECORDS };
+        let embedded = embedded::FILES.iter().chain(recorded).copied();
+        let texts = embedded.chain(self.operators.texts()).flat_map(|(path, text)| [path, text]);
+        Ok(digest_of_texts(texts))
     }
 
     fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {

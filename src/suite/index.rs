@@ -16,7 +16,7 @@ use crate::generate::{GenerateError, Operators, cases};
 const WIDTH: usize = 110;
 
 /// Every record as it was when the program was built, by operator, sorted.
-const RECORDS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
+pub(super) const RECORDS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
 
 /// What the record of an operator says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

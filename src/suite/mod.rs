@@ -10,6 +10,7 @@ mod upstream;
 
 pub use corpus::Corpus;
 pub use filter::{Filter, FilterError};
+pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use index::{Index, Recorded, records, stale_records};

@@ -6,7 +6,7 @@ use miette::Diagnostic;
 
 use rayon::prelude::*;
 
-use crate::case::{Case, CaseError};
+use crate::case::{Case, CaseError, Variant, digest_of_texts, in_variant};
 use crate::generate::GenerateError;
 use crate::suite::{Corpus, Filter, Generated};
 
@@ -30,6 +30,9 @@ pub trait Source: Sync {
 
     /// The cases of a unit that are wanted.
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
+
+    /// A digest of what the cases are made from, without making any: where it is the same, so are the cases.
+    fn digest(&self) -> Result<String, SuiteError>;
 
     /// Holds all cases of a unit against what is recorded of them, where something is.
     fn check(&self, _unit: &Unit, _cases: &[Case]) -> Result<(), SuiteError> {
@@ -94,6 +97,12 @@ impl Suite {
         Ok(Suite::new(sources))
     }
 
+    /// A digest of what all cases are made from: where it is the same, so are the cases.
+    pub fn digest(&self) -> Result<String, SuiteError> {
+        let digests = self.sources.iter().map(|source| source.digest()).collect::<Result<Vec<_>, _>>()?;
+        Ok(digest_of_texts(digests.iter().map(String::as_str)))
+    }
+
     /// Every unit with its source, in order.
     pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), Unit)>, SuiteError> {
         let mut units = Vec::new();
@@ -131,13 +140,14 @@ impl Suite {
         Ok(chosen)
     }
 
-    /// The case with this id, if there is one.
+    /// The case with this id, if there is one, in the variant that the id ends with.
     pub fn find(&self, id: &str) -> Result<Option<Case>, SuiteError> {
+        let (id, variant) = Variant::of_id(id);
         let holds =
             |unit: &Unit| id.strip_prefix(&unit.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         for (source, unit) in self.units()?.into_iter().filter(|(_, unit)| holds(unit)) {
             if let Some(case) = source.load(&unit, &|other| other == id)?.pop() {
-                return Ok(Some(case));
+                return Ok(Some(in_variant(case, variant)));
             }
         }
         Ok(None)

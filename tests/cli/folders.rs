@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use onnx_conformance::run::{Outcome, read_results};
+use onnx_conformance::run::{Outcome, Read, read_results};
 
 use crate::models::Folder;
 use crate::program::call;
@@ -56,9 +56,9 @@ fn results_have_a_header_and_a_line_a_case() {
     call(&["run", "--suite", &folder.argument(), "--results", &file]).expect(1, "2 cases");
     let text = fs::read_to_string(&file).unwrap();
     assert_eq!(text.lines().count(), 3, "{text}");
-    let (header, mut results) = read_results(&mut text.as_bytes()).unwrap();
+    let Read { header, mut results, .. } = read_results(&mut text.as_bytes()).unwrap();
     results.sort_by(|a, b| a.id.cmp(&b.id));
-    assert_eq!((header.runtime.name.as_str(), header.selected), ("builtin", 2));
+    assert_eq!((header.runtime.name.as_str(), header.selected.cases), ("builtin", 2));
     let outcomes: Vec<(&str, Outcome)> = results.iter().map(|result| (result.id.as_str(), result.outcome)).collect();
     assert_eq!(outcomes, [("bad", Outcome::Error), ("good", Outcome::Pass)]);
 }

@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use onnx_conformance::case::Variant;
 use onnx_conformance::cli::{Progress, exit, read_expectations};
 use onnx_conformance::generate::Operators;
 use onnx_conformance::reference::spec::Specs;
 use onnx_conformance::report::coverage::{Coverage, Excuses, Survey};
 use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{markdown, site, terminal};
-use onnx_conformance::run::{CaseResult, Event, Header, Tally, plan, run_inspected, write_header, write_result};
+use onnx_conformance::run::{
+    Book, CaseResult, Event, Header, Scope, Selected, Tally, plan, run_inspected, write_header, write_result,
+};
 use onnx_conformance::runtime::{Builtin, Runtime as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 
@@ -41,10 +44,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let (operators, excuses) = (Operators::embedded(), Excuses::embedded()?);
     let survey = Survey::new(Specs::embedded(), &operators, &excuses, &Filter::default())?;
     let started = Instant::now();
+    let book = Book::new(expectations, &declaration, true)?;
     let (mut tally, mut results) = (Tally::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
-        tally.add(&event, &expectations);
+        tally.add(&event, &book);
         progress.show(&tally.summary);
         if let Event::Finished(result) = event {
             results.push(*result);
@@ -52,14 +56,17 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     });
     progress.finish();
     let elapsed = started.elapsed();
-    tally.finish(&expectations, true);
+    let everything = Filter::default();
+    tally.finish(&book, &Scope { filter: Some(&everything), variant: Variant::Runtime });
     results.sort_by(|a, b| a.id.cmp(&b.id));
 
     let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &declaration, results: &results }])?;
     let coverage = survey.finish();
-    let page = write_files(&Header::new(declaration.clone(), plan.selected), &results, &matrix, &coverage)?;
+    let selected = Selected { cases: plan.selected, ..Selected::default() };
+    let header = Header::new(declaration.clone(), suite.digest()?, selected);
+    let page = write_files(&header, &results, &matrix, &coverage)?;
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
-    anstream::println!("{}", terminal::closing(&tally, most, elapsed));
+    anstream::println!("{}", terminal::closing(&tally, &terminal::Show::at_most(most), elapsed));
     for column in &matrix.runtimes {
         anstream::print!("\n{}", markdown::totals(&matrix, column));
     }

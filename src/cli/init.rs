@@ -1,0 +1,83 @@
+//! `init`: the first expectation file of a runtime.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+
+use crate::cli::gate::{default_path, write};
+use crate::cli::job::{Job, ended_early};
+use crate::cli::results::ResultsFile;
+use crate::cli::runtime::{BUILTIN, RuntimeOptions, stopped_by_interrupt};
+use crate::cli::{exit, options, output};
+use crate::report::terminal;
+use crate::run::{CaseResult, Event, Header, Selected, Summary, first_expectations, plan};
+use crate::suite::Filter;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: options::Sources,
+
+    #[command(flatten)]
+    runtime: RuntimeOptions,
+
+    /// Where the file is written [default: expectations/<runtime>.yaml]
+    #[arg(long, value_name = "FILE")]
+    expectations: Option<PathBuf>,
+
+    /// Hold the runtime to what is recommended, too
+    #[arg(long)]
+    strict: bool,
+
+    /// Write one line a case, as JSON, to this file
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let suite = arguments.source.open()?;
+    let plan = plan(&suite, &Filter::default())?;
+    let mut file = arguments.results.as_deref().map(ResultsFile::lock).transpose()?;
+    let stop = stopped_by_interrupt()?;
+    let runtime = match arguments.runtime.open(&stop) {
+        Err(_) if stop.is_set() => return ended_early(&stop),
+        runtime => runtime?,
+    };
+    let declaration = runtime.declaration();
+    let path = arguments.expectations.clone().unwrap_or_else(|| default_path(&declaration.name));
+    if path.exists() {
+        let command = arguments.runtime.words();
+        let command = format!("onnx-conformance run {command} --update-expectations");
+        bail!("{}: there is such a file already; `{command}` brings it up to date", path.display());
+    }
+    if let Some(file) = &mut file {
+        let selected = Selected { cases: plan.selected, ..Selected::default() };
+        file.begin(&Header::new(declaration.clone(), suite.digest()?, selected))?;
+    }
+    let (mut results, mut broken, mut summary): (Vec<CaseResult>, _, _) = (Vec::new(), None, Summary::default());
+    let total = plan.selected;
+    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file, inspect: &|_, _| {} };
+    let ended = job.run(|event, progress| match event {
+        Event::Finished(result) => {
+            summary.add(&result);
+            progress(&summary);
+            results.push(*result);
+        }
+        Event::Broken(error) => drop(broken.get_or_insert(error)),
+    })?;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(code) => return Ok(code),
+    };
+    if let Some(error) = broken {
+        bail!("not all cases could be had, so that no file is written: {error}");
+    }
+    results.sort_by(|a, b| a.id.cmp(&b.id));
+    let strict = arguments.strict || declaration.name == BUILTIN;
+    let expectations = first_expectations(&declaration.name, strict, &results);
+    write(&path, &expectations.to_yaml())?;
+    output::line(&terminal::summary(&summary, 0, ended.elapsed))?;
+    output::line(&format!("{} entries; write beside each why, and where it is discussed", expectations.expect.len()))?;
+    Ok(exit::SUCCESS)
+}

@@ -1,0 +1,76 @@
+//! Running a plan: progress, the results file, and the ways in which a run ends before its last case.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+
+use crate::case::Case;
+use crate::cli::results::ResultsFile;
+use crate::cli::{Progress, exit, output};
+use crate::run::{CaseResult, Event, Plan, Summary, run_inspected};
+use crate::runtime::{Runtime, Stop, StopReason};
+
+/// What is to be run, on what.
+pub(crate) struct Job<'a> {
+    pub(crate) plan: &'a Plan<'a>,
+    pub(crate) runtime: &'a dyn Runtime,
+    pub(crate) stop: &'a Stop,
+    /// How many cases there are, with those whose results stand in the file already.
+    pub(crate) total: usize,
+    /// Where the results go, behind what stands there.
+    pub(crate) file: Option<ResultsFile>,
+    /// Shown each case with its result, on the thread that ran it.
+    pub(crate) inspect: &'a (dyn Fn(&Case, &CaseResult) + Sync),
+}
+
+/// What is left to say of a run that came to its last case.
+pub(crate) struct Ended {
+    /// How long it took.
+    pub(crate) elapsed: Duration,
+    /// What the runtime did outside of any case that it should not have done.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Job<'_> {
+    /// Runs the plan; `sink` is given each event and says how far the run is. A run that was stopped has no end: what has a
+    /// result keeps it, and the exit code is given instead.
+    pub(crate) fn run(mut self, mut sink: impl FnMut(Event, &dyn Fn(&Summary))) -> anyhow::Result<Result<Ended, u8>> {
+        let (started, mut unwritten) = (Instant::now(), None);
+        let progress = std::cell::RefCell::new(Progress::new(self.total));
+        run_inspected(self.plan, self.runtime, self.stop, self.inspect, |event| {
+            if let (Event::Finished(result), Some(file)) = (&event, &mut self.file)
+                && unwritten.is_none()
+                && let Err(error) = file.write(result)
+            {
+                // What cannot be kept need not be run.
+                self.stop.set(StopReason::Failed(format!("{error:#}")));
+                unwritten = Some(error);
+            }
+            sink(event, &|summary| progress.borrow_mut().show(summary));
+        });
+        progress.into_inner().finish();
+        let elapsed = started.elapsed();
+        let problems = self.runtime.finish();
+        for problem in &problems {
+            output::note(&format!("{}: {problem}", self.runtime.declaration().name));
+        }
+        if let Some(error) = unwritten {
+            return Err(error);
+        }
+        if self.stop.is_set() {
+            return Ok(Err(ended_early(self.stop)?));
+        }
+        Ok(Ok(Ended { elapsed, problems }))
+    }
+}
+
+/// The exit code of a run that did not come to its last case. What has a result keeps it.
+pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
+    match stop.reason() {
+        Some(StopReason::Failed(reason)) => bail!("{reason}; what had not been run has no result"),
+        _ => {
+            output::note("stopped; what had not been run has no result");
+            Ok(exit::INTERRUPTED)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `merge`: the results of the parts of a run, as one file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use crate::cli::command::Usage;
+use crate::cli::gate::GateOptions;
+use crate::cli::reports::ReportOptions;
+use crate::cli::results::{self, ResultsFile};
+use crate::cli::run::check_same;
+use crate::cli::{exit, options, output};
+use crate::report::terminal::{Show, closing};
+use crate::run::{CaseResult, Header, Read, Scope, Selected, Standing, Tally, plan};
+use crate::suite::Filter;
+
+/// The most ids that are named of those that are missing.
+const NAMED: usize = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Results files of one suite, one runtime and one variant, as the shards of a run write them
+    #[arg(value_name = "FILES", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Write all results to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    source: options::Sources,
+
+    #[command(flatten)]
+    gate: GateOptions,
+
+    #[command(flatten)]
+    reports: ReportOptions,
+
+    /// Print at most this many failing cases; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    show: usize,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    if arguments.files.contains(&arguments.output) {
+        bail!(Usage(format!("{} is read and written; name another file by -o", arguments.output.display())));
+    }
+    let (header, mut results) = arguments.read()?;
+    let missing = arguments.missing(&header, &results)?;
+    let mut file = ResultsFile::lock(&arguments.output)?;
+    file.begin(&header)?;
+    results.iter().try_for_each(|result| file.write(result))?;
+    output::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
+    if !missing.is_empty() {
+        say_missing(&missing);
+    }
+    let gate = arguments.gate.open(&header.runtime, arguments.source.suite.is_some())?;
+    let variant = header.selected.variant;
+    if arguments.gate.update_expectations {
+        if !missing.is_empty() || !header.selected.filters.is_empty() {
+            bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
+        }
+        gate.update(&mut results, variant)?;
+        return Ok(exit::SUCCESS);
+    }
+    let mut tally = Tally::default();
+    let standings: Vec<(CaseResult, Standing)> =
+        results.into_iter().map(|result| (result.clone(), tally.add_result(&result, &gate.book))).collect();
+    let filter = Filter::new(&header.selected.filters)?;
+    let is_whole = missing.is_empty() && gate.is_about_suite;
+    tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
+    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
+    let took: f64 = standings.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
+    let took = Duration::try_from_secs_f64(took).unwrap_or_default();
+    output::line(&closing(&tally, &Show::at_most(most), took))?;
+    arguments.reports.write(&header.runtime, &standings, &tally)?;
+    if !missing.is_empty() {
+        return Ok(exit::HARNESS);
+    }
+    Ok(exit::of(tally.conclusion()))
+}
+
+impl Arguments {
+    /// The header of the whole, and all results, by id.
+    fn read(&self) -> anyhow::Result<(Header, Vec<CaseResult>)> {
+        let reads: Vec<(String, Read)> = self
+            .files
+            .iter()
+            .map(|path| Ok((path.display().to_string(), results::read(path)?)))
+            .collect::<anyhow::Result<_>>()?;
+        let (_, first) = reads.first().context("there is no file to merge")?;
+        let mut header = first.header.clone();
+        let mut all: BTreeMap<String, (usize, CaseResult)> = BTreeMap::new();
+        for (number, (place, read)) in reads.iter().enumerate() {
+            check_same(place, &read.header, &header)?;
+            if read.header.selected.filters != header.selected.filters {
+                bail!("{place}: was run with other filters than {}; merge the parts of one run", reads[0].0);
+            }
+            for result in &read.results {
+                if let Some((other, _)) = all.insert(result.id.clone(), (number, result.clone())) {
+                    bail!("{place}: has a result of {}, as {} has; name each part once", result.id, reads[other].0);
+                }
+            }
+        }
+        let chosen = reads.iter().map(|(_, read)| read.header.selected.cases).sum();
+        header.selected = Selected { cases: chosen, shard: None, ..header.selected };
+        Ok((header, all.into_values().map(|(_, result)| result).collect()))
+    }
+
+    /// The cases of the suite that should have a result and have none.
+    fn missing(&self, header: &Header, results: &[CaseResult]) -> anyhow::Result<Vec<String>> {
+        let suite = self.source.open()?;
+        if suite.digest()? != header.digest {
+            bail!(
+                "the results are of another suite than the one here, so that nobody can say what is missing; merge them with the program and data that ran them"
+            );
+        }
+        let filters: Vec<&str> =
+            header.selected.filters.iter().map(|filter| crate::case::Variant::of_id(filter).0).collect();
+        let plan = plan(&suite, &Filter::new(&filters)?)?.in_variant(header.selected.variant);
+        let have: BTreeSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
+        Ok(plan.ids().filter(|id| !have.contains(id.as_str())).collect())
+    }
+}
+
+fn say_missing(missing: &[String]) {
+    output::note(&format!("{} cases have no result:", missing.len()));
+    for id in missing.iter().take(NAMED) {
+        output::note(&format!("    {id}"));
+    }
+    if missing.len() > NAMED {
+        output::note(&format!("    ... and {} more", missing.len() - NAMED));
+    }
+    output::note("run what is missing with `onnx-conformance run --resume FILE`, then merge again");
+}

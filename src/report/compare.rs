@@ -1,0 +1,217 @@
+//! What changed between two runs, case by case.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::case::Level;
+use crate::run::{CaseResult, Outcome, Read};
+
+/// The changes between two runs, by id.
+#[derive(Debug, Default, Serialize)]
+pub struct Comparison<'a> {
+    /// The runtime of the older run.
+    pub old: String,
+    /// The runtime of the newer one.
+    pub new: String,
+    /// Whether both ran the same suite; if not, a case of one name may have changed.
+    pub is_same_suite: bool,
+    /// How many cases are in both and ended alike.
+    pub same: usize,
+    /// What passes now and did not.
+    pub fixed: Vec<Change<'a>>,
+    /// What passed and does not any more.
+    pub broken: Vec<Change<'a>>,
+    /// What takes the runtime down now and did not.
+    pub crashes: Vec<Change<'a>>,
+    /// What ends otherwise, and neither passes now nor did, or is not judged.
+    pub changed: Vec<Change<'a>>,
+    /// What only the newer run has.
+    pub added: Vec<Change<'a>>,
+    /// What only the older run has.
+    pub removed: Vec<Change<'a>>,
+}
+
+/// A case of which two runs differ.
+#[derive(Debug, Serialize)]
+pub struct Change<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// How it ended in the older run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<Outcome>,
+    /// How it ended in the newer one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<Outcome>,
+    /// What the newer run says of it.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub message: &'a str,
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares two runs.
+    pub fn new(old: &'a Read, new: &'a Read) -> Comparison<'a> {
+        let named = |read: &Read| format!("{} {}", read.header.runtime.name, read.header.runtime.version);
+        let is_same_suite = old.header.digest == new.header.digest;
+        let mut comparison = Comparison { old: named(old), new: named(new), is_same_suite, ..Comparison::default() };
+        let (old, new) = (by_id(&old.results), by_id(&new.results));
+        for (id, after) in &new {
+            let Some(before) = old.get(id) else {
+                comparison.added.push(Change { id, old: None, new: Some(after.outcome), message: &after.message });
+                continue;
+            };
+            if before.outcome == after.outcome {
+                comparison.same += 1;
+                continue;
+            }
+            let change = Change { id, old: Some(before.outcome), new: Some(after.outcome), message: &after.message };
+            let is_crash = |outcome| matches!(outcome, Outcome::Crash | Outcome::ProtocolError);
+            let list = match (before.outcome, after.outcome) {
+                _ if after.level == Level::Open => &mut comparison.changed,
+                (old, new) if is_crash(new) && !is_crash(old) => &mut comparison.crashes,
+                (Outcome::Pass, new) if !new.is_silent() => &mut comparison.broken,
+                (old, Outcome::Pass) if !old.is_silent() => &mut comparison.fixed,
+                _ => &mut comparison.changed,
+            };
+            list.push(change);
+        }
+        let gone = old.iter().filter(|(id, _)| !new.contains_key(*id));
+        let removed = gone.map(|(id, before)| Change { id, old: Some(before.outcome), new: None, message: "" });
+        comparison.removed.extend(removed);
+        comparison
+    }
+
+    /// Whether anything is worse than it was.
+    pub fn is_worse(&self) -> bool {
+        !self.broken.is_empty() || !self.crashes.is_empty()
+    }
+
+    /// The kinds of changes, worst first, with the cases of each.
+    fn lists(&self) -> [(&'static str, &[Change<'a>]); 6] {
+        [
+            ("new crashes", &self.crashes),
+            ("broken", &self.broken),
+            ("fixed", &self.fixed),
+            ("changed", &self.changed),
+            ("added", &self.added),
+            ("removed", &self.removed),
+        ]
+    }
+
+    /// The line of numbers.
+    fn counts(&self) -> String {
+        let lists = self.lists();
+        let counts = lists.iter().map(|(name, changes)| format!("{} {name}", changes.len()));
+        let counts: Vec<String> = counts.chain([format!("{} as before", self.same)]).collect();
+        counts.join(", ")
+    }
+
+    /// The comparison for people at a terminal; at most `most` cases of each kind.
+    pub fn text(&self, most: usize) -> String {
+        let mut text = String::new();
+        for (name, changes) in self.lists() {
+            for change in changes.iter().take(most) {
+                let _ = writeln!(text, "{name}: {} ({})", change.id, change.outcomes());
+                if !change.message.is_empty() {
+                    let _ = writeln!(text, "    {}", change.message.lines().next().unwrap_or_default());
+                }
+            }
+            if changes.len() > most {
+                let _ = writeln!(text, "... and {} more {name}; --show 0 prints all", changes.len() - most);
+            }
+        }
+        let _ = write!(text, "{} -> {}: {}", self.old, self.new, self.counts());
+        text
+    }
+
+    /// The comparison as markdown.
+    pub fn markdown(&self, most: usize) -> String {
+        let mut text = format!("## {} → {}\n\n{}\n", self.old, self.new, self.counts());
+        for (name, changes) in self.lists().into_iter().filter(|(_, changes)| !changes.is_empty()) {
+            let _ = write!(text, "\n### {name}: {}\n\n| case | outcome |\n|---|---|\n", changes.len());
+            for change in changes.iter().take(most) {
+                let _ = writeln!(text, "| `{}` | {} |", change.id, change.outcomes());
+            }
+            if changes.len() > most {
+                let _ = writeln!(text, "\n... and {} more", changes.len() - most);
+            }
+        }
+        text
+    }
+}
+
+impl Change<'_> {
+    fn outcomes(&self) -> String {
+        let outcomes = [self.old, self.new].into_iter().flatten().map(Outcome::name).collect::<Vec<_>>();
+        outcomes.join(" -> ")
+    }
+}
+
+fn by_id(results: &[CaseResult]) -> BTreeMap<&str, &CaseResult> {
+    results.iter().map(|result| (result.id.as_str(), result)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::result;
+    use crate::run::{Header, Selected};
+    use crate::runtime::Declaration;
+
+    fn read(version: &str, results: Vec<CaseResult>) -> Read {
+        let header = Header::new(Declaration::named("a", version), "d".to_owned(), Selected::default());
+        Read { header, results, is_torn: false }
+    }
+
+    #[test]
+    fn every_kind_of_change_is_told_by_id() {
+        let old = read(
+            "1",
+            vec![
+                result("broken", Outcome::Pass),
+                result("crash", Outcome::Error),
+                result("crashed", Outcome::Pass),
+                result("fixed", Outcome::Mismatch),
+                result("other", Outcome::Mismatch),
+                result("quiet", Outcome::Pass),
+                result("gone", Outcome::Pass),
+                result("same", Outcome::Error),
+            ],
+        );
+        let open = CaseResult { level: Level::Open, ..result("open", Outcome::Error) };
+        let mut before = old.clone();
+        before.results.push(CaseResult { outcome: Outcome::Pass, ..open.clone() });
+        let new = read(
+            "2",
+            vec![
+                result("same", Outcome::Error),
+                result("new", Outcome::Pass),
+                result("quiet", Outcome::NotDeclared),
+                result("other", Outcome::Error),
+                result("fixed", Outcome::Pass),
+                result("crashed", Outcome::Crash),
+                result("crash", Outcome::Crash),
+                result("broken", Outcome::Mismatch),
+                open,
+            ],
+        );
+        let comparison = Comparison::new(&before, &new);
+        let ids = |changes: &[Change<'_>]| changes.iter().map(|change| change.id.to_owned()).collect::<Vec<_>>();
+        assert_eq!(ids(&comparison.fixed), ["fixed"]);
+        assert_eq!(ids(&comparison.broken), ["broken"]);
+        assert_eq!(ids(&comparison.crashes), ["crash", "crashed"]);
+        assert_eq!(ids(&comparison.changed), ["open", "other", "quiet"]);
+        assert_eq!(
+            (ids(&comparison.added), ids(&comparison.removed)),
+            (vec!["new".to_owned()], vec!["gone".to_owned()])
+        );
+        assert!(comparison.is_worse());
+        let text = comparison.text(30);
+        assert!(text.starts_with("new crashes: crash (error -> crash)\n"), "{text}");
+        let line = "a 1 -> a 2: 2 new crashes, 1 broken, 1 fixed, 3 changed, 1 added, 1 removed, 1 as before";
+        assert!(text.ends_with(line), "{text}");
+        assert!(comparison.markdown(30).contains("| `fixed` | mismatch -> pass |"));
+        assert!(!Comparison::new(&new, &new).is_worse());
+    }
+}

@@ -1,0 +1,83 @@
+//! A run as JUnit XML, which CI services read.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite, XmlString};
+
+use crate::run::{CaseResult, Outcome, Standing};
+
+/// The report: a test suite for each operator version or group of vendored cases. A failure that is expected, and a case
+/// that says nothing, are skipped with the reason; a case that passes though a failure is expected is a failure.
+pub fn report(runtime: &str, results: &[(CaseResult, Standing)]) -> Result<String, SerializeError> {
+    let mut suites: BTreeMap<&str, Vec<&(CaseResult, Standing)>> = BTreeMap::new();
+    for result in results {
+        suites.entry(unit(&result.0.id)).or_default().push(result);
+    }
+    let mut report = Report::new(format!("onnx-conformance {runtime}"));
+    for (name, mut results) in suites {
+        results.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+        let mut suite = TestSuite::new(name);
+        suite.add_test_cases(results.into_iter().map(|(result, standing)| test_case(name, result, *standing)));
+        report.add_test_suite(suite);
+    }
+    report.to_string()
+}
+
+/// The operator version or the group of vendored cases that an id belongs to.
+fn unit(id: &str) -> &str {
+    let end = id.match_indices('/').nth(1).or_else(|| id.match_indices('/').next());
+    end.and_then(|(end, _)| id.get(..end)).unwrap_or(id)
+}
+
+fn test_case(unit: &str, result: &CaseResult, standing: Standing) -> TestCase {
+    let status = match standing {
+        Standing::Pass => TestCaseStatus::success(),
+        Standing::Expected => skipped(format!("expected: {}: {}", result.outcome, result.message)),
+        Standing::Silent if result.outcome == Outcome::Pass => TestCaseStatus::success(),
+        Standing::Silent => skipped(format!("not judged: {}: {}", result.outcome, result.message)),
+        Standing::Improvement => failed(NonSuccessKind::Failure, "better than expected", result),
+        Standing::Regression => match result.outcome {
+            Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => {
+                failed(NonSuccessKind::Error, "unexpected", result)
+            }
+            _ => failed(NonSuccessKind::Failure, "unexpected", result),
+        },
+    };
+    let mut case = TestCase::new(result.id.as_str(), status);
+    case.set_classname(unit);
+    case.set_time(Duration::try_from_secs_f64(result.ms / 1e3).unwrap_or_default());
+    case
+}
+
+fn skipped(message: String) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(XmlString::new(message));
+    status
+}
+
+fn failed(kind: NonSuccessKind, what: &str, result: &CaseResult) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type(result.outcome.name());
+    status.set_message(format!("{what}: {}", result.outcome));
+    status.set_description(result.message.as_str());
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{result, tally};
+
+    #[test]
+    fn every_case_is_told_with_how_it_stands() {
+        let mut crash = result("ai.onnx/Abs-13/x/T=float", Outcome::Crash);
+        crash.message = "signal <9> \u{1b}[31m".to_owned();
+        let results = [crash, result("onnx-1/node/test_a", Outcome::NotDeclared), result("a", Outcome::Pass)];
+        let text = report("mine", &tally(&results).1).unwrap();
+        assert!(text.contains("tests=\"3\" skipped=\"1\" failures=\"0\" errors=\"1\""), "{text}");
+        assert!(text.contains("<testsuite name=\"ai.onnx/Abs-13\""), "{text}");
+        assert!(text.contains("type=\"crash\"") && text.contains("signal &lt;9&gt;"), "{text}");
+        assert!(text.contains("<skipped message=\"not judged: not-declared"), "{text}");
+    }
+}

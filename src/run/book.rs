@@ -1,0 +1,293 @@
+//! The expectations that apply to a runtime here, ready to be looked up.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobMatcher};
+
+use crate::case::Variant;
+use crate::run::{CaseResult, Entry, ExpectationError, Expectations, Outcome};
+use crate::runtime::Declaration;
+use crate::suite::{globs, is_glob, loose_glob, wildcard};
+
+/// The expectations that apply to a runtime on this machine.
+///
+/// A result belongs to one entry at most: to the one that names its id; else to one that names what the runtime lacks;
+/// else to a group or glob over ids, one that says how the case ended if there is such a one, else the first.
+#[derive(Debug)]
+pub struct Book {
+    expectations: Expectations,
+    strict: bool,
+    /// Whether the condition of each entry holds.
+    active: Vec<bool>,
+    /// Ids and paths of groups, by variant.
+    paths: HashMap<(String, Variant), Vec<usize>>,
+    /// Globs over ids by the folder before their first wildcard, and variant.
+    globs: HashMap<(String, Variant), Vec<Pattern>>,
+    lacks: HashMap<String, usize>,
+    lack_globs: Vec<Pattern>,
+}
+
+/// How a result stands to what is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It passes, and nothing else is expected.
+    Pass,
+    /// It fails as listed.
+    Expected,
+    /// It fails and is not listed, or fails worse than listed.
+    Regression,
+    /// It passes though listed, or fails less badly.
+    Improvement,
+    /// It bears on nothing: what the standard leaves open, what was not sent, what says nothing.
+    Silent,
+}
+
+impl Book {
+    /// The expectations that apply to the runtime that declares itself so. `strict` holds it to what is recommended, too,
+    /// even if the file does not.
+    pub fn new(expectations: Expectations, runtime: &Declaration, strict: bool) -> Result<Book, ExpectationError> {
+        let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+        let applies = |entry: &Entry| entry.when.as_ref().is_none_or(|when| when.holds(&platform, &runtime.version));
+        let mut book = Book {
+            active: expectations.expect.iter().map(applies).collect(),
+            strict: strict || expectations.strict,
+            expectations,
+            paths: HashMap::new(),
+            globs: HashMap::new(),
+            lacks: HashMap::new(),
+            lack_globs: Vec::new(),
+        };
+        let mut written: HashMap<String, usize> = HashMap::new();
+        for at in 0..book.active.len() {
+            if !book.is_active(at) {
+                continue;
+            }
+            let entry = book.entry(at).cloned().unwrap_or_default();
+            let wrong = |rule| ExpectationError::Entry { path: book.path(), number: at + 1, rule };
+            if let Some(first) = written.insert(entry.selector(), at) {
+                return Err(wrong(format!("selects the same as entry {}; keep one", first + 1)));
+            }
+            book.add(at, &entry).map_err(|rule| ExpectationError::Entry { path: book.path(), number: at + 1, rule })?;
+        }
+        Ok(book)
+    }
+
+    fn add(&mut self, at: usize, entry: &Entry) -> Result<(), String> {
+        match (&entry.cases, &entry.unsupported) {
+            (Some(pattern), _) => {
+                let (pattern, variant) = Variant::of_id(pattern);
+                if is_glob(pattern) {
+                    let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
+                    let folder = start.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+                    let globs = globs(pattern).map_err(|error| error.to_string())?;
+                    self.globs.entry((folder, variant)).or_default().push(Pattern::new(at, start, globs));
+                } else {
+                    let path = pattern.trim_end_matches('/').to_owned();
+                    self.paths.entry((path, variant)).or_default().push(at);
+                }
+            }
+            (None, Some(what)) if is_glob(what) => {
+                let glob = loose_glob(what).map_err(|error| error.to_string())?;
+                let start = what.get(..wildcard(what)).unwrap_or_default();
+                self.lack_globs.push(Pattern::new(at, start, [glob]));
+            }
+            (None, Some(what)) => drop(self.lacks.insert(what.clone(), at)),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn path(&self) -> String {
+        self.expectations.path().to_owned()
+    }
+
+    /// The expectations as they are written.
+    pub fn expectations(&self) -> &Expectations {
+        &self.expectations
+    }
+
+    /// Whether the runtime is held to what is recommended, too.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// The entry at a position.
+    pub fn entry(&self, at: usize) -> Option<&Entry> {
+        self.expectations.expect.get(at)
+    }
+
+    /// Whether the entry at a position applies here.
+    pub fn is_active(&self, at: usize) -> bool {
+        self.active.get(at).copied().unwrap_or(false)
+    }
+
+    /// Whether a result is judged at all: what the standard leaves open never is, nor what was not put to the runtime,
+    /// and what it recommends only for a runtime that is held to it.
+    pub fn judges(&self, result: &CaseResult) -> bool {
+        result.is_gated(self.strict) && !result.outcome.is_silent()
+    }
+
+    /// How a result stands, and the position of the entry that it belongs to.
+    pub fn standing(&self, result: &CaseResult) -> (Standing, Option<usize>) {
+        let owner = self.owner(result);
+        let listed = owner.and_then(|at| self.entry(at));
+        let rank = result.outcome.rank();
+        let standing = match listed {
+            _ if !self.judges(result) => Standing::Silent,
+            Some(entry) if entry.agrees(result) => Standing::Expected,
+            Some(entry) if rank < entry.outcome().rank() => Standing::Improvement,
+            None if result.outcome == Outcome::Pass => Standing::Pass,
+            Some(_) | None => Standing::Regression,
+        };
+        (standing, owner)
+    }
+
+    /// The position of the entry that a result belongs to.
+    fn owner(&self, result: &CaseResult) -> Option<usize> {
+        let (id, variant) = Variant::of_id(&result.id);
+        let at_path = |path: &str| self.paths.get(&(path.to_owned(), variant)).into_iter().flatten().copied();
+        let named = at_path(id).next();
+        named.or_else(|| self.lack(result)).or_else(|| {
+            let folders = std::iter::successors(Some(id), |path| {
+                Some(path.rsplit_once('/').map_or("", |(folder, _)| folder)).filter(|_| !path.is_empty())
+            });
+            let mut first = None;
+            for folder in folders {
+                let globs = self.globs.get(&(folder.to_owned(), variant)).into_iter().flatten();
+                let globs = globs.filter(|glob| glob.matches(id)).map(|glob| glob.at);
+                for at in at_path(folder).chain(globs) {
+                    if self.entry(at).is_some_and(|entry| entry.agrees(result)) {
+                        return Some(at);
+                    }
+                    first = Some(first.map_or(at, |first: usize| first.min(at)));
+                }
+            }
+            first
+        })
+    }
+
+    /// The entry for what the runtime lacked in this case.
+    fn lack(&self, result: &CaseResult) -> Option<usize> {
+        let what = result.missing.as_ref().filter(|_| result.outcome == Outcome::Unsupported)?;
+        let glob = || self.lack_globs.iter().find(|glob| glob.matches(what)).map(|glob| glob.at);
+        self.lacks.get(what).copied().or_else(glob)
+    }
+}
+
+/// A glob of an entry, made ready when it is first needed.
+#[derive(Debug)]
+struct Pattern {
+    at: usize,
+    start: String,
+    globs: Vec<Glob>,
+    matchers: OnceLock<Vec<GlobMatcher>>,
+}
+
+impl Pattern {
+    fn new(at: usize, start: &str, globs: impl Into<Vec<Glob>>) -> Pattern {
+        Pattern { at, start: start.to_owned(), globs: globs.into(), matchers: OnceLock::new() }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        let ready = || self.globs.iter().map(Glob::compile_matcher).collect();
+        text.starts_with(&self.start) && self.matchers.get_or_init(ready).iter().any(|glob| glob.is_match(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::outcome::tests::{lacking, result};
+
+    fn book(entries: &str) -> Book {
+        let text = format!("runtime: a\nexpect:\n{entries}");
+        let file = Expectations::parse("a.yaml", &text).unwrap();
+        Book::new(file, &Declaration::named("a", "1.20.3"), false).unwrap()
+    }
+
+    fn check(entries: &str, result: &CaseResult, expected: (Standing, Option<usize>)) {
+        assert_eq!(book(entries).standing(result), expected, "{entries}: {result:?}");
+    }
+
+    #[test]
+    fn the_most_precise_entry_has_the_result() {
+        let entries = "  - {cases: 'a/b/**', outcome: error}\n  - {cases: a/b/c, outcome: crash}\n  \
+                       - {unsupported: 'x*'}\n  - {unsupported: xy}\n  - {cases: 'a/b/d*', outcome: mismatch}\n";
+        check(entries, &result("a/b/c", Outcome::Crash), (Standing::Expected, Some(1)));
+        check(entries, &result("a/b/c", Outcome::Error), (Standing::Improvement, Some(1)));
+        check(entries, &result("a/b/d", Outcome::Error), (Standing::Expected, Some(0)));
+        check(entries, &result("a/b/d", Outcome::Mismatch), (Standing::Expected, Some(4)));
+        check(entries, &result("a/b/d", Outcome::Timeout), (Standing::Regression, Some(0)));
+        check(entries, &result("a/b/e", Outcome::Pass), (Standing::Improvement, Some(0)));
+        check(entries, &lacking("a/b/e", "xy"), (Standing::Expected, Some(3)));
+        check(entries, &lacking("a/b/e", "x/z"), (Standing::Expected, Some(2)));
+        check(entries, &result("a/c", Outcome::Pass), (Standing::Pass, None));
+        check(entries, &result("a/c", Outcome::Error), (Standing::Regression, None));
+    }
+
+    #[test]
+    fn the_path_of_a_group_stands_for_the_group() {
+        check("  - {cases: a/b, outcome: error}\n", &result("a/b/c/d", Outcome::Error), (Standing::Expected, Some(0)));
+        check("  - {cases: a/b, outcome: error}\n", &result("a/bc", Outcome::Error), (Standing::Regression, None));
+        check("  - {cases: '**', outcome: error}\n", &result("a", Outcome::Error), (Standing::Expected, Some(0)));
+    }
+
+    #[test]
+    fn a_message_and_a_kind_of_failure_count() {
+        let error = CaseResult { message: "not here: x".to_owned(), ..result("a", Outcome::Error) };
+        check("  - {cases: a, outcome: error, message: not here}\n", &error, (Standing::Expected, Some(0)));
+        check("  - {cases: a, outcome: error, message: here}\n", &error, (Standing::Regression, Some(0)));
+        let shape = result("a", Outcome::WrongShape);
+        check("  - {cases: a, outcome: mismatch}\n", &shape, (Standing::Regression, Some(0)));
+    }
+
+    #[test]
+    fn an_entry_is_about_one_variant() {
+        let entries = "  - {cases: 'a/**', outcome: error}\n  - {cases: 'a/**@constants', outcome: crash}\n";
+        check(entries, &result("a/b", Outcome::Error), (Standing::Expected, Some(0)));
+        check(entries, &result("a/b@constants", Outcome::Crash), (Standing::Expected, Some(1)));
+        check(entries, &result("a/b@initializers", Outcome::Crash), (Standing::Regression, None));
+        check(entries, &result("a/b@opset=17", Outcome::Error), (Standing::Expected, Some(0)));
+    }
+
+    #[test]
+    fn a_condition_that_does_not_hold_takes_its_entry_away() {
+        let entry = |versions: &str| format!("  - {{cases: a, outcome: error, when: {{runtime: '{versions}'}}}}\n");
+        check(&entry(">=1.20"), &result("a", Outcome::Error), (Standing::Expected, Some(0)));
+        check(&entry("<1.20"), &result("a", Outcome::Error), (Standing::Regression, None));
+        let both = entry("<1.20") + &entry(">=1.20");
+        check(&both, &result("a", Outcome::Error), (Standing::Expected, Some(1)));
+    }
+
+    #[test]
+    fn a_recommendation_is_for_those_who_are_held_to_it() {
+        let recommended = CaseResult { level: crate::case::Level::Recommended, ..result("a", Outcome::Error) };
+        check("  []\n", &recommended, (Standing::Silent, None));
+        let strict = Book::new(Expectations::none("a"), &Declaration::named("a", "1"), true).unwrap();
+        assert_eq!(strict.standing(&recommended), (Standing::Regression, None));
+    }
+
+    #[test]
+    fn two_entries_for_the_same_are_refused() {
+        let text = "runtime: a\nexpect:\n  - {unsupported: x}\n  - {cases: a, outcome: error}\n  - {unsupported: x}\n";
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        let error = Book::new(file, &Declaration::named("a", "1"), false).unwrap_err();
+        assert!(error.to_string().contains("entry 3: selects the same as entry 1"), "{error}");
+    }
+
+    #[test]
+    fn tens_of_thousands_of_results_meet_thousands_of_entries_quickly() {
+        let mut entries = String::new();
+        for number in 0..2000 {
+            entries += &format!("  - {{cases: 'd/Op{number}-1/*/T=float', outcome: error}}\n");
+            entries += &format!("  - {{cases: d/Op{number}-1/a/T=int8, outcome: error}}\n");
+        }
+        let book = book(&entries);
+        let met = (0..60_000).filter(|number| {
+            let result = result(&format!("d/Op{}-1/a{number}/T=float", number % 2000), Outcome::Error);
+            book.standing(&result).0 == Standing::Expected
+        });
+        assert_eq!(met.count(), 60_000);
+    }
+}

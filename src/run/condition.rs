@@ -1,0 +1,166 @@
+//! Where an expectation applies: on which platforms, and for which versions of the runtime.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// When an entry applies. What is left out does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// An operating system (`linux`, `macos`, `windows`), a processor (`x86_64`, `aarch64`), or both (`linux-x86_64`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// Versions of the runtime: `>=1.20`, or several comparisons that all hold, `>=1.20, <1.23`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Versions>,
+}
+
+impl Condition {
+    /// Whether the condition holds for this version of a runtime on a platform such as `linux-x86_64`.
+    pub fn holds(&self, platform: &str, version: &str) -> bool {
+        let is_here = |wanted: &String| {
+            *wanted == platform || platform.split_once('-').is_some_and(|(os, arch)| wanted == os || wanted == arch)
+        };
+        self.platform.as_ref().is_none_or(is_here)
+            && self.runtime.as_ref().is_none_or(|versions| versions.contain(version))
+    }
+}
+
+/// A set of versions: comparisons that all hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Versions {
+    text: String,
+    comparisons: Vec<(Comparison, Vec<u64>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    AtMost,
+    Equal,
+    Other,
+    AtLeast,
+    Greater,
+}
+
+/// Longer signs stand before the shorter ones that they begin with.
+const SIGNS: [(&str, Comparison); 6] = [
+    ("<=", Comparison::AtMost),
+    (">=", Comparison::AtLeast),
+    ("==", Comparison::Equal),
+    ("!=", Comparison::Other),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
+impl Versions {
+    /// Whether a version is among them. Numbers are compared part by part, and `1.20` is `1.20.0`; what follows the
+    /// number in a part (`1.20.1rc2`, `1.20.1+cpu`) does not count.
+    pub fn contain(&self, version: &str) -> bool {
+        let version = numbers(version);
+        self.comparisons.iter().all(|(comparison, bound)| {
+            let order = compare(&version, bound);
+            match comparison {
+                Comparison::Less => order == Ordering::Less,
+                Comparison::AtMost => order != Ordering::Greater,
+                Comparison::Equal => order == Ordering::Equal,
+                Comparison::Other => order != Ordering::Equal,
+                Comparison::AtLeast => order != Ordering::Less,
+                Comparison::Greater => order == Ordering::Greater,
+            }
+        })
+    }
+}
+
+impl TryFrom<String> for Versions {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Versions, String> {
+        let mut comparisons = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let sign = SIGNS.iter().find_map(|(sign, comparison)| Some((part.strip_prefix(sign)?.trim(), *comparison)));
+            match sign {
+                Some((bound, comparison)) if bound.starts_with(|c: char| c.is_ascii_digit()) => {
+                    comparisons.push((comparison, numbers(bound)));
+                }
+                _ => return Err(format!("'{text}' compares no versions; write it as '>=1.20' or '>=1.20, <1.23'")),
+            }
+        }
+        Ok(Versions { text, comparisons })
+    }
+}
+
+impl From<Versions> for String {
+    fn from(versions: Versions) -> String {
+        versions.text
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The numbers that a version begins with; the first part with something else in it is the last.
+fn numbers(version: &str) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for part in version.trim_start_matches('v').split('.') {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let Ok(number) = part.get(..digits).unwrap_or_default().parse() else { break };
+        numbers.push(number);
+        if digits < part.len() {
+            break;
+        }
+    }
+    numbers
+}
+
+fn compare(a: &[u64], b: &[u64]) -> Ordering {
+    let part = |numbers: &[u64], at: usize| numbers.get(at).copied().unwrap_or(0);
+    let mut parts = (0..a.len().max(b.len())).map(|at| part(a, at).cmp(&part(b, at)));
+    parts.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(text: &str) -> Versions {
+        Versions::try_from(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn versions_are_compared_number_by_number() {
+        for (wanted, version, expected) in [
+            (">=1.20", "1.20.0", true),
+            (">=1.20", "1.3", false),
+            (">=1.20, <1.23", "1.22.9+cpu", true),
+            (">=1.20, <1.23", "1.23.0rc1", false),
+            ("== 2", "2.0.0", true),
+            ("!=2", "2.0.1.dev3", true),
+            ("<=1.2.3", "v1.2.4", false),
+            (">1", "1.0", false),
+        ] {
+            assert_eq!(versions(wanted).contain(version), expected, "{version} in {wanted}");
+        }
+        for wrong in ["", "1.20", ">=", ">=1,", ">=x"] {
+            assert!(Versions::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_platform_is_a_system_or_a_processor_or_both() {
+        let on = |platform: &str| Condition { platform: Some(platform.to_owned()), runtime: None };
+        for (platform, expected) in
+            [("linux", true), ("x86_64", true), ("linux-x86_64", true), ("macos", false), ("linux-aarch64", false)]
+        {
+            assert_eq!(on(platform).holds("linux-x86_64", "1"), expected, "{platform}");
+        }
+        let both = Condition { runtime: Some(versions("<2")), ..on("linux") };
+        assert!(both.holds("linux-x86_64", "1.9") && !both.holds("linux-x86_64", "2.0"));
+    }
+}

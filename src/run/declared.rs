@@ -1,0 +1,97 @@
+//! Whether a case is within what a runtime says it does.
+
+use std::collections::BTreeSet;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{
+    AttributeProto, GraphProto, Message as _, ModelProto, NodeProto, TensorProto, ValueInfoProto, decode,
+};
+use onnx_conformance_reference::spec::canonical_domain;
+
+use crate::case::{Case, Variant};
+use crate::runtime::Declaration;
+
+/// What a case needs that the runtime does not declare, in the words in which a runtime would say that it lacks it; nothing
+/// for a case that it is to be sent. What must be refused is judged by its control: it is the violation that is not
+/// declared there, more often than not.
+pub fn undeclared(case: &Case, declaration: &Declaration) -> Option<String> {
+    let (_, variant) = Variant::of_id(&case.id);
+    if !declaration.has_variant(variant) {
+        return Some(format!("variant {variant}"));
+    }
+    if declaration.opsets.is_none() && declaration.types.is_none() {
+        return None;
+    }
+    let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
+    // What is no model is for the runtime to say.
+    let model = ModelProto::decode(case.model.clone()).ok()?;
+    let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
+    let unknown = |(domain, opset): &(&str, i64)| !declaration.has_opset(domain, *opset);
+    if let Some((domain, opset)) = imports.into_iter().find(unknown) {
+        return Some(format!("opset {opset} of {domain}"));
+    }
+    declaration.types.as_ref()?;
+    let mut types = BTreeSet::new();
+    for data in &case.data {
+        types.extend(data.inputs.iter().map(|input| input.value.value_type().element_type()));
+        types.extend(data.outputs.iter().map(|output| output.want.declared().0.element_type()));
+    }
+    model.graph.iter().for_each(|graph| of_graph(graph, &mut types));
+    model.functions.iter().flat_map(|function| &function.node).for_each(|node| of_node(node, &mut types));
+    let unknown = types.into_iter().find(|element| !declaration.has_type(*element))?;
+    Some(format!("tensor({unknown})"))
+}
+
+fn of_graph(graph: &GraphProto, types: &mut BTreeSet<ElementType>) {
+    let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info);
+    types.extend(infos.filter_map(declared));
+    let values = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+    types.extend(graph.initializer.iter().chain(values).filter_map(of_tensor));
+    graph.node.iter().for_each(|node| of_node(node, types));
+}
+
+fn of_node(node: &NodeProto, types: &mut BTreeSet<ElementType>) {
+    for AttributeProto { t, g, tensors, graphs, .. } in &node.attribute {
+        types.extend(t.iter().chain(tensors).filter_map(of_tensor));
+        g.iter().chain(graphs).for_each(|graph| of_graph(graph, types));
+    }
+}
+
+fn declared(info: &ValueInfoProto) -> Option<ElementType> {
+    Some(decode::value_type(info.r#type.as_ref()?).ok()?.element_type())
+}
+
+fn of_tensor(tensor: &TensorProto) -> Option<ElementType> {
+    ElementType::from_code(tensor.data_type())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Operators, cases};
+
+    fn declaration(fields: &str) -> Declaration {
+        serde_json::from_str(&format!("{{\"name\": \"a\", \"version\": \"1\"{fields}}}")).unwrap()
+    }
+
+    fn check(id: &str, fields: &str, expected: Option<&str>) {
+        let unit = id.rsplitn(3, '/').last().unwrap().parse().unwrap();
+        let cases = cases(&Operators::embedded(), &unit, &|other| other == id).unwrap();
+        assert_eq!(undeclared(&cases[0], &declaration(fields)).as_deref(), expected, "{fields}");
+    }
+
+    #[test]
+    fn what_is_outside_is_named() {
+        let id = "ai.onnx/Abs-13/refuse/attribute=no_such_attribute";
+        check(id, "", None);
+        check(id, r#", "opsets": {"ai.onnx": 12}"#, Some("opset 13 of ai.onnx"));
+        check(id, r#", "opsets": {"ai.onnx": [7, 13]}, "types": ["float"]"#, None);
+        check(id, r#", "types": ["int8"]"#, Some("tensor(float)"));
+        check(id, r#", "variants": ["constants"]"#, Some("variant runtime"));
+    }
+
+    #[test]
+    fn what_must_be_refused_is_judged_by_its_control() {
+        check("ai.onnx/Abs-13/refuse/T=string", r#", "types": ["float"]"#, None);
+    }
+}

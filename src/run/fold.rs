@@ -1,0 +1,208 @@
+//! Few entries for many failures: one for each thing that a runtime lacks, one for each group of cases that end alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::case::Variant;
+use crate::run::{CaseResult, Entry, Outcome, Spans};
+
+/// An entry, and the positions of the failures that it stands for.
+pub(super) type Folded = (Entry, Vec<usize>);
+
+/// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
+/// listed as one only where all of it fails alike. No entry for ids is about two operators.
+pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult]) -> Vec<Folded> {
+    let lacking = |result: &CaseResult| result.outcome == Outcome::Unsupported && result.missing.is_some();
+    let (lacks, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&at| lacking(failures[at]));
+    let mut folded = fold_lacks(failures, &lacks, judged);
+    let covered: BTreeSet<&str> = lacks.iter().map(|&at| failures[at].id.as_str()).collect();
+    let judged: Vec<&CaseResult> =
+        judged.iter().copied().filter(|result| !covered.contains(result.id.as_str())).collect();
+    folded.extend(fold_ids(failures, &others, &judged));
+    folded
+}
+
+/// An entry for each thing that is lacking, by the runtime's own words. The types that it lacks with one operator or
+/// another are one thing where no case with such a type passes.
+fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult]) -> Vec<Folded> {
+    let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
+    let cells = passing.flat_map(|result| result.cells.iter().chain(&result.named));
+    let used: BTreeSet<&str> = cells.filter_map(|cell| tensor(cell)).collect();
+    let mut whats: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for &at in lacks {
+        whats.entry(failures[at].missing.as_deref().unwrap_or_default()).or_default().push(at);
+    }
+    let mut types: BTreeMap<&str, Vec<(&str, Vec<usize>)>> = BTreeMap::new();
+    let mut folded = Vec::new();
+    for (what, cases) in whats {
+        match tensor(what).filter(|tensor| what.starts_with(tensor) && !used.contains(tensor)) {
+            Some(tensor) => types.entry(tensor).or_default().push((what, cases)),
+            None => folded.push((Entry::lacking(what), cases)),
+        }
+    }
+    for (tensor, whats) in types {
+        if let [(what, cases)] = whats.as_slice() {
+            folded.push((Entry::lacking(what), cases.clone()));
+            continue;
+        }
+        let entry = Entry { spans: Some(Spans::Operators), ..Entry::lacking(&format!("{}*", escaped(tensor))) };
+        folded.push((entry, whats.into_iter().flat_map(|(_, cases)| cases).collect()));
+    }
+    folded
+}
+
+/// The tensor type that a text names first: `tensor(float)`.
+fn tensor(text: &str) -> Option<&str> {
+    let start = text.find("tensor(")?;
+    let end = start + text.get(start..)?.find(')')? + 1;
+    text.get(start..end)
+}
+
+/// A group of cases: the pattern that stands for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// All versions of an operator.
+    Operator(String),
+    /// What is below a folder, from the outermost.
+    Folder(usize, String),
+    /// What has a part of this name in a unit: a type, for one.
+    Part(String, String),
+}
+
+impl Group {
+    /// The groups of a case, by its id without a variant.
+    fn all(id: &str) -> Vec<Group> {
+        let parts: Vec<&str> = id.split('/').collect();
+        let version = parts.get(..2).and_then(|unit| unit.join("/").parse::<OperatorVersion>().ok());
+        let mut groups = Vec::new();
+        let first = match &version {
+            Some(version) => {
+                groups.push(Group::Operator(format!("{}/{}", version.domain, version.name)));
+                let unit = parts[..2].join("/");
+                groups.extend(parts.iter().skip(2).map(|part| Group::Part(unit.clone(), (*part).to_owned())));
+                2
+            }
+            // Above three parts, the names of vendored cases are of several operators.
+            None => 3,
+        };
+        groups.extend((first..parts.len()).map(|depth| Group::Folder(depth, parts[..depth].join("/"))));
+        groups
+    }
+
+    fn pattern(&self) -> String {
+        match self {
+            Group::Operator(operator) => format!("{}-*/**", escaped(operator)),
+            Group::Folder(_, folder) => format!("{}/**", escaped(folder)),
+            Group::Part(unit, part) => format!("{}/**/{}", escaped(unit), escaped(part)),
+        }
+    }
+}
+
+/// A text as a pattern that stands for itself.
+fn escaped(text: &str) -> String {
+    globset::escape(text)
+}
+
+fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<Folded> {
+    let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
+    for result in judged {
+        let (id, variant) = Variant::of_id(&result.id);
+        Group::all(id).into_iter().for_each(|group| *sizes.entry((group, variant)).or_default() += 1);
+    }
+    let mut members: BTreeMap<(Group, Variant), Vec<usize>> = BTreeMap::new();
+    for &at in others {
+        let (id, variant) = Variant::of_id(&failures[at].id);
+        Group::all(id).into_iter().for_each(|group| members.entry((group, variant)).or_default().push(at));
+    }
+    members.retain(|group, cases| {
+        let outcomes: BTreeSet<Outcome> = cases.iter().map(|&at| failures[at].outcome).collect();
+        outcomes.len() == 1 && sizes.get(group) == Some(&cases.len())
+    });
+    let mut waiting: BTreeSet<usize> = others.iter().copied().collect();
+    let mut folded = Vec::new();
+    for ((group, variant), cases) in members {
+        let cases: Vec<usize> = cases.into_iter().filter(|at| waiting.contains(at)).collect();
+        if let [first, _, ..] = cases.as_slice() {
+            waiting.retain(|at| !cases.contains(at));
+            folded.push((Entry::ending(variant.id(&group.pattern()), failures[*first].outcome), cases));
+        }
+    }
+    let alone = |at: usize| (Entry::ending(escaped(&failures[at].id), failures[at].outcome), vec![at]);
+    folded.extend(waiting.into_iter().map(alone));
+    folded.sort_by(|(a, _), (b, _)| a.cases.cmp(&b.cases));
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::outcome::tests::{lacking, result};
+
+    fn check(results: &[CaseResult], expected: &[&str]) {
+        let judged: Vec<&CaseResult> = results.iter().collect();
+        let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
+        let folded = fold(&failures, &judged);
+        assert_eq!(folded.iter().map(|(entry, _)| entry.to_yaml()).collect::<Vec<_>>(), expected);
+        let mut covered: Vec<usize> = folded.into_iter().flat_map(|(_, cases)| cases).collect();
+        covered.sort_unstable();
+        assert_eq!(covered, (0..failures.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_type_that_no_passing_case_has_is_one_thing_to_lack() {
+        let pass = CaseResult { named: vec!["d/A-1 T=tensor(double)".to_owned()], ..result("d/A-1/p", Outcome::Pass) };
+        check(
+            &[
+                lacking("d/A-1/x", "tensor(bfloat16) in d/A-1"),
+                lacking("d/B-1/x", "tensor(bfloat16) in d/B-1"),
+                lacking("d/A-1/y", "tensor(double) in d/A-1"),
+                lacking("d/B-1/y", "tensor(double) in d/B-1"),
+                lacking("d/B-1/z", "operator d/B"),
+                lacking("d/B-1/w", "operator d/B"),
+                pass,
+            ],
+            &[
+                "{unsupported: operator d/B}",
+                "{unsupported: tensor(double) in d/A-1}",
+                "{unsupported: tensor(double) in d/B-1}",
+                "{unsupported: \"tensor(bfloat16)*\", spans: operators}",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_ends_alike_is_one_entry_as_wide_as_can_be() {
+        let error = |id: &str| result(id, Outcome::Error);
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/b/T=x"), error("d/A-6/a/T=x"), result("d/B-1/a", Outcome::Pass)],
+            &["{cases: \"d/A-*/**\", outcome: error}"],
+        );
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/b/T=x"), result("d/A-6/a/T=x", Outcome::Pass)],
+            &["{cases: \"d/A-1/**\", outcome: error}"],
+        );
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/b/T=x"), result("d/A-1/b/T=y", Outcome::Pass)],
+            &["{cases: \"d/A-1/**/T=x\", outcome: error}"],
+        );
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/a/T=y"), result("d/A-1/b/T=y", Outcome::Crash)],
+            &["{cases: \"d/A-1/a/**\", outcome: error}", "{cases: d/A-1/b/T=y, outcome: crash}"],
+        );
+        check(
+            &[error("onnx-1/node/test_a"), error("onnx-1/node/test_b")],
+            &["{cases: onnx-1/node/test_a, outcome: error}", "{cases: onnx-1/node/test_b, outcome: error}"],
+        );
+    }
+
+    #[test]
+    fn variants_are_listed_apart() {
+        let error = |id: &str| result(id, Outcome::Error);
+        check(
+            &[error("d/A-1/a@constants"), error("d/A-1/b@constants"), result("d/A-1/a", Outcome::Pass)],
+            &["{cases: \"d/A-*/**@constants\", outcome: error}"],
+        );
+        check(&[error("a[b")], &["{cases: \"a[[]b\", outcome: error}"]);
+    }
+}

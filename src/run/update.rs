@@ -1,0 +1,199 @@
+//! Expectation files written from results: a first one, or one that is brought up to date.
+
+use std::collections::BTreeMap;
+
+use crate::case::Variant;
+use crate::run::fold::{Folded, fold};
+use crate::run::layout::{Change, Layout};
+use crate::run::tally::Met;
+use crate::run::{Book, CaseResult, Entry, ExpectationError, Expectations, Outcome, Standing};
+use crate::suite::is_glob;
+
+/// The first expectation file of a runtime, exactly as it did.
+pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
+    let judged: Vec<&CaseResult> =
+        results.iter().filter(|result| result.is_gated(strict) && !result.outcome.is_silent()).collect();
+    let failures: Vec<&CaseResult> = judged.iter().copied().filter(|result| result.outcome != Outcome::Pass).collect();
+    let expect = fold(&failures, &judged).into_iter().map(|(entry, _)| entry).collect();
+    let mut expectations = Expectations::none(runtime);
+    (expectations.strict, expectations.expect) = (strict, expect);
+    expectations
+}
+
+/// The text of an expectation file brought up to what the cases of a whole run in one variant did. What holds stays as it
+/// is written, with comments and reasons; what does not hold any more goes, or gets the new outcome where it is about
+/// one case; what is new comes last.
+pub fn updated_expectations(
+    text: &str,
+    book: &Book,
+    results: &[CaseResult],
+    variant: Variant,
+) -> Result<String, ExpectationError> {
+    let path = || book.expectations().path().to_owned();
+    let layout = Layout::read(text).ok_or_else(|| ExpectationError::Layout(path()))?;
+    let entries = &book.expectations().expect;
+    if layout.len() != entries.len() {
+        return Err(ExpectationError::Layout(path()));
+    }
+    let mut owned: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
+    let (mut failures, mut judged) = (Vec::new(), Vec::new());
+    for result in results {
+        let (standing, owner) = book.standing(result);
+        if let Some(at) = owner.filter(|_| result.bears()) {
+            owned.entry(at).or_default().push(result);
+        }
+        if book.judges(result) {
+            judged.push((result, owner));
+            let is_new = owner.is_none() && matches!(standing, Standing::Regression);
+            failures.extend(is_new.then_some((result, None)));
+        }
+    }
+    let changes: Vec<Change> = entries
+        .iter()
+        .enumerate()
+        .map(|(at, entry)| change(entry, book, at, variant, owned.get(&at).map_or(&[], Vec::as_slice)))
+        .collect();
+    for (at, cases) in &owned {
+        if changes.get(*at) == Some(&Change::Drop) {
+            let failing = cases.iter().filter(|result| result.outcome != Outcome::Pass && book.judges(result));
+            failures.extend(failing.map(|&result| (result, entries.get(*at))));
+        }
+    }
+    // A case that keeps an entry of its own is outside of every group.
+    let is_named = |at: &usize| {
+        let entry = entries.get(*at).and_then(|entry| entry.cases.as_deref());
+        entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*at) != Some(&Change::Drop)
+    };
+    let judged: Vec<&CaseResult> =
+        judged.into_iter().filter(|(_, owner)| owner.as_ref().is_none_or(|at| !is_named(at))).map(|(r, _)| r).collect();
+    failures.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+    let plain: Vec<&CaseResult> = failures.iter().map(|(result, _)| *result).collect();
+    let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
+    let new: Vec<Entry> = fold(&plain, &judged).into_iter().map(|folded| with_reason(folded, &origins)).collect();
+    Ok(layout.rewritten(&changes, &new))
+}
+
+/// What becomes of an entry that these results belong to.
+fn change(entry: &Entry, book: &Book, at: usize, variant: Variant, cases: &[&CaseResult]) -> Change {
+    let of_variant = match &entry.cases {
+        Some(pattern) => Variant::of_id(pattern).1 == variant,
+        None => variant == Variant::Runtime,
+    };
+    let judged: Vec<&CaseResult> = cases.iter().copied().filter(|result| book.judges(result)).collect();
+    if !book.is_active(at) || (!of_variant && cases.is_empty()) || (!cases.is_empty() && judged.is_empty()) {
+        return Change::Keep;
+    }
+    let mut met = Met::default();
+    cases.iter().for_each(|result| met.add(result, book));
+    if !judged.is_empty() && met.fault(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
+        return Change::Keep;
+    }
+    match judged.as_slice() {
+        [only] if entry.cases.as_ref() == Some(&only.id) && only.outcome != Outcome::Pass => {
+            let message = entry.message.clone().filter(|message| only.message.starts_with(message.as_str()));
+            Change::Rewrite(Entry { outcome: Some(only.outcome), message, ..entry.clone() })
+        }
+        _ => Change::Drop,
+    }
+}
+
+/// A new entry with the reason and address of the entries that its cases belonged to, where they had the same.
+fn with_reason((entry, cases): Folded, origins: &[Option<&Entry>]) -> Entry {
+    let mut reasons = cases
+        .iter()
+        .map(|&at| origins.get(at).copied().flatten().map(|origin| (origin.reason.clone(), origin.url.clone())));
+    match reasons.next().flatten() {
+        Some(first) if reasons.all(|reason| reason.as_ref() == Some(&first)) => {
+            Entry { reason: first.0, url: first.1, ..entry }
+        }
+        _ => entry,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::outcome::tests::{lacking, result};
+    use crate::run::{Conclusion, Scope, Tally};
+    use crate::runtime::Declaration;
+    use crate::suite::Filter;
+
+    fn book(text: &str) -> Book {
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        Book::new(file, &Declaration::named("a", "1"), false).unwrap()
+    }
+
+    fn conclusion(text: &str, results: &[CaseResult]) -> Conclusion {
+        let (book, mut tally) = (book(text), Tally::default());
+        for result in results {
+            tally.add_result(result, &book);
+        }
+        tally.finish(&book, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
+        tally.conclusion()
+    }
+
+    /// Brings a file up to date, and holds the new one against the results, too.
+    fn check(text: &str, results: &[CaseResult], expected: &str) {
+        let new = updated_expectations(text, &book(text), results, Variant::Runtime).unwrap();
+        assert_eq!(new, expected);
+        assert_eq!(conclusion(&new, results), Conclusion::AsExpected);
+        assert_eq!(updated_expectations(&new, &book(&new), results, Variant::Runtime).unwrap(), new);
+    }
+
+    #[test]
+    fn what_holds_stays_and_what_does_not_is_replaced() {
+        let results = [
+            result("d/A-1/x", Outcome::Error),
+            result("d/A-1/y", Outcome::Crash),
+            result("d/A-1/z", Outcome::Pass),
+            result("d/B-1/x/s", Outcome::Error),
+            result("d/B-1/x/t", Outcome::Crash),
+            result("d/B-1/y", Outcome::Pass),
+            result("d/C-1/x", Outcome::Mismatch),
+            lacking("d/D-1/x", "operator d/D"),
+        ];
+        check(
+            "# Ours.\nruntime: a\nexpect:\n  # x fails\n  - {cases: d/A-1/x, outcome: error, reason: known}\n  \
+             # y fails\n  - {cases: d/A-1/y, outcome: error, url: u}\n  # z fails\n  \
+             - {cases: d/A-1/z, outcome: error}\n  # all of B\n  - {cases: 'd/B-1/x/**', outcome: error, reason: B}\n  \
+             # gone\n  - {unsupported: operator d/E}\n  - {cases: e, outcome: error, when: {platform: none}}\n",
+            &results,
+            "# Ours.\nruntime: a\nexpect:\n  # x fails\n  - {cases: d/A-1/x, outcome: error, reason: known}\n  \
+             # y fails\n  - {cases: d/A-1/y, outcome: crash, url: u}\n  # gone\n  \
+             - {cases: e, outcome: error, when: {platform: none}}\n  - {unsupported: operator d/D}\n  \
+             - {cases: d/B-1/x/s, outcome: error, reason: B}\n  - {cases: d/B-1/x/t, outcome: crash, reason: B}\n  \
+             - {cases: d/C-1/x, outcome: mismatch}\n",
+        );
+    }
+
+    #[test]
+    fn a_first_file_holds() {
+        let outcomes = [Outcome::Pass, Outcome::Error, Outcome::Error, Outcome::Mismatch, Outcome::Unsupported];
+        for seed in 0..40_usize {
+            let case = |at: usize| {
+                let id = format!("d/{}-{}/{}/T={}", ["A", "B"][at % 2], at / 2 % 3, at / 6 % 3, at / 18);
+                match outcomes[(at * at * (seed + 3) + at * seed * 7 + at / (1 + seed % 5)) % outcomes.len()] {
+                    Outcome::Unsupported => lacking(&id, &format!("tensor(t{}) in {}", at % 4, at % 3)),
+                    outcome => result(&id, outcome),
+                }
+            };
+            let results: Vec<CaseResult> = (0..60).map(case).collect();
+            let text = first_expectations("a", false, &results).to_yaml();
+            assert_eq!(conclusion(&text, &results), Conclusion::AsExpected, "{text}");
+            let empty = "runtime: a\nexpect: []\n";
+            let updated = updated_expectations(empty, &book(empty), &results, Variant::Runtime).unwrap();
+            assert_eq!(conclusion(&updated, &results), Conclusion::AsExpected, "{updated}");
+            let next: Vec<CaseResult> =
+                (5..60).map(|at| CaseResult { id: results[at].id.clone(), ..case(at - 5) }).collect();
+            let text = updated_expectations(&text, &book(&text), &next, Variant::Runtime).unwrap();
+            assert_eq!(conclusion(&text, &next), Conclusion::AsExpected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_written_otherwise_is_left_alone() {
+        let text = "runtime: a\nexpect: [{cases: x, outcome: error}]\n";
+        let error = updated_expectations(text, &book(text), &[], Variant::Runtime).unwrap_err();
+        assert!(error.to_string().contains("one item a `- ` line"), "{error}");
+    }
+}
