@@ -14,7 +14,13 @@ const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
 
 fn outputs(case: &Case) -> Vec<Value> {
     let data = &case.data[0];
-    let request = Request { id: &case.id, model: &case.model, folder: case.folder.as_deref(), inputs: &data.inputs, outputs: &[] };
+    let request = Request {
+        id: &case.id,
+        model: &case.model,
+        folder: case.folder.as_deref(),
+        inputs: &data.inputs,
+        outputs: &[],
+    };
     match Builtin::new(Duration::from_mins(1)).run(&request) {
         Response::Outputs { values, .. } => values,
         other => panic!("{}: {other:?}", case.id),

@@ -8,6 +8,8 @@ pub mod message;
 mod pipes;
 mod platform;
 mod protocol;
+#[cfg(test)]
+mod schemas;
 mod stop;
 mod subprocess;
 mod worker;
