@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::cli::{coverage, diff, exit, list, output, run, show};
+use crate::cli::{coverage, diff, exit, list, output, run, show, smoke};
 use crate::suite::FilterError;
 
 /// A command line whose parts do not go together.
@@ -32,6 +32,8 @@ enum Command {
     Run(run::Arguments),
     /// Show a case: its model, its inputs and what is expected.
     Show(show::Arguments),
+    /// Run a few small models that show whether an adapter is right, and say what is wrong.
+    Smoke(smoke::Arguments),
 }
 
 /// Runs the command line and returns its exit code.
@@ -51,6 +53,7 @@ pub fn main() -> ExitCode {
         Command::List(arguments) => list::main(arguments),
         Command::Run(arguments) => run::main(arguments),
         Command::Show(arguments) => show::main(arguments),
+        Command::Smoke(arguments) => smoke::main(arguments),
     };
     match done {
         Ok(code) => ExitCode::from(code),

@@ -11,6 +11,7 @@ mod progress;
 mod run;
 mod runtime;
 mod show;
+mod smoke;
 
 pub use command::main;
 pub use options::read_expectations;

@@ -9,11 +9,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::command::Usage;
-use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
+use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::{Progress, exit, options, output};
 use crate::report::terminal;
 use crate::run::{Conclusion, Event, Expectations, Header, Tally, plan, run, write_header, write_result};
-use crate::runtime::{Stop, StopReason};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -118,17 +117,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let code = exit::of(tally.conclusion());
     let is_clean = matches!(code, exit::SUCCESS | exit::STALE);
     Ok(if is_clean && !problems.is_empty() { exit::REGRESSION } else { code })
-}
-
-/// The exit code of a run that did not come to its last case. What has a result keeps it.
-fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
-    match stop.reason() {
-        Some(StopReason::Failed(reason)) => bail!("{reason}; what had not been run has no result"),
-        _ => {
-            output::note("stopped; what had not been run has no result");
-            Ok(exit::INTERRUPTED)
-        }
-    }
 }
 
 /// The expectation file that applies, and where it is.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::cli::command::Usage;
-use crate::cli::{options, output};
+use crate::cli::{exit, options, output};
 use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Runtime, Stop, StopReason, Subprocess};
 
 /// The built-in executor's name.
@@ -88,9 +88,20 @@ pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
     let flag = stop.clone();
     ctrlc::set_handler(move || {
         if !flag.set(StopReason::Interrupted) {
-            std::process::exit(i32::from(crate::cli::exit::INTERRUPTED));
+            std::process::exit(i32::from(exit::INTERRUPTED));
         }
     })
     .context("Ctrl-C cannot be listened for")?;
     Ok(stop)
+}
+
+/// The exit code of a run that did not come to its last case. What has a result keeps it.
+pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
+    match stop.reason() {
+        Some(StopReason::Failed(reason)) => bail!("{reason}; what had not been run has no result"),
+        _ => {
+            output::note("stopped; what had not been run has no result");
+            Ok(exit::INTERRUPTED)
+        }
+    }
 }
