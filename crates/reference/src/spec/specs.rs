@@ -142,21 +142,20 @@ impl Specs {
     }
 
     fn add(&mut self, path: Text, text: Text) -> Result<(), SpecError> {
-        let display = self.display(&path);
         match place(&path) {
             Some(Place::Other) => {}
             Some(Place::Version(version)) => {
                 let operator = self.domains.entry(version.domain.clone()).or_default().entry(version.name.clone());
                 let entry = Entry { path: path.clone(), spec: OnceLock::new() };
                 if let Some(first) = operator.or_default().insert(version.since, entry) {
-                    let first = self.display(&first.path);
-                    return Err(SpecError::Duplicate { version, first, second: display });
+                    let (first, second) = (self.display(&first.path), self.display(&path));
+                    return Err(SpecError::Duplicate { version, first, second });
                 }
                 if path != path_of(&version) {
-                    return Err(SpecError::Unexpected { path: display });
+                    return Err(SpecError::Unexpected { path: self.display(&path) });
                 }
             }
-            None => return Err(SpecError::Unexpected { path: display }),
+            None => return Err(SpecError::Unexpected { path: self.display(&path) }),
         }
         self.files.insert(path, text);
         Ok(())
