@@ -28,7 +28,8 @@ type Text = Cow<'static, str>;
 #[derive(Debug)]
 struct Entry {
     path: Text,
-    spec: OnceLock<Result<OpSpec, Box<SpecError>>>,
+    /// Boxed, so that an index of versions that nobody reads stays small.
+    spec: OnceLock<Result<Box<OpSpec>, Box<SpecError>>>,
 }
 
 /// A file under `specs/` that is not what its place says.
@@ -285,8 +286,9 @@ impl Specs {
     }
 
     fn read<'a>(&'a self, domain: &str, name: &str, since: u32, entry: &'a Entry) -> Result<&'a OpSpec, LookupError> {
-        let read = || self.read_file(&OperatorVersion::new(domain, name, since), &entry.path).map_err(Box::new);
-        entry.spec.get_or_init(read).as_ref().map_err(|error| LookupError::File(error.clone()))
+        let read =
+            || self.read_file(&OperatorVersion::new(domain, name, since), &entry.path).map(Box::new).map_err(Box::new);
+        entry.spec.get_or_init(read).as_deref().map_err(|error| LookupError::File(error.clone()))
     }
 
     fn read_file(&self, version: &OperatorVersion, path: &str) -> Result<OpSpec, SpecError> {
