@@ -36,7 +36,11 @@ impl Selection {
             return Ok(Suite::new(vec![Box::new(FolderSuite::open(folder)?)]));
         }
         let testdata = self.testdata.clone().unwrap_or_else(|| project_folder("testdata"));
-        Ok(Suite::with(&testdata, Generated::new(self.operators()?))?)
+        let generated = match &self.specs {
+            Some(folder) => Generated::new(read_operators(folder)?),
+            None => Generated::embedded(),
+        };
+        Ok(Suite::with(&testdata, generated)?)
     }
 
     /// The op.yaml files that the cases from specs are made from.

@@ -185,6 +185,11 @@ mod tests {
     }
 
     #[test]
+    fn every_record_is_found() {
+        assert!(RECORDS.iter().all(|(operator, _)| embedded_record(operator).is_some()));
+    }
+
+    #[test]
     fn what_is_cut_off_is_no_index() {
         let index = Index { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
         let text = index.to_text();
