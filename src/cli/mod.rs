@@ -1,13 +1,18 @@
 //! The command line: one file a subcommand.
 
 mod command;
+mod compare;
 pub mod coverage;
 mod diff;
 pub mod exit;
+mod init;
+pub mod libtest;
 mod list;
+mod merge;
 mod options;
 mod output;
 mod progress;
+mod results;
 mod run;
 mod runtime;
 mod show;

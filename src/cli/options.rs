@@ -66,7 +66,7 @@ pub(crate) fn project_folder(name: &str) -> PathBuf {
 /// What a file says is expected of a runtime; nothing besides passing where there is no such file.
 pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectations> {
     if !path.exists() {
-        return Ok(Expectations { runtime: runtime.to_owned(), expect: Vec::new() });
+        return Ok(Expectations::none(runtime));
     }
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(|| name.clone())?;

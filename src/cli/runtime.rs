@@ -59,6 +59,16 @@ impl RuntimeOptions {
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
     }
 
+    /// The options that choose the runtime, as a part of a command line; nothing for the built-in executor.
+    pub(crate) fn spelt(&self) -> String {
+        if self.runtime == BUILTIN {
+            return String::new();
+        }
+        let plain = self.runtime.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
+        let quote = if plain { "" } else { "'" };
+        format!(" --runtime {quote}{}{quote}", self.runtime)
+    }
+
     fn options(&self) -> Options {
         let jobs = self.jobs.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let memory = (self.memory > 0).then(|| self.memory.saturating_mul(1_000_000));

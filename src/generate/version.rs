@@ -73,6 +73,11 @@ impl Operators {
         Operators { root: root.to_owned(), files }
     }
 
+    /// The texts of all files, in the order of their paths.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.files.values().map(|(text, _)| text.as_str())
+    }
+
     /// Whether an operator has an op.yaml, without reading it.
     pub fn has(&self, version: &OperatorVersion) -> bool {
         self.files.contains_key(&key(version))

@@ -4,6 +4,10 @@ use std::fmt::Write;
 
 use crate::report::matrix::{Column, Matrix, State, States, VersionRow};
 use crate::report::terminal;
+use crate::run::{Header, Tally};
+
+/// How many cases of a kind a summary names.
+const MOST_CASES: usize = 50;
 
 /// The matrix: totals, and a table of the operator versions for each runtime.
 pub fn matrix(matrix: &Matrix<'_>) -> String {
@@ -16,6 +20,32 @@ pub fn matrix(matrix: &Matrix<'_>) -> String {
         text.push_str("\n| operator version | opsets | outcome | passed | failed | unsupported | types tested |\n");
         text.push_str("|---|---|---|--:|--:|--:|--:|\n");
         matrix.versions.iter().for_each(|row| version_line(&mut text, at, row));
+    }
+    text
+}
+
+/// What a run came to, for the summary of a CI job.
+pub fn summary(header: &Header, tally: &Tally) -> String {
+    let mut text = format!("## ONNX conformance: {} {}\n\n", header.runtime.name, header.runtime.version);
+    text.push_str("| outcome | cases |\n|---|--:|\n");
+    for (outcome, count) in tally.summary.counts() {
+        let _ = writeln!(text, "| {outcome} | {count} |");
+    }
+    let _ =
+        writeln!(text, "| open, not judged | {} |\n\n{} failures are expected.", tally.summary.open, tally.expected);
+    let lists = [("Unexpected", &tally.regressions), ("Better than expected", &tally.improvements)];
+    for (title, results) in lists.into_iter().filter(|(_, results)| !results.is_empty()) {
+        let _ = write!(text, "\n### {title}: {}\n\n", results.len());
+        for result in results.iter().take(MOST_CASES) {
+            let message = result.message.replace(['\n', '|'], " ");
+            let _ = writeln!(text, "- `{}` {}: {message}", result.id, result.outcome);
+        }
+        if results.len() > MOST_CASES {
+            let _ = writeln!(text, "- and {} more", results.len() - MOST_CASES);
+        }
+    }
+    for entry in &tally.stale {
+        let _ = writeln!(text, "\nExpectation that matches nothing: `{entry}`");
     }
     text
 }

@@ -143,7 +143,7 @@ impl<'a> Data<'a> {
         };
         Data {
             suite: env!("CARGO_PKG_VERSION"),
-            command: terminal::command("{}"),
+            command: terminal::command("{}", ""),
             states: State::ALL.iter().map(|state| StateData { name: state.name(), sign: state.sign() }).collect(),
             runtimes: matrix.runtimes.iter().map(RuntimeData::new).collect(),
             domains,
@@ -268,6 +268,7 @@ mod tests {
             id: id.to_owned(),
             outcome: Outcome::Mismatch,
             message: message.to_owned(),
+            inputs: String::new(),
             missing: None,
             ulps: None,
             level: Level::Required,

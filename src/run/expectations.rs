@@ -1,13 +1,14 @@
 //! What is expected of a runtime besides passing: the cases that it does not pass, how, and why.
 
-use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::{Deserialize, Serialize};
 
-use crate::run::{CaseResult, Outcome};
+use crate::run::{CaseResult, Condition, Outcome};
+use crate::runtime::Declaration;
 use crate::suite::Filter;
 
 /// expectations/<runtime>.yaml.
@@ -28,12 +29,18 @@ pub struct Entry {
     /// A glob over case ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// What the runtime lacks, in its own words: every case that is unsupported for this reason.
+    /// What the runtime lacks, in its own words, or a glob over such words: every case that is unsupported for this reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
     /// How the cases end; an entry for `unsupported` needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Says that a glob is meant to reach across operators; without it, the cases of an entry have an operator in common.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans_operators: bool,
+    /// Where the entry applies; everywhere without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
     /// How the message begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -102,6 +109,9 @@ impl Expectations {
                 (Some(_), Some(_), _) => return wrong("selects twice; give it `cases` or `unsupported`, not both"),
                 (Some(_), None, None) => return wrong("has no outcome; say how the cases end"),
                 (Some(_), None, Some(Outcome::Pass)) => return wrong("expects a pass, which needs no entry"),
+                (Some(pattern), None, _) if pattern.starts_with('!') => {
+                    return wrong("says which cases it does not mean; name those that it means");
+                }
                 (None, Some(_), Some(_)) => return wrong("says `unsupported` already; leave out the outcome"),
                 _ => {}
             }
@@ -110,8 +120,29 @@ impl Expectations {
             {
                 return wrong(&error.to_string());
             }
+            if let Some(pattern) = &entry.unsupported
+                && let Err(error) = Glob::new(pattern)
+            {
+                return wrong(&format!("'{pattern}' is not a pattern: {}", error.kind()));
+            }
+            if let Some(Err(rule)) = entry.when.as_ref().map(Condition::check) {
+                return wrong(&rule);
+            }
+        }
+        let mut selectors = BTreeMap::new();
+        for (at, entry) in file.expect.iter().enumerate() {
+            let selector = (&entry.cases, &entry.unsupported, &entry.when, &entry.message);
+            if let Some(first) = selectors.insert(selector, at + 1) {
+                let rule = format!("selects what entry {first} selects; keep one of them");
+                return Err(ExpectationError::Entry { path: path.to_owned(), number: at + 1, rule });
+            }
         }
         Ok(file)
+    }
+
+    /// Nothing but passes.
+    pub fn none(runtime: &str) -> Expectations {
+        Expectations { runtime: runtime.to_owned(), expect: Vec::new() }
     }
 
     /// The expectations of the file called `path` themselves, if they are about this runtime.
@@ -121,109 +152,151 @@ impl Expectations {
         }
         Err(ExpectationError::Runtime { path: path.to_owned(), found: self.runtime, runtime: runtime.to_owned() })
     }
+}
+
+/// The entries of a file that apply to a runtime here, made ready to be held against many results.
+#[derive(Debug)]
+pub struct Expected<'a> {
+    /// By position in the file.
+    entries: BTreeMap<usize, &'a Entry>,
+    /// Entries with a plain id or a plain reason, which need no glob.
+    plain: HashMap<(Selector, &'a str), Vec<usize>>,
+    globs: BTreeMap<Selector, (GlobSet, Vec<usize>)>,
+}
+
+/// What an entry selects by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Selector {
+    Id,
+    Missing,
+}
+
+/// What the entries selected during a run.
+#[derive(Clone, Debug, Default)]
+pub struct Used {
+    /// By entry: how many results it selected, and the operators that all of these have in common.
+    selected: BTreeMap<usize, (usize, BTreeSet<String>)>,
+}
+
+impl<'a> Expected<'a> {
+    /// The entries that apply to this runtime on this machine.
+    pub fn new(file: &'a Expectations, runtime: &Declaration) -> Expected<'a> {
+        let applies = |(_, entry): &(usize, &Entry)| entry.when.as_ref().is_none_or(|when| when.holds(runtime));
+        let entries: BTreeMap<usize, &Entry> = file.expect.iter().enumerate().filter(applies).collect();
+        let (mut plain, mut globs) = (HashMap::new(), BTreeMap::new());
+        for (&at, entry) in &entries {
+            let (selector, pattern) = match (&entry.cases, &entry.unsupported) {
+                (Some(pattern), _) => (Selector::Id, pattern.as_str()),
+                (None, Some(pattern)) => (Selector::Missing, pattern.as_str()),
+                (None, None) => continue,
+            };
+            if pattern.contains(['*', '?', '[', '{', '\\', '!']) {
+                let (patterns, positions): &mut (Vec<&str>, Vec<usize>) = globs.entry(selector).or_default();
+                patterns.push(pattern);
+                positions.push(at);
+            } else {
+                plain.entry((selector, pattern)).or_insert_with(Vec::new).push(at);
+            }
+        }
+        let globs = globs.into_iter().map(|(selector, (patterns, positions))| {
+            let mut set = GlobSetBuilder::new();
+            for pattern in patterns {
+                // A pattern that is none was refused when the file was read.
+                let glob = GlobBuilder::new(pattern).literal_separator(selector == Selector::Id).build();
+                if let Ok(glob) = glob {
+                    set.add(glob);
+                }
+            }
+            (selector, (set.build().unwrap_or_default(), positions))
+        });
+        Expected { globs: globs.collect(), plain, entries }
+    }
 
     /// The entries that select a result, by position.
-    fn matching(&self, result: &CaseResult) -> impl Iterator<Item = (usize, &Entry)> {
-        self.expect.iter().enumerate().filter(move |(_, entry)| match (&entry.cases, &entry.unsupported) {
-            (Some(pattern), _) => Filter::new(&[pattern]).is_ok_and(|filter| filter.matches(&result.id)),
-            (None, Some(what)) => result.missing.as_ref() == Some(what),
-            (None, None) => false,
-        })
-    }
-
-    /// How a result stands, and notes in `used` the entries that selected it.
-    pub fn standing(&self, result: &CaseResult, strict: bool, used: &mut BTreeSet<usize>) -> Standing {
-        let mut listed = None;
-        for (at, entry) in self.matching(result) {
-            used.insert(at);
-            let outcome = entry.outcome.unwrap_or(Outcome::Unsupported);
-            let says = entry.message.as_ref().is_none_or(|message| result.message.starts_with(message));
-            if result.outcome == outcome && says {
-                return Standing::Expected;
+    fn selecting(&self, result: &CaseResult) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut seek = |selector: Selector, text: &str| {
+            found.extend(self.plain.get(&(selector, text)).into_iter().flatten().copied());
+            if let Some((set, positions)) = self.globs.get(&selector) {
+                found.extend(set.matches(text).into_iter().filter_map(|at| positions.get(at).copied()));
             }
-            listed = listed.max(Some(outcome.rank()));
-        }
-        let rank = result.outcome.rank();
-        match listed {
-            _ if result.outcome.is_silent() || !result.is_gated(strict) => Standing::Silent,
-            Some(listed) if rank < listed => Standing::Improvement,
-            None if result.outcome == Outcome::Pass => Standing::Pass,
-            Some(_) | None => Standing::Regression,
-        }
-    }
-
-    /// The entries, by position, that selected no result of a whole run.
-    pub fn unused<'a>(&'a self, used: &'a BTreeSet<usize>) -> impl Iterator<Item = &'a Entry> {
-        self.expect.iter().enumerate().filter(|(at, _)| !used.contains(at)).map(|(_, entry)| entry)
-    }
-
-    /// The file that these results ask for: one entry for each thing the runtime lacks, one for each other failure.
-    /// Entries that still hold keep their reasons.
-    #[must_use]
-    pub fn updated<'a>(&self, results: impl IntoIterator<Item = &'a CaseResult>, strict: bool) -> Expectations {
-        let failing: Vec<&CaseResult> = results
-            .into_iter()
-            .filter(|result| result.outcome != Outcome::Pass && !result.outcome.is_silent() && result.is_gated(strict))
-            .collect();
-        let holds = |entry: &Entry| {
-            let alone = Expectations { runtime: String::new(), expect: vec![entry.clone()] };
-            let mut used = BTreeSet::new();
-            let standings: Vec<Standing> =
-                failing.iter().map(|result| alone.standing(result, strict, &mut used)).collect();
-            !used.is_empty() && standings.contains(&Standing::Expected)
         };
-        let mut expect: Vec<Entry> = self.expect.iter().filter(|entry| holds(entry)).cloned().collect();
-        let kept = Expectations { runtime: self.runtime.clone(), expect: expect.clone() };
-        let mut lacks = BTreeSet::new();
-        for result in failing {
-            if kept.standing(result, strict, &mut BTreeSet::new()) == Standing::Expected {
-                continue;
-            }
-            match &result.missing {
-                Some(what) if result.outcome == Outcome::Unsupported => {
-                    if lacks.insert(what) {
-                        expect.push(Entry { unsupported: Some(what.clone()), ..Entry::default() });
-                    }
-                }
-                _ => expect.push(Entry {
-                    cases: Some(result.id.clone()),
-                    outcome: Some(result.outcome),
-                    ..Entry::default()
-                }),
+        seek(Selector::Id, &result.id);
+        // The path of a group chooses the group.
+        for (at, _) in result.id.match_indices('/') {
+            if let Some(group) = result.id.get(..at) {
+                seek(Selector::Id, group);
             }
         }
-        expect.sort_by_key(|entry| (entry.cases.is_some(), entry.unsupported.clone(), entry.cases.clone()));
-        Expectations { runtime: self.runtime.clone(), expect }
+        if let Some(what) = &result.missing {
+            seek(Selector::Missing, what);
+        }
+        found
     }
 
-    /// The file's text: a line an entry.
-    pub fn to_yaml(&self) -> String {
-        let mut text =
-            format!("# The cases that this runtime does not pass, how, and why.\nruntime: {}\n", self.runtime);
-        if self.expect.is_empty() {
-            return text + "expect: []\n";
+    /// The entries that select a result, by position, and whether each says how it ended. Notes them in `used`.
+    pub(super) fn verdicts(&self, result: &CaseResult, used: &mut Used) -> Vec<(usize, bool)> {
+        let verdict = |at: usize| {
+            let entry = self.entries.get(&at)?;
+            used.note(at, result);
+            Some((at, entry.ends() == result.outcome && entry.says(&result.message)))
+        };
+        self.selecting(result).into_iter().filter_map(verdict).collect()
+    }
+
+    /// How a result stands, and notes in `used` the entries that selected it. Every entry that selects a result has to
+    /// say how it ended, so that a glob cannot cover different outcomes.
+    pub fn standing(&self, result: &CaseResult, strict: bool, used: &mut Used) -> Standing {
+        if result.outcome.is_silent() || !result.is_gated(strict) {
+            return Standing::Silent;
         }
-        text.push_str("expect:\n");
-        for entry in &self.expect {
-            let fields = [
-                ("cases", entry.cases.clone()),
-                ("unsupported", entry.unsupported.clone()),
-                ("outcome", entry.outcome.map(|outcome| outcome.to_string())),
-                ("message", entry.message.clone()),
-                ("reason", entry.reason.clone()),
-                ("url", entry.url.clone()),
-            ];
-            let written: Vec<String> =
-                fields.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", quoted(&value?)))).collect();
-            let _ = writeln!(text, "  - {{{}}}", written.join(", "));
+        let verdicts = self.verdicts(result, used);
+        if verdicts.is_empty() {
+            return if result.outcome == Outcome::Pass { Standing::Pass } else { Standing::Regression };
         }
-        text
+        let is_better =
+            |at: &usize| self.entries.get(at).is_some_and(|entry| result.outcome.rank() < entry.ends().rank());
+        let wrong: Vec<&usize> = verdicts.iter().filter(|(_, agrees)| !agrees).map(|(at, _)| at).collect();
+        if wrong.is_empty() {
+            Standing::Expected
+        } else if wrong.into_iter().all(is_better) {
+            Standing::Improvement
+        } else {
+            Standing::Regression
+        }
+    }
+
+    /// The entries that selected no result of a whole run.
+    pub fn unused(&self, used: &Used) -> Vec<&'a Entry> {
+        self.entries.iter().filter(|(at, _)| !used.selected.contains_key(at)).map(|(_, entry)| *entry).collect()
+    }
+
+    /// The entries whose cases have no operator in common, though they do not say so.
+    pub fn spanning(&self, used: &Used) -> Vec<&'a Entry> {
+        let spans = |(at, entry): &(&usize, &&Entry)| {
+            let wide = used.selected.get(at).is_some_and(|(count, common)| *count > 1 && common.is_empty());
+            wide && entry.cases.is_some() && !entry.spans_operators
+        };
+        self.entries.iter().filter(spans).map(|(_, entry)| *entry).collect()
     }
 }
 
-/// A YAML scalar, quoted where plain text would be read as something else.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ' ');
-    let safe = text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.ends_with(' ');
-    if safe { text.to_owned() } else { format!("{text:?}") }
+impl Entry {
+    /// How its cases end.
+    fn ends(&self) -> Outcome {
+        self.outcome.unwrap_or(Outcome::Unsupported)
+    }
+
+    fn says(&self, message: &str) -> bool {
+        self.message.as_ref().is_none_or(|beginning| message.starts_with(beginning))
+    }
+}
+
+impl Used {
+    fn note(&mut self, at: usize, result: &CaseResult) {
+        let operators = result.operators();
+        let (count, common) = self.selected.entry(at).or_insert_with(|| (0, operators.clone()));
+        *count += 1;
+        common.retain(|operator| operators.contains(operator));
+    }
 }

@@ -1,5 +1,6 @@
 //! What a runtime did with a case.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -110,6 +111,9 @@ pub struct CaseResult {
     /// Why it is no pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// The inputs in short, where the case is no pass.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub inputs: String,
     /// What the runtime does not have, the same for all cases that lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
@@ -132,4 +136,12 @@ pub struct CaseResult {
     pub named: Vec<String>,
     /// How long it took, in milliseconds.
     pub ms: f64,
+}
+
+impl CaseResult {
+    /// The operators of the case's model, without their versions: `ai.onnx/Sum`.
+    pub fn operators(&self) -> BTreeSet<String> {
+        let names = self.cells.iter().chain(&self.named).filter(|name| !name.contains(' '));
+        names.filter_map(|name| Some(name.rsplit_once('-')?.0.to_owned())).collect()
+    }
 }

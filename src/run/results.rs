@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 
+use crate::case::Variant;
 use crate::run::CaseResult;
 use crate::runtime::Declaration;
 
@@ -12,21 +13,46 @@ use crate::runtime::Declaration;
 pub struct Header {
     /// The version of this format.
     pub format: u32,
-    /// The version of the suite.
+    /// The version of the program.
+    pub tool: String,
+    /// The digest of what the cases are made from.
     pub suite: String,
     /// What was tested.
     pub runtime: Declaration,
-    /// The operating system and processor.
+    /// In what form the cases were put to it.
+    #[serde(default)]
+    pub variant: Variant,
+    /// The operating system, the processor, and how many of these there are.
     pub machine: String,
-    /// How many cases were selected.
+    /// How many cases were chosen, before the run was cut into shards.
+    pub chosen: usize,
+    /// How many cases this run is to have.
     pub selected: usize,
 }
 
 impl Header {
-    /// The header of a run of `selected` cases on a runtime, on this machine.
-    pub fn new(runtime: Declaration, selected: usize) -> Header {
-        let machine = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-        Header { format: 1, suite: env!("CARGO_PKG_VERSION").to_owned(), runtime, machine, selected }
+    /// The header of a run on this machine.
+    pub fn new(runtime: Declaration, variant: Variant, suite: String, chosen: usize, selected: usize) -> Header {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let machine = format!("{} {} {processors}", std::env::consts::OS, std::env::consts::ARCH);
+        let tool = env!("CARGO_PKG_VERSION").to_owned();
+        Header { format: 1, tool, suite, runtime, variant, machine, chosen, selected }
+    }
+
+    /// What keeps the results of two runs from being put together.
+    pub fn conflict(&self, other: &Header) -> Option<String> {
+        let fields = [
+            ("suite", self.suite.clone(), other.suite.clone()),
+            (
+                "runtime",
+                format!("{} {}", self.runtime.name, self.runtime.version),
+                format!("{} {}", other.runtime.name, other.runtime.version),
+            ),
+            ("variant", self.variant.to_string(), other.variant.to_string()),
+            ("number of chosen cases", self.chosen.to_string(), other.chosen.to_string()),
+        ];
+        let (what, here, there) = fields.into_iter().find(|(_, here, there)| here != there)?;
+        Some(format!("the {what} differs: {here} and {there}"))
     }
 }
 

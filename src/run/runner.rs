@@ -6,16 +6,10 @@ use std::sync::mpsc;
 use rayon::prelude::*;
 
 use crate::case::{Case, Judged, Level};
-use crate::run::{CaseResult, Outcome, judge};
+use crate::run::declared::undeclared;
+use crate::run::{CaseResult, Outcome, Plan, judge};
 use crate::runtime::{Runtime, Stop};
-use crate::suite::{Chosen, Filter, Suite, SuiteError};
-
-/// The cases of a run, by the unit that they are loaded in.
-pub struct Plan<'a> {
-    units: Vec<Chosen<'a>>,
-    /// How many cases are chosen.
-    pub selected: usize,
-}
+use crate::suite::SuiteError;
 
 /// What happens during a run.
 #[derive(Debug)]
@@ -24,13 +18,6 @@ pub enum Event {
     Finished(Box<CaseResult>),
     /// The cases of a unit cannot be had: a fault of the suite, not of the runtime.
     Broken(SuiteError),
-}
-
-/// Chooses the cases of a run.
-pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteError> {
-    let units = suite.choose(filter)?;
-    let selected = units.iter().map(|(_, _, ids)| ids.len()).sum();
-    Ok(Plan { units, selected })
 }
 
 /// Runs every case of the plan, until it is stopped, and hands each event to `sink` on the calling thread, as it comes.
@@ -49,6 +36,7 @@ pub fn run_inspected(
 ) {
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
+        let declaration = runtime.declaration();
         scope.spawn(move || {
             plan.units.par_iter().for_each_with(sender, |sender, (source, unit, ids)| {
                 let event = |event| drop(sender.send(event));
@@ -57,8 +45,11 @@ pub fn run_inspected(
                 }
                 match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
                     Ok(cases) => {
-                        for case in &cases {
-                            let result = judge(case, runtime);
+                        for case in &plan.varied(cases) {
+                            let result = match undeclared(&declaration, case) {
+                                Some(reason) => CaseResult::not_declared(case, reason),
+                                None => judge(case, runtime),
+                            };
                             if stop.is_set() {
                                 return;
                             }

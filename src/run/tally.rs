@@ -1,8 +1,6 @@
 //! A whole run held against what is expected.
 
-use std::collections::BTreeSet;
-
-use crate::run::{CaseResult, Entry, Event, Expectations, Outcome, Standing, Summary};
+use crate::run::{CaseResult, Entry, Event, Expected, Outcome, Standing, Summary, Used};
 
 /// What a run came to, result by result.
 #[derive(Debug, Default)]
@@ -17,9 +15,13 @@ pub struct Tally {
     pub expected: usize,
     /// The expectations that no case of a whole run met.
     pub stale: Vec<Entry>,
+    /// The expectations whose cases have no operator in common, though they do not say so.
+    pub spanning: Vec<Entry>,
     /// Why cases could not be had.
     pub broken: Vec<String>,
-    used: BTreeSet<usize>,
+    /// What the runtime did wrong outside of any case, such as not ending when asked.
+    pub faults: Vec<String>,
+    used: Used,
 }
 
 /// What a run says of a runtime, worst first.
@@ -39,13 +41,13 @@ pub enum Conclusion {
 
 impl Tally {
     /// Counts what happened.
-    pub fn add(&mut self, event: &Event, expectations: &Expectations) {
+    pub fn add(&mut self, event: &Event, expected: &Expected<'_>, strict: bool) {
         let result = match event {
             Event::Finished(result) => result,
             Event::Broken(error) => return self.broken.push(error.to_string()),
         };
         self.summary.add(result);
-        match expectations.standing(result, true, &mut self.used) {
+        match expected.standing(result, strict, &mut self.used) {
             Standing::Regression => self.regressions.push((**result).clone()),
             Standing::Improvement => self.improvements.push((**result).clone()),
             Standing::Expected => self.expected += 1,
@@ -53,21 +55,27 @@ impl Tally {
         }
     }
 
+    /// Notes what the runtime did wrong outside of any case.
+    pub fn add_fault(&mut self, fault: String) {
+        self.faults.push(fault);
+    }
+
     /// Puts the cases in order after the last event and, after a run of everything that the expectations are about,
     /// notes those that nothing met.
-    pub fn finish(&mut self, expectations: &Expectations, everything: bool) {
+    pub fn finish(&mut self, expected: &Expected<'_>, everything: bool) {
         self.regressions.sort_by(|a, b| a.id.cmp(&b.id));
         self.improvements.sort_by(|a, b| a.id.cmp(&b.id));
         if everything {
-            self.stale = expectations.unused(&self.used).cloned().collect();
+            self.stale = expected.unused(&self.used).into_iter().cloned().collect();
         }
+        self.spanning = expected.spanning(&self.used).into_iter().cloned().collect();
     }
 
     /// What the run says.
     pub fn conclusion(&self) -> Conclusion {
         if !self.broken.is_empty() {
             Conclusion::Broken
-        } else if !self.regressions.is_empty() {
+        } else if !self.regressions.is_empty() || !self.spanning.is_empty() || !self.faults.is_empty() {
             Conclusion::Regressions
         } else if !self.stale.is_empty() || !self.improvements.is_empty() {
             Conclusion::Improvements

@@ -119,6 +119,10 @@ impl Source for Corpus {
         Ok(vec![unit.name.clone()])
     }
 
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        read(&self.folder.join("SHA256SUMS"))
+    }
+
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         let Some(case) = self.case_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
         let (folder, rules) = (self.folder.join(case), self.rules()?);

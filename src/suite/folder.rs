@@ -64,6 +64,10 @@ impl Source for FolderSuite {
         Ok(vec![unit.name.clone()])
     }
 
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        Ok(self.cases.join("\n"))
+    }
+
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         if !wanted(&unit.name) {
             return Ok(Vec::new());

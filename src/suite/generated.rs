@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
 use walkdir::WalkDir;
 
-use crate::case::{Case, digest};
+use crate::case::{Case, digest, digest_of_texts};
 use crate::generate::{GenerateError, Operators, cases, ids};
 use crate::suite::index::{digest_of_sources, embedded_record, path_of};
 use crate::suite::{Index, Recorded, Source, SuiteError, Unit};
@@ -119,6 +119,10 @@ impl Source for Generated {
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         Ok(cases(&self.files().operators, &version(unit)?, wanted)?)
+    }
+
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        Ok(digest_of_texts(self.files().operators.texts()))
     }
 
     fn check(&self, unit: &Unit, cases: &[Case]) -> Result<(), SuiteError> {

@@ -6,7 +6,7 @@ use miette::Diagnostic;
 
 use rayon::prelude::*;
 
-use crate::case::{Case, CaseError};
+use crate::case::{Case, CaseError, digest_of_texts};
 use crate::generate::GenerateError;
 use crate::suite::{Corpus, Filter, Generated};
 
@@ -30,6 +30,9 @@ pub trait Source: Sync {
 
     /// The cases of a unit that are wanted.
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
+
+    /// A text that changes when the cases may have.
+    fn fingerprint(&self) -> Result<String, SuiteError>;
 
     /// Holds all cases of a unit against what is recorded of them, where something is.
     fn check(&self, _unit: &Unit, _cases: &[Case]) -> Result<(), SuiteError> {
@@ -111,6 +114,12 @@ impl Suite {
             }
         }
         Ok(None)
+    }
+
+    /// The digest of what the cases are made from.
+    pub fn digest(&self) -> Result<String, SuiteError> {
+        let texts = self.sources.iter().map(|source| source.fingerprint()).collect::<Result<Vec<_>, _>>()?;
+        Ok(digest_of_texts(texts.iter().map(String::as_str)))
     }
 
     /// The ids that a filter chooses, in order.

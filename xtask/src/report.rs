@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use onnx_conformance::case::Variant;
 use onnx_conformance::cli::{Progress, exit, read_expectations};
 use onnx_conformance::generate::Operators;
 use onnx_conformance::reference::spec::Specs;
 use onnx_conformance::report::coverage::{Coverage, Excuses, Survey};
 use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{markdown, site, terminal};
-use onnx_conformance::run::{CaseResult, Event, Header, Tally, plan, run_inspected, write_header, write_result};
+use onnx_conformance::run::{
+    CaseResult, Event, Expected, Header, Tally, plan, run_inspected, write_header, write_result,
+};
 use onnx_conformance::runtime::{Builtin, Runtime as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 
@@ -35,8 +38,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let declaration = runtime.declaration();
     let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
     let expectations = read_expectations(&expectations_path, &declaration.name)?;
+    let expected = Expected::new(&expectations, &declaration);
     let suite = Suite::open(&workspace::root().join("testdata"))?;
-    let plan = plan(&suite, &Filter::default())?;
+    let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
 
     let (operators, excuses) = (Operators::embedded(), Excuses::embedded()?);
     let survey = Survey::new(Specs::embedded(), &operators, &excuses, &Filter::default())?;
@@ -44,7 +48,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let (mut tally, mut results) = (Tally::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
-        tally.add(&event, &expectations);
+        tally.add(&event, &expected, true);
         progress.show(&tally.summary);
         if let Event::Finished(result) = event {
             results.push(*result);
@@ -52,14 +56,15 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     });
     progress.finish();
     let elapsed = started.elapsed();
-    tally.finish(&expectations, true);
+    tally.finish(&expected, true);
     results.sort_by(|a, b| a.id.cmp(&b.id));
 
     let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &declaration, results: &results }])?;
     let coverage = survey.finish();
-    let page = write_files(&Header::new(declaration.clone(), plan.selected), &results, &matrix, &coverage)?;
+    let header = Header::new(declaration.clone(), Variant::Runtime, suite.digest()?, plan.selected, plan.selected);
+    let page = write_files(&header, &results, &matrix, &coverage)?;
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
-    anstream::println!("{}", terminal::closing(&tally, most, elapsed));
+    anstream::println!("{}", terminal::closing(&tally, most, "", elapsed));
     for column in &matrix.runtimes {
         anstream::print!("\n{}", markdown::totals(&matrix, column));
     }

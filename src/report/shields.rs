@@ -1,0 +1,37 @@
+//! A badge: the JSON that shields.io reads from an address (https://shields.io/badges/endpoint-badge).
+
+use serde_json::json;
+
+use crate::run::{Header, Outcome, Summary};
+
+/// The share of cases that pass among those that were put to the runtime and judged.
+pub fn badge(header: &Header, summary: &Summary) -> String {
+    let judged: usize = summary.counts().filter(|(outcome, _)| !outcome.is_silent()).map(|(_, count)| count).sum();
+    let passed = summary.count(Outcome::Pass);
+    let share = if judged == 0 { 0.0 } else { passed as f64 * 100.0 / judged as f64 };
+    let color = match share {
+        share if share >= 99.0 => "brightgreen",
+        share if share >= 90.0 => "green",
+        share if share >= 75.0 => "yellow",
+        share if share >= 50.0 => "orange",
+        _ => "red",
+    };
+    // Rounded down, so that only everything is 100 %.
+    let message = format!("{:.1} % of {judged} cases", (share * 10.0).floor() / 10.0);
+    let label = format!("ONNX conformance, {} {}", header.runtime.name, header.runtime.version);
+    json!({ "schemaVersion": 1, "label": label, "message": message, "color": color }).to_string() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Variant;
+    use crate::runtime::Declaration;
+
+    #[test]
+    fn nothing_judged_is_no_success() {
+        let header = Header::new(Declaration::named("any", "1"), Variant::Runtime, String::new(), 0, 0);
+        let badge = badge(&header, &Summary::default());
+        assert!(badge.contains("0.0 % of 0 cases") && badge.contains("\"red\""), "{badge}");
+    }
+}
