@@ -50,9 +50,9 @@ fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
         name.strip_prefix("refuse/").and_then(|name| refused(spec, name)).into_iter().collect();
     let shapes_of = |case: &Case| {
         let mut goals = BTreeSet::new();
-        let data = case.data.first();
-        let first = data.and_then(|data| data.inputs.first());
-        first.iter().for_each(|input| shapes(&input.value, &mut goals));
+        if let Some(input) = case.data.first().and_then(|data| data.inputs.first()) {
+            shapes(&input.value, &mut goals);
+        }
         goals
     };
     if let Some(refusal) = &case.refusal {
