@@ -140,6 +140,13 @@ impl Ran {
     }
 }
 
+/// The exit code of `smoke` on this program as an adapter with a fault, and what it prints.
+pub(crate) fn smoke(fault: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+    let output = command.args(["smoke", "--timeout", "20", "--runtime", &adapter(fault)]).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
 /// The command line of this program as an adapter.
 pub(crate) fn adapter(fault: &str) -> String {
     format!("'{}' adapter {fault}", std::env::current_exe().unwrap().display())
