@@ -107,11 +107,9 @@ pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
 
 /// The exit code of a run that did not come to its last case. What has a result keeps it.
 pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
-    match stop.reason() {
-        Some(StopReason::Failed(reason)) => bail!("{reason}; what had not been run has no result"),
-        _ => {
-            output::note("stopped; what had not been run has no result");
-            Ok(exit::INTERRUPTED)
-        }
+    if let Some(StopReason::Failed(reason)) = stop.reason() {
+        bail!("{reason}; what had not been run has no result");
     }
+    output::note("stopped; what had not been run has no result");
+    Ok(exit::INTERRUPTED)
 }

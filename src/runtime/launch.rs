@@ -71,9 +71,10 @@ impl Launch {
         if is_name && adapters.join(runtime).join(FILE).is_file() {
             return Launch::adapter(runtime, adapters);
         }
-        let help = match is_name {
-            true => format!("there is no adapter of that name in {} either ({})", adapters.display(), names(adapters)),
-            false => "see docs/protocol.md for how a command line is written".to_owned(),
+        let help = if is_name {
+            format!("there is no adapter of that name in {} either ({})", adapters.display(), names(adapters))
+        } else {
+            "see docs/protocol.md for how a command line is written".to_owned()
         };
         let mut words = words(runtime)?.into_iter();
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("`{runtime}`")))?;

@@ -60,7 +60,8 @@ fn ask(probe: &Probe, runtime: &dyn Runtime, earlier: Option<&Vec<Value>>) -> Ve
                 Verdict::Lacking(message)
             }
         }
-        (Want::NoModel, Response::Error { phase: Phase::Load, .. }) => Verdict::Right,
+        (Want::NoModel, Response::Error { phase: Phase::Load, .. })
+        | (Want::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Right,
         (Want::NoModel, Response::Error { .. }) => Verdict::Wrong(
             "what fails before the model is read whole is an error of phase `load`, not `run`".to_owned(),
         ),
@@ -68,7 +69,6 @@ fn ask(probe: &Probe, runtime: &dyn Runtime, earlier: Option<&Vec<Value>>) -> Ve
             "a file that is no model is an `error` at `load`; `unsupported` is for what the standard has".to_owned(),
         ),
         (Want::NoModel, Response::Outputs { .. }) => Verdict::Wrong("a file that is no model was run".to_owned()),
-        (Want::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Right,
         (Want::Failure, Response::Outputs { .. }) => Verdict::Wrong(
             "it claims to have run an operator that no runtime has; does it run the model at all?".to_owned(),
         ),

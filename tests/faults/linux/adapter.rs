@@ -12,7 +12,7 @@ use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::{Message as _, TensorProto};
 use serde_json::{Value, json};
 
-const LONG: Duration = Duration::from_secs(300);
+const LONG: Duration = Duration::from_mins(5);
 
 pub(crate) fn main(fault: &str, rest: &[&str]) -> ExitCode {
     match (fault, rest) {
@@ -54,7 +54,9 @@ fn serve(fault: &str, rest: &[&str]) {
 fn start(fault: &str, rest: &[&str]) {
     match (fault, rest) {
         ("never-starts", note) => {
-            note.iter().for_each(|note| fs::write(note, std::process::id().to_string()).unwrap());
+            if let [note] = note {
+                fs::write(note, std::process::id().to_string()).unwrap();
+            }
             sleep(LONG);
         }
         ("dies-at-second-start", [note]) if Path::new(note).exists() => abort(),
@@ -180,8 +182,8 @@ fn write_output(fault: &str, request: &Value, path: &str) {
 /// Writes 200 MB to standard error and answers by how many bytes the harness has grown.
 fn flood(seq: &Value) {
     let before = resident_of_parent();
-    let block = [b'e'; 1 << 16];
-    for _ in 0..3200 {
+    let block = [b'e'; 1 << 13];
+    for _ in 0..25_600 {
         stderr().write_all(&block).unwrap();
     }
     let grown = resident_of_parent().saturating_sub(before);
@@ -208,6 +210,7 @@ fn allocate() {
 
 /// Starts this program, which keeps this one's pipes, and notes its number.
 fn leave(arguments: &[&str], note: &str) {
+    #[expect(clippy::zombie_processes, reason = "whether somebody else ends it is what is tested")]
     let child = this(arguments).spawn().unwrap();
     fs::write(note, child.id().to_string()).unwrap();
 }

@@ -18,7 +18,7 @@ use onnx_conformance::run::{CaseResult, Outcome, read_results};
 use tempfile::TempDir;
 
 /// The longest that a run may take: much longer than any does, and much shorter than for ever.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// A suite of cases, all alike, and the files of a run.
 pub(crate) struct Scene {
@@ -138,6 +138,13 @@ impl Ran {
         self.expect(code, &[]);
         assert!(self.err.contains(text), "no '{text}' in {self:?}");
     }
+}
+
+/// The exit code of `smoke` on this program as an adapter with a fault, and what it prints.
+pub(crate) fn smoke(fault: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+    let output = command.args(["smoke", "--timeout", "20", "--runtime", &adapter(fault)]).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
 /// The command line of this program as an adapter.
