@@ -15,8 +15,7 @@ use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_inter
 use crate::cli::{Progress, exit, options, output};
 use crate::report::{junit, markdown, shields, terminal};
 use crate::run::{
-    CaseResult, Conclusion, Event, Expectations, Expected, Header, Outcome, Plan, Shard, Standing, Tally, Used, plan,
-    run_inspected,
+    CaseResult, Event, Expectations, Expected, Header, Outcome, Plan, Shard, Standing, Tally, Used, plan, run_inspected,
 };
 
 #[derive(Debug, Args)]
@@ -153,6 +152,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return rewrite(&path, &expectations, &header, &all, strict);
     }
     for problem in problems {
+        output::note(&format!("{}: {problem}", header.runtime.name));
         tally.add_fault(problem);
     }
     // The expectations that go without saying are about the project's suite; a file that is named is about this one.
@@ -162,7 +162,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let options = arguments.runtime.spelt();
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
     output::line(&terminal::closing(&tally, most, &options, elapsed))?;
-    if matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) {
+    if tally.has_surprises() {
         failures.tell(&arguments.failures);
         output::note(&format!("to accept what came: onnx-conformance run{options} --update-expectations"));
     }

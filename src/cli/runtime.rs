@@ -65,7 +65,11 @@ impl RuntimeOptions {
             return String::new();
         }
         let plain = self.runtime.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
-        let quote = if plain { "" } else { "'" };
+        let quote = match self.runtime.contains('\'') {
+            _ if plain => "",
+            true => "\"",
+            false => "'",
+        };
         format!(" --runtime {quote}{}{quote}", self.runtime)
     }
 

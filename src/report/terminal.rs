@@ -42,7 +42,6 @@ pub fn closing(tally: &Tally, most: usize, options: &str, elapsed: Duration) -> 
         }
     }
     lines.extend(tally.broken.iter().map(|error| format!("broken case: {error}")));
-    lines.extend(tally.faults.iter().map(|fault| format!("outside of any case: {fault}")));
     lines.extend(tally.stale.iter().map(|entry| format!("expectation that matches nothing: {entry}")));
     lines.extend(tally.spanning.iter().map(|entry| {
         format!("expectation whose cases have no operator in common; split it, or say `spans_operators: true`: {entry}")

@@ -71,6 +71,12 @@ impl Tally {
         self.spanning = expected.spanning(&self.used).into_iter().cloned().collect();
     }
 
+    /// Whether something is not as the expectations say.
+    pub fn has_surprises(&self) -> bool {
+        let entries = self.stale.len() + self.spanning.len();
+        entries + self.regressions.len() + self.improvements.len() > 0
+    }
+
     /// What the run says.
     pub fn conclusion(&self) -> Conclusion {
         if !self.broken.is_empty() {
