@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use onnx_conformance::case::Variant;
 use onnx_conformance::run::{Event, plan, run};
 use onnx_conformance::runtime::message::{Answer, Answered, Command, Failure, Started};
 use onnx_conformance::runtime::{
@@ -38,7 +39,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     // The pool of threads is made once, and nothing else has asked for it.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     let suite = Suite::open(&workspace::root().join("testdata"))?;
-    let plan = plan(&suite, &Filter::new(&arguments.filters)?)?;
+    let plan = plan(&suite, &Filter::new(&arguments.filters)?, Variant::Runtime)?;
     let mut fastest = Duration::MAX;
     for _ in 0..arguments.rounds.max(1) {
         let (cases, whole, adapter) = round(&plan)?;
