@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::cli::{compare, coverage, diff, exit, init, list, merge, output, run, show, smoke};
+use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, output, run, show, smoke};
 use crate::suite::FilterError;
 
 /// A command line whose parts do not go together.
@@ -28,6 +28,8 @@ enum Command {
     Coverage(coverage::Arguments),
     /// Show what changed between two versions of an operator, or between two opsets.
     Diff(diff::Arguments),
+    /// Write cases as ordinary ONNX test folders, with a manifest.
+    Export(export::Arguments),
     /// Run a runtime for the first time and write its expectation file.
     Init(init::Arguments),
     /// List the ids of the cases that the filters choose.
@@ -57,6 +59,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::main(arguments),
         Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),
+        Command::Export(arguments) => export::main(arguments),
         Command::Init(arguments) => init::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Merge(arguments) => merge::main(arguments),

@@ -5,6 +5,7 @@ mod compare;
 pub mod coverage;
 mod diff;
 pub mod exit;
+mod export;
 mod init;
 pub mod libtest;
 mod list;

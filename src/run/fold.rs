@@ -23,26 +23,40 @@ fn capabilities(all: &[&CaseResult], lacking: &[&CaseResult]) -> Vec<Entry> {
     let missing: BTreeSet<&str> = lacking.iter().filter_map(|result| result.missing.as_deref()).collect();
     let mut by_type: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for what in &missing {
-        if let Some((value_type, _)) = what.split_once(" in ") {
-            by_type.entry(value_type).or_default().push(what);
+        if let Some((value_type, version)) = what.split_once(" in ") {
+            by_type.entry(value_type).or_default().push(version);
         }
     }
-    // A type is missing as a whole if several operators lack it and nothing with it passes.
-    let touches = |result: &CaseResult, value_type: &str| {
-        let end = format!("={value_type}");
-        result.cells.iter().chain(&result.named).any(|cell| cell.ends_with(&end))
-    };
-    let is_whole =
-        |value_type: &str| !all.iter().any(|result| result.outcome == Outcome::Pass && touches(result, value_type));
-    let whole: BTreeSet<&str> = by_type
+    // A type is missing as a whole, or in an operator as a whole, if there are several such lines and nothing passes.
+    let passing: BTreeSet<&str> = all
         .iter()
-        .filter(|(value_type, operators)| operators.len() > 1 && is_whole(value_type))
-        .map(|(value_type, _)| *value_type)
+        .filter(|result| result.outcome == Outcome::Pass)
+        .flat_map(|result| result.cells.iter().chain(&result.named).map(String::as_str))
         .collect();
-    let stands_for = |what: &&str| what.split_once(" in ").is_some_and(|(value_type, _)| whole.contains(value_type));
-    let globs = whole.iter().map(|value_type| format!("{value_type} in *"));
-    let single = missing.iter().filter(|what| !stands_for(what)).map(|what| (*what).to_owned());
-    globs.chain(single).map(|what| Entry { unsupported: Some(what), ..Entry::default() }).collect()
+    let is_whole = |value_type: &str, operator: &str| {
+        let end = format!("={value_type}");
+        !passing.iter().any(|cell| cell.starts_with(operator) && cell.ends_with(&end))
+    };
+    let mut entries = BTreeSet::new();
+    for (value_type, operators) in by_type {
+        if operators.len() > 1 && is_whole(value_type, "") {
+            entries.insert(format!("{value_type} in *"));
+            continue;
+        }
+        let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for version in operators {
+            versions.entry(version.rsplit_once('-').map_or(version, |(name, _)| name)).or_default().push(version);
+        }
+        for (operator, versions) in versions {
+            if versions.len() > 1 && is_whole(value_type, &format!("{operator}-")) {
+                entries.insert(format!("{value_type} in {operator}-*"));
+            } else {
+                entries.extend(versions.into_iter().map(|version| format!("{value_type} in {version}")));
+            }
+        }
+    }
+    entries.extend(missing.iter().filter(|what| !what.contains(" in ")).map(|what| (*what).to_owned()));
+    entries.into_iter().map(|what| Entry { unsupported: Some(what), ..Entry::default() }).collect()
 }
 
 /// Entries by id: the widest globs within an operator under which every case ends alike.

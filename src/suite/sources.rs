@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use crate::case::{Case, CaseError, digest_of_texts};
 use crate::generate::GenerateError;
-use crate::suite::{Corpus, Filter, Generated};
+use crate::suite::export::MANIFEST;
+use crate::suite::{Corpus, Exported, Filter, FolderSuite, Generated};
 
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +81,16 @@ impl Suite {
     /// The sources given, in order.
     pub fn new(sources: Vec<Box<dyn Source + Send>>) -> Suite {
         Suite { sources }
+    }
+
+    /// The cases in a folder of test folders, with all that a manifest says of them where there is one.
+    pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
+        let source: Box<dyn Source + Send> = if folder.join(MANIFEST).is_file() {
+            Box::new(Exported::open(folder)?)
+        } else {
+            Box::new(FolderSuite::open(folder)?)
+        };
+        Ok(Suite::new(vec![source]))
     }
 
     /// The suite that comes with the project: every vendored release under `testdata`, and the cases from the specs.
