@@ -1,7 +1,6 @@
 //! Embeds the text of every record of cases under `records/`, as a table sorted by operator; nothing is parsed here.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
@@ -14,15 +13,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             files.push(file?.path());
         }
     }
-    files.sort();
-    let mut table = String::from("&[\n");
+    let mut rows = Vec::new();
     for file in &files {
-        let operator =
-            file.with_extension("").strip_prefix(&root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
+        let operator = file.with_extension("");
+        let operator = operator.strip_prefix(&root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
         let path = file.to_str().ok_or("the path of records/ is not UTF-8")?;
-        writeln!(table, "    ({operator:?}, include_str!({path:?})),")?;
+        rows.push(format!("    ({operator:?}, include_str!({path:?})),\n"));
     }
-    table.push_str("]\n");
+    rows.sort();
+    let table = format!("&[\n{}]\n", rows.concat());
     fs::write(Path::new(&env::var("OUT_DIR")?).join("records.rs"), table)?;
     Ok(())
 }

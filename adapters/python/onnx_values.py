@@ -14,9 +14,12 @@ def parse(data, type_text):
 
 
 def item_type(type_text):
-    """The type between the outer parentheses; the value's type for a map."""
+    """The type between the outer parentheses; the value's type for a map, whose bare element name is a tensor's."""
     inner = type_text[type_text.index("(") + 1 : -1]
-    return inner.split(",", 1)[1].strip() if type_text.startswith("map(") else inner
+    if not type_text.startswith("map("):
+        return inner
+    value = inner.split(",", 1)[1].strip()
+    return value if "(" in value else f"tensor({value})"
 
 
 def tensor_from_bytes(name, element_type, shape, data):

@@ -81,7 +81,9 @@ fn hash_want(hash: &mut Sha256, want: &Want) {
         }
         Want::AnyOf(values) => {
             part(hash, format!("any of {}", values.len()).as_bytes());
-            values.iter().for_each(|value| hash_value(hash, value));
+            for value in values {
+                hash_value(hash, value);
+            }
         }
         Want::Unspecified(value_type, shape) => {
             part(hash, format!("unspecified {value_type} {shape:?}").as_bytes());

@@ -4,14 +4,14 @@ mod definition;
 mod digest;
 mod folder;
 mod named;
-mod transform;
 mod variant;
 mod want;
+mod write;
 
 pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal};
 pub use digest::{digest, digest_of_texts};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
 pub use named::named_cells;
-pub use transform::in_variant;
-pub use variant::Variant;
+pub use variant::{Variant, vary};
 pub use want::Want;
+pub use write::files;

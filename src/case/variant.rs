@@ -2,7 +2,17 @@
 
 use std::fmt;
 
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
+use onnx_conformance_reference::proto::onnx::type_proto;
+use onnx_conformance_reference::proto::{
+    AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+};
+use onnx_conformance_reference::spec::{AttributeType, Specs};
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
+
+use crate::case::{Case, Named};
 
 /// How a case is put to a runtime: an axis of the run, not of the case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,4 +64,119 @@ impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// A case in another form, under its id with `@<variant>` behind it; nothing where that form is no other, or there is none:
+/// a refusal, a model with several data sets, one without an input to move.
+///
+/// `constants` and `initializers` move every tensor that is given to the graph but the first, so that what a runtime takes
+/// for data stays data, and shapes, axes and the like are known when the model is loaded.
+pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
+    let [data] = case.data.as_slice() else { return None };
+    if case.refusal.is_some() {
+        return None;
+    }
+    let mut model = ModelProto::decode(case.model.clone()).ok()?;
+    let mut data = data.clone();
+    match variant {
+        Variant::Runtime => return None,
+        Variant::DynamicShapes => {
+            let graph = model.graph.as_mut()?;
+            let infos = graph.input.iter_mut().chain(&mut graph.output);
+            let named = infos.map(name_dimensions).filter(|named| *named).count();
+            if named == 0 {
+                return None;
+            }
+        }
+        Variant::Constants | Variant::Initializers => {
+            let is_movable = |(at, input): &(usize, &Named)| *at > 0 && matches!(input.value, Value::Tensor(_));
+            let moved: Vec<Named> =
+                data.inputs.iter().enumerate().filter(is_movable).map(|(_, input)| input.clone()).collect();
+            let tensors: Vec<TensorProto> = moved.iter().filter_map(message).collect();
+            if tensors.is_empty() {
+                return None;
+            }
+            data.inputs.retain(|input| moved.iter().all(|other| other.name != input.name));
+            if variant == Variant::Constants {
+                constants(&mut model, tensors)?
+            } else {
+                initializers(&mut model, tensors)?
+            }
+        }
+    }
+    let id = variant.id(&case.id);
+    Some(Case { id, model: model.encode_to_vec().into(), data: vec![data], ..case.clone() })
+}
+
+fn message(input: &Named) -> Option<TensorProto> {
+    Some(encode::tensor(input.value.as_tensor()?, &input.name))
+}
+
+/// Tensors as nodes before all others.
+fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
+    let specs = Specs::embedded();
+    if !model.opset_import.iter().any(|import| matches!(import.domain(), "" | "ai.onnx")) {
+        // The model is of another domain, so the version of Constant is free.
+        let opset = specs.newest_opset("").ok()?;
+        let lowest = specs.releases().ok()?.lowest_ir("", opset)?;
+        model.ir_version = Some(model.ir_version().max(lowest.into()));
+        model.opset_import.push(OperatorSetIdProto { domain: Some(String::new()), version: Some(opset.into()) });
+    }
+    let opset = model.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"))?.version();
+    let spec = specs.find("", "Constant", opset).ok()?;
+    let graph = model.graph.as_mut()?;
+    for tensor in tensors.into_iter().rev() {
+        let element = onnx_conformance_reference::dtype::ElementType::from_code(tensor.data_type())?;
+        // Older versions of Constant do not have every type.
+        if !spec.types.values().any(|types| types.contains(&ValueType::Tensor(element))) {
+            return None;
+        }
+        forget_input(graph, tensor.name());
+        let name = tensor.name().to_owned();
+        let value = AttributeProto {
+            name: Some("value".to_owned()),
+            r#type: Some(AttributeType::Tensor.code()),
+            t: Some(TensorProto { name: None, ..tensor }),
+            ..AttributeProto::default()
+        };
+        let node = NodeProto {
+            op_type: Some("Constant".to_owned()),
+            output: vec![name],
+            attribute: vec![value],
+            ..NodeProto::default()
+        };
+        graph.node.insert(0, node);
+    }
+    Some(())
+}
+
+/// Tensors as initializers. Before IR version 4 an initializer is an input too.
+fn initializers(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
+    let is_old = model.ir_version() < 4;
+    let graph = model.graph.as_mut()?;
+    for tensor in tensors {
+        if !is_old {
+            forget_input(graph, tensor.name());
+        }
+        graph.initializer.push(tensor);
+    }
+    Some(())
+}
+
+fn forget_input(graph: &mut GraphProto, name: &str) {
+    graph.input.retain(|info| info.name() != name);
+}
+
+/// Names the dimensions of a tensor that have sizes, each by itself.
+fn name_dimensions(info: &mut ValueInfoProto) -> bool {
+    let name = info.name().to_owned();
+    let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|t| t.value.as_mut()) else {
+        return false;
+    };
+    let dims = tensor.shape.iter_mut().flat_map(|shape| shape.dim.iter_mut()).enumerate();
+    let named = dims.map(|(at, dim)| {
+        let value = Some(dimension::Value::DimParam(format!("{name}_{at}")));
+        *dim = Dimension { value, ..Dimension::default() };
+    });
+    named.count() > 0
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::cli::{compare, coverage, diff, exit, init, list, merge, output, run, show};
+use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, output, run, show, smoke};
 use crate::suite::FilterError;
 
 /// A command line whose parts do not go together.
@@ -22,22 +22,26 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show what changed between two runs: what is fixed, broken, added and removed.
+    /// Show which cases end otherwise in one results file than in another.
     Compare(compare::Arguments),
     /// Show which operator versions and type cells the cases run through, and which they leave out.
     Coverage(coverage::Arguments),
     /// Show what changed between two versions of an operator, or between two opsets.
     Diff(diff::Arguments),
-    /// Run every case and write the first expectation file of a runtime.
+    /// Write cases as ordinary ONNX test folders, with a manifest.
+    Export(export::Arguments),
+    /// Run a runtime for the first time and write its expectation file.
     Init(init::Arguments),
     /// List the ids of the cases that the filters choose.
     List(list::Arguments),
-    /// Put the results of the parts of a run together, and hold them against what is expected.
+    /// Put the results of several shards together.
     Merge(merge::Arguments),
     /// Run cases and hold the outcomes against what is expected.
     Run(run::Arguments),
     /// Show a case: its model, its inputs and what is expected.
     Show(show::Arguments),
+    /// Run a few small models that show whether an adapter is right, and say what is wrong.
+    Smoke(smoke::Arguments),
 }
 
 /// Runs the command line and returns its exit code.
@@ -55,11 +59,13 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::main(arguments),
         Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),
+        Command::Export(arguments) => export::main(arguments),
         Command::Init(arguments) => init::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Merge(arguments) => merge::main(arguments),
         Command::Run(arguments) => run::main(arguments),
         Command::Show(arguments) => show::main(arguments),
+        Command::Smoke(arguments) => smoke::main(arguments),
     };
     match done {
         Ok(code) => ExitCode::from(code),

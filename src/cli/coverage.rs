@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use onnx_conformance_reference::spec::Specs;
 
+use crate::case::Variant;
 use crate::cli::{exit, options, output};
 use crate::report::coverage::{Excuses, Survey};
 use crate::run::{Event, plan, run_inspected};
@@ -26,7 +27,7 @@ pub struct Arguments {
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.filter()?;
     let suite = arguments.selection.open()?;
-    let plan = plan(&suite, &filter)?;
+    let plan = plan(&suite, &filter, Variant::Runtime)?;
     if plan.selected == 0 {
         output::note("no case matches");
         return Ok(exit::NOTHING);

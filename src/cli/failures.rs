@@ -1,23 +1,26 @@
-//! What a person needs to look into a failure: the inputs in short, and the case as files.
+//! The cases that fail unexpectedly, as files: a model, its inputs, and the outputs that are expected.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::case::Case;
-use crate::report::case::short_inputs;
+use crate::case::{Case, files};
+use crate::cli::output;
 use crate::run::{Book, CaseResult, Standing};
 
-/// Collects what is to be said of unexpected failures, while the cases are at hand.
+/// Writes unexpected failures, while the cases are at hand.
 pub(crate) struct Failures<'a> {
     book: &'a Book,
+    folder: PathBuf,
     most: usize,
-    details: Mutex<BTreeMap<String, String>>,
+    count: AtomicUsize,
 }
 
 impl<'a> Failures<'a> {
-    /// Notes at most `most` failures that `book` does not expect.
-    pub(crate) fn new(book: &'a Book, most: usize) -> Failures<'a> {
-        Failures { book, most, details: Mutex::default() }
+    /// Writes at most `most` failures that `book` does not expect, each into a folder of its own below `folder`.
+    pub(crate) fn new(book: &'a Book, folder: PathBuf, most: usize) -> Failures<'a> {
+        Failures { book, folder, most, count: AtomicUsize::new(0) }
     }
 
     /// Looks at a case and its result.
@@ -25,14 +28,37 @@ impl<'a> Failures<'a> {
         if self.book.standing(result).0 != Standing::Regression {
             return;
         }
-        let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
-        if details.len() < self.most {
-            details.insert(result.id.clone(), short_inputs(case));
+        if self.count.fetch_add(1, Ordering::Relaxed) < self.most
+            && let Err(error) = write(&self.home(&case.id), case)
+        {
+            output::note(&format!("{}: cannot be written: {error}", self.home(&case.id).display()));
         }
     }
 
-    /// What there is to say, by case.
-    pub(crate) fn finish(self) -> BTreeMap<String, String> {
-        self.details.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Where a case is written: its id, with what not every file system takes as `_`.
+    fn home(&self, id: &str) -> PathBuf {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-=,+".contains(c);
+        let parts = id.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+        let parts = parts.map(|part| part.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>());
+        self.folder.join(parts.collect::<PathBuf>())
     }
+
+    /// Says where the files are.
+    pub(crate) fn finish(&self) {
+        if self.count.load(Ordering::Relaxed) > 0 {
+            output::note(&format!("models, inputs and expected outputs of what failed: {}", self.folder.display()));
+        }
+    }
+}
+
+fn write(home: &Path, case: &Case) -> io::Result<()> {
+    if home.exists() {
+        fs::remove_dir_all(home)?;
+    }
+    for (name, bytes) in files(case) {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(home))?;
+        fs::write(path, bytes)?;
+    }
+    Ok(())
 }

@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use crate::case::{Case, Variant, in_variant};
+use crate::case::{Variant, vary};
 use crate::cli::gate::{Gate, GateOptions};
 use crate::cli::{options, output};
-use crate::report::case::short_inputs;
 use crate::report::terminal::word;
 use crate::run::{CaseResult, Scope, Standing, Tally, judge};
 use crate::runtime::{Declaration, Runtime};
@@ -161,13 +160,19 @@ impl Shared {
         }
         let is_empty = cases.is_empty();
         for case in cases {
-            let case = in_variant(case, self.variant);
+            let case = match self.variant {
+                Variant::Runtime => case,
+                variant => match vary(&case, variant) {
+                    Some(case) => case,
+                    None => continue,
+                },
+            };
             let result = judge(&case, &*self.runtime, &self.declaration);
             match tally.add_result(&result, &self.gate.book) {
                 Standing::Pass | Standing::Silent => {}
                 Standing::Expected => lacking = Some(result.message.clone()),
-                Standing::Improvement => self.tell(&mut report, "better than expected", &case, &result),
-                Standing::Regression => self.tell(&mut report, "unexpected", &case, &result),
+                Standing::Improvement => self.tell(&mut report, "better than expected", &result),
+                Standing::Regression => self.tell(&mut report, "unexpected", &result),
             }
             let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
             whole.0.add_result(&result, &self.gate.book);
@@ -191,10 +196,9 @@ impl Shared {
         }
     }
 
-    fn tell(&self, report: &mut String, what: &str, case: &Case, result: &CaseResult) {
+    fn tell(&self, report: &mut String, what: &str, result: &CaseResult) {
         let _ = write!(report, "\n{what}: {} {}", result.outcome, result.id);
-        let inputs = short_inputs(case);
-        for line in result.message.lines().chain(inputs.lines()) {
+        for line in result.message.lines().chain(result.inputs.lines()) {
             let _ = write!(report, "\n    {line}");
         }
         let _ = write!(report, "\n    {}", (self.again)(&result.id));

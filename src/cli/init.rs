@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 
+use crate::case::Variant;
 use crate::cli::gate::{default_path, write};
-use crate::cli::job::{Job, ended_early};
+use crate::cli::job::Job;
 use crate::cli::results::ResultsFile;
-use crate::cli::runtime::{BUILTIN, RuntimeOptions, stopped_by_interrupt};
+use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::{exit, options, output};
 use crate::report::terminal;
 use crate::run::{CaseResult, Event, Header, Selected, Summary, first_expectations, plan};
@@ -23,8 +24,8 @@ pub(crate) struct Arguments {
     runtime: RuntimeOptions,
 
     /// Where the file is written [default: expectations/<runtime>.yaml]
-    #[arg(long, value_name = "FILE")]
-    expectations: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 
     /// Hold the runtime to what is recommended, too
     #[arg(long)]
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let suite = arguments.source.open()?;
-    let plan = plan(&suite, &Filter::default())?;
+    let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
     let mut file = arguments.results.as_deref().map(ResultsFile::lock).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {
@@ -45,10 +46,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         runtime => runtime?,
     };
     let declaration = runtime.declaration();
-    let path = arguments.expectations.clone().unwrap_or_else(|| default_path(&declaration.name));
+    let path = arguments.output.clone().unwrap_or_else(|| default_path(&declaration.name));
     if path.exists() {
-        let command = arguments.runtime.words();
-        let command = format!("onnx-conformance run {command} --update-expectations");
+        let command = format!("onnx-conformance run{} --update-expectations", arguments.runtime.spelt());
         bail!("{}: there is such a file already; `{command}` brings it up to date", path.display());
     }
     if let Some(file) = &mut file {

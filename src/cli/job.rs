@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
-
 use crate::case::Case;
 use crate::cli::results::ResultsFile;
-use crate::cli::{Progress, exit, output};
+use crate::cli::runtime::ended_early;
+use crate::cli::{Progress, output};
 use crate::run::{CaseResult, Event, Plan, Summary, run_inspected};
 use crate::runtime::{Runtime, Stop, StopReason};
 
@@ -61,16 +60,5 @@ impl Job<'_> {
             return Ok(Err(ended_early(self.stop)?));
         }
         Ok(Ok(Ended { elapsed, problems }))
-    }
-}
-
-/// The exit code of a run that did not come to its last case. What has a result keeps it.
-pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
-    match stop.reason() {
-        Some(StopReason::Failed(reason)) => bail!("{reason}; what had not been run has no result"),
-        _ => {
-            output::note("stopped; what had not been run has no result");
-            Ok(exit::INTERRUPTED)
-        }
     }
 }

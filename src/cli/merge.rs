@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
+use crate::case::Variant;
 use crate::cli::command::Usage;
 use crate::cli::gate::GateOptions;
 use crate::cli::reports::ReportOptions;
@@ -118,11 +119,10 @@ impl Arguments {
                 "the results are of another suite than the one here, so that nobody can say what is missing; merge them with the program and data that ran them"
             );
         }
-        let filters: Vec<&str> =
-            header.selected.filters.iter().map(|filter| crate::case::Variant::of_id(filter).0).collect();
-        let plan = plan(&suite, &Filter::new(&filters)?)?.in_variant(header.selected.variant);
+        let filters: Vec<&str> = header.selected.filters.iter().map(|filter| Variant::of_id(filter).0).collect();
+        let plan = plan(&suite, &Filter::new(&filters)?, header.selected.variant)?;
         let have: BTreeSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
-        Ok(plan.ids().filter(|id| !have.contains(id.as_str())).collect())
+        Ok(plan.ids().map(|id| plan.variant().id(id)).filter(|id| !have.contains(id.as_str())).collect())
     }
 }
 

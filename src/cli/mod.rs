@@ -5,6 +5,7 @@ mod compare;
 pub mod coverage;
 mod diff;
 pub mod exit;
+mod export;
 mod failures;
 mod gate;
 pub mod harness;
@@ -20,6 +21,7 @@ mod results;
 mod run;
 mod runtime;
 mod show;
+mod smoke;
 
 pub use command::main;
 pub use options::read_expectations;

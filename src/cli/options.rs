@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::generate::Operators;
 use crate::run::Expectations;
-use crate::suite::{Filter, FolderSuite, Generated, Suite, read_operators};
+use crate::suite::{Filter, Generated, Suite, read_operators};
 
 /// Which cases.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct Selection {
 /// Where the cases come from.
 #[derive(Debug, Args)]
 pub(crate) struct Sources {
-    /// Take the cases from a folder of ordinary ONNX test folders instead of the project's suite
+    /// Take the cases from a folder of ordinary ONNX test folders, or one that `export` wrote, instead of the project's
     #[arg(long, value_name = "DIR")]
     pub(crate) suite: Option<PathBuf>,
 
@@ -57,10 +57,14 @@ impl Sources {
     /// Opens the suite that is meant.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
-            return Ok(Suite::new(vec![Box::new(FolderSuite::open(folder)?)]));
+            return Ok(Suite::of_folder(folder)?);
         }
         let testdata = self.testdata.clone().unwrap_or_else(|| project_folder("testdata"));
-        Ok(Suite::with(&testdata, Generated::new(self.operators()?))?)
+        let generated = match &self.specs {
+            Some(folder) => Generated::new(read_operators(folder)?),
+            None => Generated::embedded(),
+        };
+        Ok(Suite::with(&testdata, generated)?)
     }
 
     /// The op.yaml files that the cases from specs are made from.

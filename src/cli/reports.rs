@@ -45,7 +45,7 @@ impl ReportOptions {
             write(path, &summary::markdown(runtime, tally))?;
         }
         if let Some(path) = &self.shields {
-            write(path, &shields::endpoint(tally))?;
+            write(path, &shields::badge(runtime, &tally.summary))?;
         }
         Ok(())
     }

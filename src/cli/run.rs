@@ -1,6 +1,6 @@
 //! `run`: cases on a runtime, held against what is expected.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -10,10 +10,10 @@ use crate::case::Variant;
 use crate::cli::command::Usage;
 use crate::cli::failures::Failures;
 use crate::cli::gate::{Gate, GateOptions};
-use crate::cli::job::{Job, ended_early};
+use crate::cli::job::Job;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results::{self, ResultsFile};
-use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
+use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::{exit, options, output};
 use crate::report::terminal::{Show, closing, word};
 use crate::run::{CaseResult, Conclusion, Event, Header, Outcome, Read, Scope, Selected, Shard, Tally, plan};
@@ -50,6 +50,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reports: ReportOptions,
 
+    /// Write each case that fails unexpectedly and is printed as a test folder below this one
+    #[arg(long, value_name = "DIR", default_value = "target/failures")]
+    failures: PathBuf,
+
     /// Print at most this many failing cases; 0 for all
     #[arg(long, value_name = "N", default_value_t = 30)]
     show: usize,
@@ -64,11 +68,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (filter, variant) = arguments.filter()?;
     arguments.check(&filter)?;
     let suite = arguments.selection.open()?;
-    let mut whole = plan(&suite, &filter)?.in_variant(variant);
+    let mut plan = plan(&suite, &filter, variant)?;
     if let Some(shard) = arguments.shard {
-        whole = whole.shard(shard);
+        plan.keep_shard(shard);
     }
-    if whole.selected == 0 {
+    if plan.selected == 0 {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
@@ -82,14 +86,14 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let declaration = runtime.declaration();
     let gate = arguments.gate.open(&declaration, arguments.selection.sources.suite.is_some())?;
     let selected = Selected {
-        cases: whole.selected,
+        cases: plan.selected,
         filters: arguments.selection.filters.clone(),
         shard: arguments.shard,
         variant,
     };
     let header = Header::new(declaration.clone(), suite.digest()?, selected);
     let kept = match resumed {
-        Some(read) => arguments.kept(read, &header, &whole.ids().collect())?,
+        Some(read) => arguments.kept(read, &header, &plan.ids().map(|id| variant.id(id)).collect())?,
         None => Vec::new(),
     };
     if let Some(file) = &mut file {
@@ -102,10 +106,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         let standing = tally.add_result(result, &gate.book);
         all.extend(keeps_all.then(|| (result.clone(), standing)));
     }
-    let (total, done) = (whole.selected, kept.iter().map(|result| result.id.as_str()).collect());
-    let plan = whole.without(&done);
+    let (total, done) = (plan.selected, kept.iter().map(|result| result.id.as_str()).collect::<BTreeSet<_>>());
+    plan.keep(|id| !done.contains(variant.id(id).as_str()));
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
-    let failures = Failures::new(&gate.book, most);
+    let failures = Failures::new(&gate.book, arguments.failures.clone(), most);
     let inspect = |case: &_, result: &_| failures.inspect(case, result);
     let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file, inspect: &inspect };
     let ended = job.run(|event, progress| {
@@ -129,14 +133,13 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
-    let details: BTreeMap<String, String> = failures.finish();
-    let show = Show { most, command: arguments.command(), details };
+    tally.problems = ended.problems;
+    let show = Show { most, command: arguments.command() };
     output::line(&closing(&tally, &show, ended.elapsed))?;
     arguments.reports.write(&declaration, &all, &tally)?;
+    failures.finish();
     arguments.say_how_to_accept(&tally, &gate);
-    let code = exit::of(tally.conclusion());
-    let is_clean = matches!(code, exit::SUCCESS | exit::STALE);
-    Ok(if is_clean && !ended.problems.is_empty() { exit::REGRESSION } else { code })
+    Ok(exit::of(tally.conclusion()))
 }
 
 impl Arguments {
@@ -190,7 +193,7 @@ impl Arguments {
 
     /// The command line that this run was started with, but for filters and where things are written.
     fn command(&self) -> String {
-        let mut words = vec!["onnx-conformance run".to_owned(), self.runtime.words()];
+        let mut words = vec![format!("onnx-conformance run{}", self.runtime.spelt())];
         let folders = [("--suite", &self.selection.sources.suite), ("--specs", &self.selection.sources.specs)];
         words.extend(folders.into_iter().filter_map(|(option, folder)| {
             Some(format!("{option} {}", word(&folder.as_ref()?.display().to_string())))
@@ -199,7 +202,6 @@ impl Arguments {
             self.gate.expectations.as_ref().map(|path| format!("--expectations {}", word(&path.display().to_string()))),
         );
         words.extend(self.gate.strict.then(|| "--strict".to_owned()));
-        words.retain(|word| !word.is_empty());
         words.join(" ")
     }
 

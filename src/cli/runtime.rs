@@ -8,8 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::cli::command::Usage;
-use crate::cli::{options, output};
-use crate::report::terminal::word;
+use crate::cli::{exit, options, output};
 use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Runtime, Stop, StopReason, Subprocess};
 
 /// The built-in executor's name.
@@ -60,19 +59,18 @@ impl RuntimeOptions {
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
     }
 
-    /// The options as they are written on a command line, where they are not the default: which runtime, and its limits.
-    pub(crate) fn words(&self) -> String {
-        let mut words = Vec::new();
-        if self.runtime != BUILTIN {
-            words.push(format!("--runtime {}", word(&self.runtime)));
+    /// The options that choose the runtime, as a part of a command line; nothing for the built-in executor.
+    pub(crate) fn spelt(&self) -> String {
+        if self.runtime == BUILTIN {
+            return String::new();
         }
-        if self.timeout != Duration::from_mins(1) {
-            words.push(format!("--timeout {}", self.timeout.as_secs_f64()));
-        }
-        if self.memory != 4096 {
-            words.push(format!("--memory {}", self.memory));
-        }
-        words.join(" ")
+        let plain = self.runtime.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
+        let quote = match self.runtime.contains('\'') {
+            _ if plain => "",
+            true => "\"",
+            false => "'",
+        };
+        format!(" --runtime {quote}{}{quote}", self.runtime)
     }
 
     fn options(&self) -> Options {
@@ -104,9 +102,18 @@ pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
     let flag = stop.clone();
     ctrlc::set_handler(move || {
         if !flag.set(StopReason::Interrupted) {
-            std::process::exit(i32::from(crate::cli::exit::INTERRUPTED));
+            std::process::exit(i32::from(exit::INTERRUPTED));
         }
     })
     .context("Ctrl-C cannot be listened for")?;
     Ok(stop)
+}
+
+/// The exit code of a run that did not come to its last case. What has a result keeps it.
+pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
+    if let Some(StopReason::Failed(reason)) = stop.reason() {
+        bail!("{reason}; what had not been run has no result");
+    }
+    output::note("stopped; what had not been run has no result");
+    Ok(exit::INTERRUPTED)
 }

@@ -73,9 +73,9 @@ impl Operators {
         Operators { root: root.to_owned(), files }
     }
 
-    /// The paths and texts of the files, in order.
-    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files.iter().map(|(path, (text, _))| (path.as_str(), text.as_str()))
+    /// The texts of all files, in the order of their paths.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.files.values().map(|(text, _)| text.as_str())
     }
 
     /// Whether an operator has an op.yaml, without reading it.

@@ -12,9 +12,6 @@ use crate::case::{Case, Want};
 /// The elements of a tensor that are printed before it is cut.
 const MOST_ELEMENTS: usize = 64;
 
-/// The elements of a tensor that are printed where it is one thing among others.
-const SHORT: usize = 8;
-
 /// The case as text.
 pub fn describe(case: &Case) -> Result<String, decode::DecodeError> {
     let mut text = format!("case {}\nlevel {}", case.id, case.level);
@@ -47,15 +44,6 @@ pub fn describe(case: &Case) -> Result<String, decode::DecodeError> {
     }
     describe_data(&mut text, case);
     Ok(text)
-}
-
-/// The inputs of a case, a line each, cut short.
-pub fn short_inputs(case: &Case) -> String {
-    let mut text = String::new();
-    for input in case.data.first().iter().flat_map(|data| &data.inputs) {
-        let _ = writeln!(text, "{} = {}", input.name, cut(&input.value, SHORT));
-    }
-    text
 }
 
 fn describe_data(text: &mut String, case: &Case) {
@@ -191,32 +179,27 @@ fn freedom(want: &Want) -> String {
 
 /// A value in one line, cut where it is long.
 fn shown(value: &Value) -> String {
-    cut(value, MOST_ELEMENTS)
-}
-
-/// A value in one line, a tensor with at most so many elements.
-fn cut(value: &Value, most: usize) -> String {
     let mut text = value.to_string();
     match value {
         Value::Tensor(tensor) => {
             text.push(' ');
-            let _ = tensor.write_elements(&mut text, most);
+            let _ = tensor.write_elements(&mut text, MOST_ELEMENTS);
         }
         Value::Sparse(sparse) => {
             let _ = write!(text, " values {:?} at {:?}", sparse.values, sparse.indices);
         }
         Value::Sequence(sequence) => {
-            let items: Vec<String> = sequence.items.iter().map(|item| cut(item, most)).collect();
+            let items: Vec<String> = sequence.items.iter().map(shown).collect();
             let _ = write!(text, " [{}]", items.join("; "));
         }
         Value::Optional(optional) => {
             if let Some(item) = &optional.item {
-                let _ = write!(text, " {}", cut(item, most));
+                let _ = write!(text, " {}", shown(item));
             }
         }
         Value::Map(map) => {
             let entries: Vec<String> =
-                map.entries.iter().map(|(key, value)| format!("{key:?}: {}", cut(value, most))).collect();
+                map.entries.iter().map(|(key, value)| format!("{key:?}: {}", shown(value))).collect();
             let _ = write!(text, " {{{}}}", entries.join(", "));
         }
     }

@@ -361,6 +361,7 @@ mod tests {
             id: id.to_owned(),
             outcome,
             message: String::new(),
+            inputs: String::new(),
             missing: missing.map(str::to_owned),
             ulps: None,
             level: Level::Required,

@@ -26,6 +26,7 @@ mod tests {
             id: id.to_owned(),
             outcome,
             message: String::new(),
+            inputs: String::new(),
             missing: None,
             ulps: None,
             level: Level::Required,

@@ -268,6 +268,7 @@ mod tests {
             id: id.to_owned(),
             outcome: Outcome::Mismatch,
             message: message.to_owned(),
+            inputs: String::new(),
             missing: None,
             ulps: None,
             level: Level::Required,

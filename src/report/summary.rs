@@ -96,8 +96,7 @@ mod tests {
         assert!(text.starts_with("## ONNX conformance of mine 1.0: ❌ regressions\n"), "{text}");
         assert!(text.contains("| mismatch | 1 |\n| **all** | **2** |"), "{text}");
         assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |\n"), "{text}");
-        let tally = super::super::tests::tally(&[result("a", Outcome::Pass)]).0;
+        let (tally, _) = super::super::tests::tally(&[result("a", Outcome::Pass)]);
         assert!(markdown(&Declaration::named("mine", "1"), &tally).contains("✅ as expected"));
-        assert!(super::super::shields::endpoint(&tally).contains("\"message\":\"1 of 1 cases pass\""));
     }
 }

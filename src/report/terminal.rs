@@ -1,6 +1,5 @@
 //! Results for people at a terminal.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -13,21 +12,18 @@ pub struct Show {
     pub most: usize,
     /// The command that runs cases again, without their ids.
     pub command: String,
-    /// What else there is to say of a case, by id.
-    pub details: BTreeMap<String, String>,
 }
 
 impl Show {
-    /// Shows at most `most` cases of each kind, and no details.
+    /// Shows at most `most` cases of each kind, by the plain command.
     pub fn at_most(most: usize) -> Show {
-        Show { most, command: "onnx-conformance run".to_owned(), details: BTreeMap::new() }
+        Show { most, command: "onnx-conformance run".to_owned() }
     }
 
     /// A case that did not go as expected, and the command that runs it again.
     fn failure(&self, what: &str, result: &CaseResult) -> String {
         let mut text = format!("{what}: {} {}", result.outcome, result.id);
-        let details = self.details.get(&result.id).map_or("", String::as_str);
-        for line in result.message.lines().chain(details.lines()) {
+        for line in result.message.lines().chain(result.inputs.lines()) {
             let _ = write!(text, "\n    {line}");
         }
         let _ = write!(text, "\n    {}", command(&self.command, &result.id));

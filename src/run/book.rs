@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_condition_that_does_not_hold_takes_its_entry_away() {
-        let entry = |versions: &str| format!("  - {{cases: a, outcome: error, when: {{runtime: '{versions}'}}}}\n");
+        let entry = |versions: &str| format!("  - {{cases: a, outcome: error, when: {{version: '{versions}'}}}}\n");
         check(&entry(">=1.20"), &result("a", Outcome::Error), (Standing::Expected, Some(0)));
         check(&entry("<1.20"), &result("a", Outcome::Error), (Standing::Regression, None));
         let both = entry("<1.20") + &entry(">=1.20");

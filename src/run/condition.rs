@@ -14,17 +14,22 @@ pub struct Condition {
     pub platform: Option<String>,
     /// Versions of the runtime: `>=1.20`, or several comparisons that all hold, `>=1.20, <1.23`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<Versions>,
+    pub version: Option<Versions>,
 }
 
 impl Condition {
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.platform.is_none() && self.version.is_none()
+    }
+
     /// Whether the condition holds for this version of a runtime on a platform such as `linux-x86_64`.
     pub fn holds(&self, platform: &str, version: &str) -> bool {
         let is_here = |wanted: &String| {
             *wanted == platform || platform.split_once('-').is_some_and(|(os, arch)| wanted == os || wanted == arch)
         };
         self.platform.as_ref().is_none_or(is_here)
-            && self.runtime.as_ref().is_none_or(|versions| versions.contain(version))
+            && self.version.as_ref().is_none_or(|versions| versions.contain(version))
     }
 }
 
@@ -154,13 +159,13 @@ mod tests {
 
     #[test]
     fn a_platform_is_a_system_or_a_processor_or_both() {
-        let on = |platform: &str| Condition { platform: Some(platform.to_owned()), runtime: None };
+        let on = |platform: &str| Condition { platform: Some(platform.to_owned()), version: None };
         for (platform, expected) in
             [("linux", true), ("x86_64", true), ("linux-x86_64", true), ("macos", false), ("linux-aarch64", false)]
         {
             assert_eq!(on(platform).holds("linux-x86_64", "1"), expected, "{platform}");
         }
-        let both = Condition { runtime: Some(versions("<2")), ..on("linux") };
+        let both = Condition { version: Some(versions("<2")), ..on("linux") };
         assert!(both.holds("linux-x86_64", "1.9") && !both.holds("linux-x86_64", "2.0"));
     }
 }

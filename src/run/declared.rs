@@ -7,6 +7,7 @@ use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message as _, ModelProto, NodeProto, TensorProto, ValueInfoProto, decode,
 };
 use onnx_conformance_reference::spec::canonical_domain;
+use onnx_conformance_reference::types::ValueType;
 
 use crate::case::{Case, Variant};
 use crate::runtime::Declaration;
@@ -33,8 +34,8 @@ pub fn undeclared(case: &Case, declaration: &Declaration) -> Option<String> {
     declaration.types.as_ref()?;
     let mut types = BTreeSet::new();
     for data in &case.data {
-        types.extend(data.inputs.iter().map(|input| input.value.value_type().element_type()));
-        types.extend(data.outputs.iter().map(|output| output.want.declared().0.element_type()));
+        types.extend(data.inputs.iter().flat_map(|input| elements(&input.value.value_type())));
+        types.extend(data.outputs.iter().flat_map(|output| elements(&output.want.declared().0)));
     }
     model.graph.iter().for_each(|graph| of_graph(graph, &mut types));
     model.functions.iter().flat_map(|function| &function.node).for_each(|node| of_node(node, &mut types));
@@ -44,7 +45,7 @@ pub fn undeclared(case: &Case, declaration: &Declaration) -> Option<String> {
 
 fn of_graph(graph: &GraphProto, types: &mut BTreeSet<ElementType>) {
     let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info);
-    types.extend(infos.filter_map(declared));
+    types.extend(infos.filter_map(declared).flat_map(|declared| elements(&declared)));
     let values = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
     types.extend(graph.initializer.iter().chain(values).filter_map(of_tensor));
     graph.node.iter().for_each(|node| of_node(node, types));
@@ -57,8 +58,17 @@ fn of_node(node: &NodeProto, types: &mut BTreeSet<ElementType>) {
     }
 }
 
-fn declared(info: &ValueInfoProto) -> Option<ElementType> {
-    Some(decode::value_type(info.r#type.as_ref()?).ok()?.element_type())
+fn declared(info: &ValueInfoProto) -> Option<ValueType> {
+    decode::value_type(info.r#type.as_ref()?).ok()
+}
+
+/// The element types in a type.
+fn elements(value_type: &ValueType) -> Vec<ElementType> {
+    match value_type {
+        ValueType::Tensor(element) | ValueType::SparseTensor(element) => vec![*element],
+        ValueType::Sequence(item) | ValueType::Optional(item) => elements(item),
+        ValueType::Map(key, value) => [vec![*key], elements(value)].concat(),
+    }
 }
 
 fn of_tensor(tensor: &TensorProto) -> Option<ElementType> {

@@ -51,8 +51,8 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// That the entry is about several operators, where it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spans: Option<Spans>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans_operators: bool,
     /// Where the entry applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
@@ -62,14 +62,6 @@ pub struct Entry {
     /// Where it is discussed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-}
-
-/// What an entry may be about more than one of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Spans {
-    /// Several operators.
-    Operators,
 }
 
 /// An expectation file that cannot be used.
@@ -196,9 +188,8 @@ impl Entry {
 
     /// The entry in one line, as YAML.
     pub fn to_yaml(&self) -> String {
-        let spans = self.spans.map(|Spans::Operators| "operators".to_owned());
         let when = self.when.as_ref().map(|when| {
-            let fields = [("platform", when.platform.clone()), ("runtime", when.runtime.clone().map(String::from))];
+            let fields = [("platform", when.platform.clone()), ("version", when.version.clone().map(String::from))];
             format!("{{{}}}", fields_to_yaml(fields.map(|(key, value)| (key, value.map(|value| quoted(&value))))))
         });
         let plain = |value: &Option<String>| value.as_ref().map(|value| quoted(value));
@@ -207,7 +198,7 @@ impl Entry {
             ("unsupported", plain(&self.unsupported)),
             ("outcome", self.outcome.map(|outcome| outcome.to_string())),
             ("message", plain(&self.message)),
-            ("spans", spans),
+            ("spans_operators", self.spans_operators.then(|| "true".to_owned())),
             ("when", when),
             ("reason", plain(&self.reason)),
             ("url", plain(&self.url)),
@@ -225,6 +216,12 @@ impl Entry {
                 "expects what is no failure; a case that is not put to the runtime needs no entry"
             }
             (None, Some(_), Some(_)) => "says `unsupported` already; leave out the outcome",
+            _ if self.when.as_ref().is_some_and(Condition::is_empty) => {
+                "has an empty `when`; give it `platform` or `version`, or leave it out"
+            }
+            _ if self.cases.as_ref().is_some_and(|pattern| pattern.starts_with('!')) => {
+                "says which cases it does not mean; name those that it means"
+            }
             _ => return self.check_patterns().map_err(|error| error.to_string()),
         };
         Err(rule.to_owned())
@@ -265,9 +262,9 @@ mod tests {
 
     #[test]
     fn an_entry_reads_back() {
-        let when = "{platform: linux, runtime: \">=1.20, <2\"}";
+        let when = "{platform: linux, version: \">=1.20, <2\"}";
         for entry in [
-            format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans: operators, when: {when}}}"),
+            format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans_operators: true, when: {when}}}"),
             "{unsupported: \"tensor(bfloat16)*\", reason: \"it's \\\"so\\\": yes\", url: \"https://x.y\"}".to_owned(),
             "{unsupported: operator ai.onnx/Abs}".to_owned(),
         ] {
@@ -297,7 +294,7 @@ mod tests {
             ("{cases: a, outcome: not-declared}", "no failure"),
             ("{unsupported: a, outcome: error}", "leave out the outcome"),
             ("{cases: 'a[b', outcome: error}", "is not a pattern"),
-            ("{cases: a, outcome: error, when: {runtime: '1.2'}}", "compares no versions"),
+            ("{cases: a, outcome: error, when: {version: '1.2'}}", "compares no versions"),
             ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
         ] {
             let error = Expectations::parse("a.yaml", &format!("runtime: a\nexpect:\n  - {entry}\n")).unwrap_err();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::case::Variant;
-use crate::run::{CaseResult, Entry, Outcome, Spans};
+use crate::run::{CaseResult, Entry, Outcome};
 
 /// An entry, and the positions of the failures that it stands for.
 pub(super) type Folded = (Entry, Vec<usize>);
@@ -46,7 +46,7 @@ fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult])
             folded.push((Entry::lacking(what), cases.clone()));
             continue;
         }
-        let entry = Entry { spans: Some(Spans::Operators), ..Entry::lacking(&format!("{}*", escaped(tensor))) };
+        let entry = Entry { spans_operators: true, ..Entry::lacking(&format!("{}*", escaped(tensor))) };
         folded.push((entry, whats.into_iter().flat_map(|(_, cases)| cases).collect()));
     }
     folded
@@ -166,7 +166,7 @@ mod tests {
                 "{unsupported: operator d/B}",
                 "{unsupported: tensor(double) in d/A-1}",
                 "{unsupported: tensor(double) in d/B-1}",
-                "{unsupported: \"tensor(bfloat16)*\", spans: operators}",
+                "{unsupported: \"tensor(bfloat16)*\", spans_operators: true}",
             ],
         );
     }

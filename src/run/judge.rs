@@ -5,40 +5,49 @@ use std::time::Instant;
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Expected, Refusal, named_cells};
+use crate::case::{Case, DataSet, Expected, Named, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind};
 use crate::run::{CaseResult, Outcome, undeclared};
 use crate::runtime::{Declaration, Output, Request, Response, Runtime};
 
+/// How many elements of an input a failure shows.
+const MOST_ELEMENTS: usize = 8;
+
 /// Runs a case and judges what the runtime, which declares itself so, did. What it does not declare it is not sent.
 pub fn judge(case: &Case, runtime: &dyn Runtime, declaration: &Declaration) -> CaseResult {
+    if let Some(what) = undeclared(case, declaration) {
+        let message = format!("{what} is not declared");
+        return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::of(case) };
+    }
     let started = Instant::now();
-    let mut result = CaseResult {
-        id: case.id.clone(),
-        outcome: Outcome::Pass,
-        message: String::new(),
-        missing: None,
-        ulps: None,
-        level: case.level,
-        judged: case.judged,
-        evidence: case.evidence.clone(),
-        cells: Vec::new(),
-        named: Vec::new(),
-        ms: 0.0,
-    };
-    match (undeclared(case, declaration), &case.refusal) {
-        (Some(what), _) => {
-            result.outcome = Outcome::NotDeclared;
-            result.message = format!("{what} is not declared");
-        }
-        (None, Some(refusal)) => judge_refusal(case, refusal, runtime, declaration, &mut result),
-        (None, None) => judge_outputs(case, runtime, &mut result),
+    let mut result = CaseResult::of(case);
+    match &case.refusal {
+        Some(refusal) => judge_refusal(case, refusal, runtime, declaration, &mut result),
+        None => judge_outputs(case, runtime, &mut result),
     }
     result.ms = started.elapsed().as_secs_f64() * 1e3;
     if result.outcome != Outcome::Pass || result.cells.is_empty() {
         result.named = named(case);
     }
+    if result.outcome != Outcome::Pass && !result.outcome.is_silent() {
+        result.inputs = in_short(case);
+    }
     result
+}
+
+/// The inputs of the first data set, each cut after a few elements.
+fn in_short(case: &Case) -> String {
+    let shown = |input: &Named| {
+        let mut text = format!("{} = {}", input.name, input.value);
+        if let Some(tensor) = input.value.as_tensor() {
+            text.push(' ');
+            // Writing to a string does not fail.
+            let _ = tensor.write_elements(&mut text, MOST_ELEMENTS);
+        }
+        text
+    };
+    let inputs = case.data.first().map_or(&[][..], |data| &data.inputs);
+    inputs.iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
 /// What the case's model names. A refusal goes through no type cell, whatever its types are.

@@ -1,10 +1,12 @@
 //! What a runtime did with a case.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use onnx_conformance_reference::spec::OperatorVersion;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Evidence, Judged, Level};
+use crate::case::{Case, Evidence, Judged, Level, Variant};
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -110,6 +112,9 @@ pub struct CaseResult {
     /// Why it is no pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// The inputs in short, where the case is no pass.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub inputs: String,
     /// What the runtime does not have, the same for all cases that lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
@@ -134,6 +139,62 @@ pub struct CaseResult {
     pub ms: f64,
 }
 
+impl CaseResult {
+    /// A pass of a case, before anything is known.
+    pub(super) fn of(case: &Case) -> CaseResult {
+        CaseResult {
+            id: case.id.clone(),
+            outcome: Outcome::Pass,
+            message: String::new(),
+            inputs: String::new(),
+            missing: None,
+            ulps: None,
+            level: case.level,
+            judged: case.judged,
+            evidence: case.evidence.clone(),
+            cells: Vec::new(),
+            named: Vec::new(),
+            ms: 0.0,
+        }
+    }
+
+    /// The result of a case that is the same in this variant, or cannot be put so: nothing is learnt from it.
+    pub(super) fn without_form(case: &Case, variant: Variant) -> CaseResult {
+        let message = format!("has no form of its own as {variant}");
+        CaseResult { outcome: Outcome::NotApplicable, message, ..CaseResult::of(case) }
+    }
+
+    /// The operators of a case, without versions: the one that its id names, `ai.onnx/Sum-13/...`; else those of its model.
+    pub fn operators(&self) -> BTreeSet<String> {
+        let operator = |version: &str| {
+            let version: OperatorVersion = version.parse().ok()?;
+            Some(format!("{}/{}", version.domain, version.name))
+        };
+        let end = self.id.match_indices('/').nth(1).map_or(self.id.len(), |(at, _)| at);
+        let unit = self.id.get(..end).filter(|unit| unit.contains('/'));
+        if let Some(operator) = unit.and_then(operator) {
+            return BTreeSet::from([operator]);
+        }
+        let named = self.named.iter().chain(&self.cells).filter(|cell| !cell.contains(' '));
+        named.filter_map(|version| operator(version)).collect()
+    }
+
+    /// Whether the outcome bears on a runtime: what the standard leaves open never does, and a recommendation only for
+    /// runtimes that are held to the letter.
+    pub fn is_gated(&self, strict: bool) -> bool {
+        match self.level {
+            Level::Required => true,
+            Level::Recommended => strict,
+            Level::Open => false,
+        }
+    }
+
+    /// Whether the case says something of a runtime that is held to all there is.
+    pub(super) fn bears(&self) -> bool {
+        self.is_gated(true) && !self.outcome.is_silent()
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -144,6 +205,7 @@ pub(super) mod tests {
             id: id.to_owned(),
             outcome,
             message: String::new(),
+            inputs: String::new(),
             missing: None,
             ulps: None,
             level: Level::Required,

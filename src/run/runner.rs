@@ -1,22 +1,14 @@
 //! Runs a plan in parallel and tells what happens as events.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use rayon::prelude::*;
 
-use crate::case::{Case, Judged, Level, Variant, in_variant};
-use crate::run::{CaseResult, Outcome, Shard, judge};
+use crate::case::{Case, Judged, Level};
+use crate::run::{CaseResult, Outcome, Plan, judge};
 use crate::runtime::{Runtime, Stop};
-use crate::suite::{Chosen, Filter, Suite, SuiteError};
-
-/// The cases of a run, by the unit that they are loaded in.
-pub struct Plan<'a> {
-    units: Vec<Chosen<'a>>,
-    variant: Variant,
-    /// How many cases are chosen.
-    pub selected: usize,
-}
+use crate::suite::SuiteError;
 
 /// What happens during a run.
 #[derive(Debug)]
@@ -25,48 +17,6 @@ pub enum Event {
     Finished(Box<CaseResult>),
     /// The cases of a unit cannot be had: a fault of the suite, not of the runtime.
     Broken(SuiteError),
-}
-
-/// Chooses the cases of a run.
-pub fn plan<'a>(suite: &'a Suite, filter: &Filter) -> Result<Plan<'a>, SuiteError> {
-    let units = suite.choose(filter)?;
-    let selected = units.iter().map(|(_, _, ids)| ids.len()).sum();
-    Ok(Plan { units, selected, variant: Variant::Runtime })
-}
-
-impl Plan<'_> {
-    /// Puts the cases in another form.
-    #[must_use]
-    pub fn in_variant(self, variant: Variant) -> Self {
-        Plan { variant, ..self }
-    }
-
-    /// The part of the plan that a shard runs.
-    #[must_use]
-    pub fn shard(self, shard: Shard) -> Self {
-        let all = self.units.iter().flat_map(|(_, _, ids)| ids.iter().cloned()).collect();
-        let taken: BTreeSet<String> = shard.take(all).into_iter().collect();
-        self.retain(|id| taken.contains(id))
-    }
-
-    /// The plan without the cases that have these ids.
-    #[must_use]
-    pub fn without(self, done: &BTreeSet<&str>) -> Self {
-        let variant = self.variant;
-        self.retain(|id| !done.contains(variant.id(id).as_str()))
-    }
-
-    /// The ids of the cases, in order.
-    pub fn ids(&self) -> impl Iterator<Item = String> {
-        self.units.iter().flat_map(|(_, _, ids)| ids).map(|id| self.variant.id(id))
-    }
-
-    fn retain(mut self, is_kept: impl Fn(&str) -> bool) -> Self {
-        self.units.iter_mut().for_each(|(_, _, ids)| ids.retain(|id| is_kept(id)));
-        self.units.retain(|(_, _, ids)| !ids.is_empty());
-        self.selected = self.units.iter().map(|(_, _, ids)| ids.len()).sum();
-        self
-    }
 }
 
 /// Runs every case of the plan, until it is stopped, and hands each event to `sink` on the calling thread, as it comes.
@@ -84,8 +34,8 @@ pub fn run_inspected(
     mut sink: impl FnMut(Event),
 ) {
     let (sender, receiver) = mpsc::channel();
-    let declaration = runtime.declaration();
     std::thread::scope(|scope| {
+        let declaration = runtime.declaration();
         scope.spawn(move || {
             plan.units.par_iter().for_each_with(sender, |sender, (source, unit, ids)| {
                 let event = |event| drop(sender.send(event));
@@ -95,8 +45,16 @@ pub fn run_inspected(
                 match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
                     Ok(cases) => {
                         for case in cases {
-                            let case = in_variant(case, plan.variant);
-                            let result = judge(&case, runtime, &declaration);
+                            let (case, result) = match plan.varied(case) {
+                                Ok(case) => {
+                                    let result = judge(&case, runtime, &declaration);
+                                    (case, result)
+                                }
+                                Err(case) => {
+                                    let result = CaseResult::without_form(&case, plan.variant());
+                                    (case, result)
+                                }
+                            };
                             if stop.is_set() {
                                 return;
                             }

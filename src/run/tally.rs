@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use onnx_conformance_reference::spec::OperatorVersion;
-
-use crate::case::{Level, Variant};
+use crate::case::Variant;
 use crate::run::{Book, CaseResult, Entry, Event, Outcome, Standing, Summary};
 use crate::suite::{Filter, is_glob};
 
@@ -24,6 +22,8 @@ pub struct Tally {
     pub faults: Vec<Fault>,
     /// Why cases could not be had.
     pub broken: Vec<String>,
+    /// What the runtime did wrong outside of any case, such as not ending when asked.
+    pub problems: Vec<String>,
     met: BTreeMap<usize, Met>,
 }
 
@@ -129,7 +129,7 @@ impl Tally {
     pub fn conclusion(&self) -> Conclusion {
         if !self.broken.is_empty() {
             Conclusion::Broken
-        } else if !self.regressions.is_empty() {
+        } else if !self.regressions.is_empty() || !self.problems.is_empty() {
             Conclusion::Regressions
         } else if !self.faults.is_empty() || !self.improvements.is_empty() {
             Conclusion::Improvements
@@ -146,7 +146,7 @@ impl Met {
         if book.judges(result) {
             *self.outcomes.entry(result.outcome).or_default() += 1;
         }
-        let operators = operators(result);
+        let operators = result.operators();
         if operators.is_empty() {
             return;
         }
@@ -164,23 +164,8 @@ impl Met {
         // What a runtime lacks is one thing, whatever operators want it; a glob stands for more than one.
         let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
         let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
-        (spans && !is_one_thing && entry.spans.is_none()).then_some(FaultKind::Spans(self.operators.len()))
+        (spans && !is_one_thing && !entry.spans_operators).then_some(FaultKind::Spans(self.operators.len()))
     }
-}
-
-/// The operators of a case: the one that its id names, `ai.onnx/Sum-13/...`; else those of its model.
-fn operators(result: &CaseResult) -> BTreeSet<String> {
-    let operator = |version: &str| {
-        let version: OperatorVersion = version.parse().ok()?;
-        Some(format!("{}/{}", version.domain, version.name))
-    };
-    let end = result.id.match_indices('/').nth(1).map_or(result.id.len(), |(at, _)| at);
-    let unit = result.id.get(..end).filter(|unit| unit.contains('/'));
-    if let Some(operator) = unit.and_then(operator) {
-        return BTreeSet::from([operator]);
-    }
-    let named = result.named.iter().chain(&result.cells).filter(|cell| !cell.contains(' '));
-    named.filter_map(|version| operator(version)).collect()
 }
 
 impl Scope<'_> {
@@ -208,25 +193,8 @@ impl fmt::Display for Fault {
                 write!(f, "expectation that covers different outcomes ({}): {place}", outcomes.join(", "))
             }
             FaultKind::Spans(count) => {
-                write!(f, "expectation that covers {count} operators without `spans: operators`: {place}")
+                write!(f, "expectation that covers {count} operators without `spans_operators: true`: {place}")
             }
-        }
-    }
-}
-
-impl CaseResult {
-    /// Whether the case says something of a runtime that is held to all there is.
-    pub(super) fn bears(&self) -> bool {
-        self.is_gated(true) && !self.outcome.is_silent()
-    }
-
-    /// Whether the outcome bears on a runtime: what the standard leaves open never does, and a recommendation only for
-    /// runtimes that are held to the letter.
-    pub fn is_gated(&self, strict: bool) -> bool {
-        match self.level {
-            Level::Required => true,
-            Level::Recommended => strict,
-            Level::Open => false,
         }
     }
 }
@@ -281,14 +249,14 @@ mod tests {
     #[test]
     fn an_entry_for_several_operators_says_so() {
         let results = [result("d/Abs-1/x", Outcome::Error), result("d/Add-1/x", Outcome::Error)];
-        let said = "expectation that covers 2 operators without `spans: operators`: a.yaml:3: cases: d/A*/x";
+        let said = "expectation that covers 2 operators without `spans_operators: true`: a.yaml:3: cases: d/A*/x";
         check("  - {cases: 'd/A*/x', outcome: error}\n", &results, &[said]);
-        check("  - {cases: 'd/A*/x', outcome: error, spans: operators}\n", &results, &[]);
+        check("  - {cases: 'd/A*/x', outcome: error, spans_operators: true}\n", &results, &[]);
         let versions = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-6/x", Outcome::Error)];
         check("  - {cases: 'd/A*/x', outcome: error}\n", &versions, &[]);
         let lacks = [lacking("d/Abs-1/x", "tensor(x) in d/Abs-1"), lacking("d/Add-1/x", "tensor(x) in d/Add-1")];
         assert_eq!(faults("  - {unsupported: 'tensor(x)*'}\n", &lacks, &[], Variant::Runtime).len(), 1);
-        check("  - {unsupported: 'tensor(x)*', spans: operators}\n", &lacks, &[]);
+        check("  - {unsupported: 'tensor(x)*', spans_operators: true}\n", &lacks, &[]);
         check("  - {unsupported: x}\n", &[lacking("d/Abs-1/x", "x"), lacking("d/Add-1/x", "x")], &[]);
     }
 

@@ -158,7 +158,7 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     let bytes = Bytes::from(bytes);
     let message = message(declared);
     let value = decode::value(bytes.clone(), declared).map_err(|error| {
-        let fix = format!("write a {message}, which is what {declared} calls for");
+        let fix = format!("write it as {message}, which is what {declared} calls for");
         problem(format!("{place} holds no {message}: {error}"), &fix)
     })?;
     match message_name(bytes, declared) {

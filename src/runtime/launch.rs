@@ -41,20 +41,20 @@ pub struct AdapterFile {
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The file of an adapter cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The file of an adapter does not hold what it should.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Yaml {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: serde_yaml::Error,
+        error: serde_yaml::Error,
     },
     /// There is nothing to start.
     #[error("{0} names no program")]
@@ -71,9 +71,10 @@ impl Launch {
         if is_name && adapters.join(runtime).join(FILE).is_file() {
             return Launch::adapter(runtime, adapters);
         }
-        let help = match is_name {
-            true => format!("there is no adapter of that name in {} either ({})", adapters.display(), names(adapters)),
-            false => "see docs/protocol.md for how a command line is written".to_owned(),
+        let help = if is_name {
+            format!("there is no adapter of that name in {} either ({})", adapters.display(), names(adapters))
+        } else {
+            "see docs/protocol.md for how a command line is written".to_owned()
         };
         let mut words = words(runtime)?.into_iter();
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("`{runtime}`")))?;
@@ -89,10 +90,10 @@ impl Launch {
     fn adapter(name: &str, adapters: &Path) -> Result<Launch, LaunchError> {
         let folder = adapters.join(name);
         let path = folder.join(FILE);
-        let io = |source| LaunchError::Io { path: path.clone(), source };
+        let io = |error| LaunchError::Io { path: path.clone(), error };
         let text = fs::read_to_string(&path).map_err(io)?;
         let file: AdapterFile =
-            serde_yaml::from_str(&text).map_err(|source| LaunchError::Yaml { path: path.clone(), source })?;
+            serde_yaml::from_str(&text).map_err(|error| LaunchError::Yaml { path: path.clone(), error })?;
         let folder = folder.canonicalize().map_err(io)?;
         let root = folder.parent().and_then(Path::parent).unwrap_or(&folder);
         let target = root.join("target").join("adapters").join(name);

@@ -1,6 +1,11 @@
 //! The messages of the adapter protocol; docs/protocol.md says what they mean.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::runtime::declaration::given;
 use crate::runtime::{Declaration, Phase};
@@ -59,6 +64,7 @@ pub struct ValueFile {
 #[serde(deny_unknown_fields)]
 pub struct Started {
     /// What it is.
+    #[serde(deserialize_with = "object")]
     pub runtime: Declaration,
 }
 
@@ -112,9 +118,9 @@ struct Fields {
     seq: u64,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     ok: Option<bool>,
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     unsupported: Option<Unsupported>,
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
 }
 
@@ -236,15 +242,38 @@ impl Problem {
 
 /// Reads a line as the message that is due.
 pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
-    if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
+    if serde_json::from_slice::<IgnoredAny>(line).is_err() {
         let fix = "write only answers to standard output, each whole and on one line; standard error is free";
         return Err(Problem::new(line, "the line is no JSON", fix));
     }
-    serde_json::from_slice(line).map_err(|error| {
+    object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
         // A message is one line, and its number says nothing.
         let rule = error.to_string().replace(" at line 1 column ", ", at column ");
         Problem::new(line, rule, format!("the answer is {}", T::FORM))
     })
+}
+
+/// Reads a structure from an object alone; left to itself it would take a list of its fields too.
+pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Object<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+
+    deserializer.deserialize_map(Object(PhantomData))
+}
+
+fn given_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
 }
 
 /// What is let pass in an answer, and would be better otherwise.

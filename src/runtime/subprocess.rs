@@ -40,6 +40,7 @@ pub struct Subprocess {
     idle: Mutex<Vec<Option<Worker>>>,
     freed: Condvar,
     seq: AtomicU64,
+    starts: AtomicU64,
     deaths: AtomicUsize,
     problems: AtomicUsize,
 }
@@ -48,12 +49,12 @@ pub struct Subprocess {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The program cannot be run.
-    #[error("cannot start {program}: {source}; {help}")]
+    #[error("cannot start {program}: {error}; {help}")]
     Program {
         /// The program.
         program: String,
         /// Why.
-        source: io::Error,
+        error: io::Error,
         /// What to look at.
         help: String,
     },
@@ -79,7 +80,7 @@ impl Subprocess {
         let home = TempDir::with_prefix("onnx-conformance-").map_err(StartError::Files)?;
         let program = launch.program.display().to_string();
         let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
-            Death::NotStarted(source) => StartError::Program { program, source, help: launch.help.clone() },
+            Death::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
             Death::Stopped => StartError::Stopped,
             death => StartError::Silent { program, message: death.to_string() },
         })?;
@@ -94,6 +95,7 @@ impl Subprocess {
             idle: Mutex::new(idle),
             freed: Condvar::new(),
             seq: AtomicU64::new(0),
+            starts: AtomicU64::new(0),
             deaths: AtomicUsize::new(0),
             problems: AtomicUsize::new(0),
         })
@@ -146,7 +148,7 @@ impl Subprocess {
     fn start_again(&self) -> Result<Worker, Death> {
         let mut last = String::new();
         for _ in 0..STARTS {
-            let mark = format!("{}", self.seq.fetch_add(1, Ordering::Relaxed));
+            let mark = format!("{}", 1 + self.starts.fetch_add(1, Ordering::Relaxed));
             match Worker::start(&self.launch, &mark, self.options.limits, &self.stop) {
                 Ok((worker, declaration)) if declaration == self.declaration => return Ok(worker),
                 Ok(_) => "it says of itself other than the first process did".clone_into(&mut last),

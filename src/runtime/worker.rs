@@ -1,5 +1,6 @@
 //! One process of an adapter: starting it, asking it, ending it.
 
+use std::fmt::Write as _;
 use std::io;
 use std::process::{Command as Program, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError};
@@ -212,7 +213,7 @@ impl Worker {
         let mut message = format!("no answer within {} s", self.limits.timeout.as_secs_f64());
         let half = self.lines.unfinished();
         if half > 0 {
-            message += &format!("; {half} bytes of a line came, without its end");
+            let _ = write!(message, "; {half} bytes of a line came, without its end");
         }
         Death::Timeout(self.with_last_words(message))
     }
@@ -242,7 +243,7 @@ impl Worker {
             _ => "the process closed its standard output".to_owned(),
         };
         if !rest.is_empty() {
-            message += &format!(" after {} bytes of a line", rest.len());
+            let _ = write!(message, " after {} bytes of a line", rest.len());
         }
         Death::Exited(self.with_last_words(message))
     }

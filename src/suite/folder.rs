@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use crate::case::{Case, Feed, digest_of_texts, read_folder};
+use crate::case::{Case, Feed, read_folder};
 use crate::compare::Accuracy;
 use crate::suite::upstream::rejudge;
 use crate::suite::{Source, SuiteError, Unit};
@@ -56,31 +56,16 @@ impl Source for FolderSuite {
         Ok(self.cases.iter().map(|case| Unit { name: case.clone() }).collect())
     }
 
-    /// Files of a model may be large: their names and sizes have to do.
-    fn digest(&self) -> Result<String, SuiteError> {
-        let mut texts = Vec::new();
-        for entry in WalkDir::new(&self.folder).follow_links(false).sort_by_file_name() {
-            let io = |error: walkdir::Error| SuiteError::Io { path: self.folder.clone(), source: error.into() };
-            let entry = entry.map_err(io)?;
-            let metadata = entry.metadata().map_err(io)?;
-            let parent = entry.path().parent().unwrap_or(&self.folder);
-            let is_of_case = metadata.is_file()
-                && (parent.join("model.onnx").is_file()
-                    || parent.parent().is_some_and(|case| case.join("model.onnx").is_file()));
-            if is_of_case {
-                let path = entry.path().strip_prefix(&self.folder).unwrap_or(entry.path());
-                texts.push(format!("{} {}", path.display(), metadata.len()));
-            }
-        }
-        Ok(digest_of_texts(texts.iter().map(String::as_str)))
-    }
-
     fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
         Ok(self.cases.iter().find(|case| *case == name).map(|case| Unit { name: case.clone() }))
     }
 
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
         Ok(vec![unit.name.clone()])
+    }
+
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        Ok(self.cases.join("\n"))
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {

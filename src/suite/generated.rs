@@ -4,17 +4,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs, embedded};
+use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
 use walkdir::WalkDir;
 
 use crate::case::{Case, digest, digest_of_texts};
 use crate::generate::{GenerateError, Operators, cases, ids};
-use crate::suite::index::{RECORDS, digest_of_sources, embedded_record, path_of};
+use crate::suite::index::{digest_of_sources, embedded_record, path_of};
 use crate::suite::{Index, Recorded, Source, SuiteError, Unit};
 
 /// The cases from the specs.
 #[derive(Debug)]
 pub struct Generated {
+    files: OnceLock<Files>,
+}
+
+/// What the cases are made from.
+#[derive(Debug)]
+struct Files {
     operators: Operators,
     /// The records of the operators, each read when it is first asked for; none for op.yaml files of some folder.
     records: BTreeMap<String, OnceLock<Option<Record>>>,
@@ -28,19 +34,27 @@ struct Record {
 }
 
 impl Generated {
-    /// The cases of the op.yaml files that the program was built with.
+    /// The cases of the op.yaml files that the program was built with. None is looked at before it is needed.
     pub fn embedded() -> Generated {
-        let operators = Specs::embedded().domains().flat_map(|domain| {
-            Specs::embedded().operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()))
-        });
-        Generated { records: operators.collect(), operators: Operators::embedded() }
+        Generated { files: OnceLock::new() }
     }
 
     /// The cases of these op.yaml files.
     pub fn new(operators: Operators) -> Generated {
-        Generated { operators, records: BTreeMap::new() }
+        Generated { files: OnceLock::from(Files { operators, records: BTreeMap::new() }) }
     }
 
+    fn files(&self) -> &Files {
+        let specs = Specs::embedded();
+        let slots = |domain| specs.operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()));
+        self.files.get_or_init(|| Files {
+            operators: Operators::embedded(),
+            records: specs.domains().flat_map(slots).collect(),
+        })
+    }
+}
+
+impl Files {
     fn record(&self, version: &OperatorVersion) -> Option<&Record> {
         let operator = format!("{}/{}", version.domain, version.name);
         let read = || {
@@ -76,44 +90,46 @@ impl From<GenerateError> for SuiteError {
 
 impl Source for Generated {
     fn units(&self) -> Result<Vec<Unit>, SuiteError> {
-        let versions = Specs::embedded().all().filter(|version| self.operators.has(version));
+        let files = self.files();
+        let versions = Specs::embedded().all().filter(|version| files.operators.has(version));
         Ok(versions.map(|version| Unit { name: version.qualified() }).collect())
-    }
-
-    fn digest(&self) -> Result<String, SuiteError> {
-        let recorded = if self.records.is_empty() { &[] } else { RECORDS };
-        let embedded = embedded::FILES.iter().chain(recorded).copied();
-        let texts = embedded.chain(self.operators.texts()).flat_map(|(path, text)| [path, text]);
-        Ok(digest_of_texts(texts))
     }
 
     fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
         let known = |version: &OperatorVersion| {
             let mut versions = Specs::embedded().versions(&version.domain, &version.name);
-            version.qualified() == name && self.operators.has(version) && versions.any(|since| since == version.since)
+            version.qualified() == name
+                && versions.any(|since| since == version.since)
+                && self.files().operators.has(version)
         };
         Ok(name.parse().ok().filter(known).map(|version| Unit { name: version.qualified() }))
     }
 
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
         let version = version(unit)?;
-        let record = self.record(&version).filter(|record| record.is_fresh);
+        let files = self.files();
+        let record = files.record(&version).filter(|record| record.is_fresh);
         if let Some(Recorded { ids, .. }) = record.and_then(|record| record.index.versions.get(&version.since)) {
             return Ok(ids.iter().map(|id| format!("{}/{id}", unit.name)).collect());
         }
-        let mut ids = ids(&self.operators, &version)?;
+        let mut ids = ids(&files.operators, &version)?;
         ids.sort_unstable();
         Ok(ids)
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        Ok(cases(&self.operators, &version(unit)?, wanted)?)
+        Ok(cases(&self.files().operators, &version(unit)?, wanted)?)
+    }
+
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        Ok(digest_of_texts(self.files().operators.texts()))
     }
 
     fn check(&self, unit: &Unit, cases: &[Case]) -> Result<(), SuiteError> {
         let version = version(unit)?;
-        let recorded = self.record(&version).and_then(|record| record.index.versions.get(&version.since));
-        if self.records.is_empty() || recorded.is_some_and(|recorded| recorded.digest == digest(cases)) {
+        let files = self.files();
+        let recorded = files.record(&version).and_then(|record| record.index.versions.get(&version.since));
+        if files.records.is_empty() || recorded.is_some_and(|recorded| recorded.digest == digest(cases)) {
             return Ok(());
         }
         let path = path_of(&format!("{}/{}", version.domain, version.name));

@@ -16,7 +16,7 @@ use crate::generate::{GenerateError, Operators, cases};
 const WIDTH: usize = 110;
 
 /// Every record as it was when the program was built, by operator, sorted.
-pub(super) const RECORDS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
+const RECORDS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
 
 /// What the record of an operator says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -182,6 +182,11 @@ mod tests {
         assert!(text.contains("\n13 2 0123\n28 0 0123\n\n1,13 / literal\n"), "{text}");
         assert!(text.contains("\n1,13 /whole/ T=float\n"), "{text}");
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn every_record_is_found() {
+        assert!(RECORDS.iter().all(|(operator, _)| embedded_record(operator).is_some()));
     }
 
     #[test]

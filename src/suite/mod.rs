@@ -1,6 +1,7 @@
 //! Every source of cases, and choosing among them by id.
 
 mod corpus;
+mod export;
 mod filter;
 mod folder;
 mod generated;
@@ -9,6 +10,7 @@ mod sources;
 mod upstream;
 
 pub use corpus::Corpus;
+pub use export::{Exported, Exporter};
 pub use filter::{Filter, FilterError};
 pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
 pub use folder::FolderSuite;

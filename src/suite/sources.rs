@@ -6,9 +6,10 @@ use miette::Diagnostic;
 
 use rayon::prelude::*;
 
-use crate::case::{Case, CaseError, Variant, digest_of_texts, in_variant};
+use crate::case::{Case, CaseError, Variant, digest_of_texts, vary};
 use crate::generate::GenerateError;
-use crate::suite::{Corpus, Filter, Generated};
+use crate::suite::export::MANIFEST;
+use crate::suite::{Corpus, Exported, Filter, FolderSuite, Generated};
 
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,8 +32,8 @@ pub trait Source: Sync {
     /// The cases of a unit that are wanted.
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
 
-    /// A digest of what the cases are made from, without making any: where it is the same, so are the cases.
-    fn digest(&self) -> Result<String, SuiteError>;
+    /// A text that changes when the cases may have.
+    fn fingerprint(&self) -> Result<String, SuiteError>;
 
     /// Holds all cases of a unit against what is recorded of them, where something is.
     fn check(&self, _unit: &Unit, _cases: &[Case]) -> Result<(), SuiteError> {
@@ -82,6 +83,16 @@ impl Suite {
         Suite { sources }
     }
 
+    /// The cases in a folder of test folders, with all that a manifest says of them where there is one.
+    pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
+        let source: Box<dyn Source + Send> = if folder.join(MANIFEST).is_file() {
+            Box::new(Exported::open(folder)?)
+        } else {
+            Box::new(FolderSuite::open(folder)?)
+        };
+        Ok(Suite::new(vec![source]))
+    }
+
     /// The suite that comes with the project: every vendored release under `testdata`, and the cases from the specs.
     pub fn open(testdata: &Path) -> Result<Suite, SuiteError> {
         Suite::with(testdata, Generated::embedded())
@@ -95,12 +106,6 @@ impl Suite {
         }
         sources.push(Box::new(generated));
         Ok(Suite::new(sources))
-    }
-
-    /// A digest of what all cases are made from: where it is the same, so are the cases.
-    pub fn digest(&self) -> Result<String, SuiteError> {
-        let digests = self.sources.iter().map(|source| source.digest()).collect::<Result<Vec<_>, _>>()?;
-        Ok(digest_of_texts(digests.iter().map(String::as_str)))
     }
 
     /// Every unit with its source, in order.
@@ -120,6 +125,12 @@ impl Suite {
             }
         }
         Ok(None)
+    }
+
+    /// The digest of what the cases are made from.
+    pub fn digest(&self) -> Result<String, SuiteError> {
+        let texts = self.sources.iter().map(|source| source.fingerprint()).collect::<Result<Vec<_>, _>>()?;
+        Ok(digest_of_texts(texts.iter().map(String::as_str)))
     }
 
     /// The ids that a filter chooses, in order.
@@ -147,7 +158,8 @@ impl Suite {
             |unit: &Unit| id.strip_prefix(&unit.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         for (source, unit) in self.units()?.into_iter().filter(|(_, unit)| holds(unit)) {
             if let Some(case) = source.load(&unit, &|other| other == id)?.pop() {
-                return Ok(Some(in_variant(case, variant)));
+                let other = vary(&case, variant);
+                return Ok(if variant == Variant::Runtime { Some(case) } else { other });
             }
         }
         Ok(None)

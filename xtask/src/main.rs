@@ -1,5 +1,6 @@
 //! The project's own tasks.
 
+mod bench_protocol;
 mod emit;
 mod generated;
 mod import_specs;
@@ -26,8 +27,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Measure what the harness adds to a case over what an adapter takes.
+    BenchProtocol(bench_protocol::Arguments),
     /// Run cases, and list what they leave out of what there is to reach, and the totals.
     Coverage(coverage::Arguments),
+    /// Be the adapter of bench-protocol.
+    #[command(hide = true)]
+    EchoAdapter(bench_protocol::Echo),
     /// Write the files that are generated from the Rust types.
     Gen(generated::Arguments),
     /// Write the version files and releases.yaml under specs/ from the onnx Python package.
@@ -51,7 +57,9 @@ fn main() -> ExitCode {
 
 fn run(task: &Task) -> anyhow::Result<ExitCode> {
     match task {
+        Task::BenchProtocol(arguments) => bench_protocol::main(arguments)?,
         Task::Coverage(arguments) => return Ok(ExitCode::from(coverage::main(arguments)?)),
+        Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
         Task::Gen(arguments) => generated::run(arguments)?,
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
         Task::NewOp(arguments) => new_op::run(arguments)?,

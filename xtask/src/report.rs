@@ -38,13 +38,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let declaration = runtime.declaration();
     let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
     let expectations = read_expectations(&expectations_path, &declaration.name)?;
+    let book = Book::new(expectations, &declaration, true)?;
     let suite = Suite::open(&workspace::root().join("testdata"))?;
-    let plan = plan(&suite, &Filter::default())?;
+    let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
 
     let (operators, excuses) = (Operators::embedded(), Excuses::embedded()?);
     let survey = Survey::new(Specs::embedded(), &operators, &excuses, &Filter::default())?;
     let started = Instant::now();
-    let book = Book::new(expectations, &declaration, true)?;
     let (mut tally, mut results) = (Tally::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {

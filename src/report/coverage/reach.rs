@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::AttributeProto;
-use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion, Presence, Specs};
+use onnx_conformance_reference::spec::{OperatorVersion, Presence, Specs};
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, DataSet};
-use crate::report::coverage::goal::{Aspect, Goal, counted, elements, refused, takes_integers_as_data};
+use crate::report::coverage::goal::{Aspect, Goal, counted, refused, takes_integers_as_data};
 use crate::report::coverage::node::{self, Node};
 use crate::report::coverage::value::{extreme_integers, special_floats, tensors, wants_infinity};
 
@@ -29,6 +28,13 @@ pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
         let goal = cell.map_or(Goal::new(Aspect::Executed), |cell| Goal::of(Aspect::TypeCell, cell));
         reached.insert((version, goal));
     }
+    reached.extend(of_nodes(case, specs));
+    reached
+}
+
+/// What the nodes of a case reach.
+fn of_nodes(case: &Case, specs: &Specs) -> Reached {
+    let mut reached = Reached::new();
     node::visit(&case.model, specs, &mut |node| {
         let mut goals = BTreeSet::new();
         goals.insert(Goal::of(Aspect::LastOpset, node.opset.to_string()));
@@ -42,23 +48,31 @@ pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
     reached
 }
 
-/// A refusal reaches its rule, and the shape of its first input where its control has another.
+/// A refusal reaches its rule, and what it leaves out or empties unlike its control.
 fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
     let Some((version, name)) = split_id(&case.id) else { return };
     let Ok(spec) = specs.get(&version) else { return };
-    let mut goals: BTreeSet<Goal> =
-        name.strip_prefix("refuse/").and_then(|name| refused(spec, name)).into_iter().collect();
-    let shapes_of = |case: &Case| {
-        let mut goals = BTreeSet::new();
-        let data = case.data.first();
-        let first = data.and_then(|data| data.inputs.first());
-        first.iter().for_each(|input| shapes(&input.value, &mut goals));
-        goals
-    };
-    if let Some(refusal) = &case.refusal {
-        goals.extend(shapes_of(case).difference(&shapes_of(&refusal.control)).cloned());
+    if let Some(goal) = name.strip_prefix("refuse/").and_then(|name| refused(spec, name)) {
+        reached.insert((version, goal));
     }
-    reached.extend(goals.into_iter().map(|goal| (version.clone(), goal)));
+    if let Some(refusal) = &case.refusal {
+        let (own, repaired) = (of_nodes(case, specs), of_nodes(&refusal.control, specs));
+        reached.extend(own.difference(&repaired).filter(|(_, goal)| says_nothing(goal.aspect)).cloned());
+    }
+}
+
+/// Whether an aspect is about what is not there.
+fn says_nothing(aspect: Aspect) -> bool {
+    matches!(
+        aspect,
+        Aspect::AttributeLeftOut
+            | Aspect::InputLeftOut
+            | Aspect::InputEmptyName
+            | Aspect::OutputLeftOut
+            | Aspect::OutputEmptyName
+            | Aspect::Empty
+            | Aspect::RankZero
+    )
 }
 
 /// The version of a generated case, and the rest of its id; nothing for a vendored one.
@@ -122,7 +136,7 @@ fn parameters(node: &Node<'_>, goals: &mut BTreeSet<Goal>) {
 /// What is special in the values of a node's inputs, as far as they are inputs of the case.
 fn values(node: &Node<'_>, data: &DataSet, goals: &mut BTreeSet<Goal>) {
     let known: BTreeMap<&str, &Value> = data.inputs.iter().map(|input| (input.name.as_str(), &input.value)).collect();
-    let mut floats = BTreeSet::new();
+    let (mut floats, mut count) = (BTreeSet::new(), 0);
     for (at, name) in node.proto.input.iter().enumerate() {
         let (Some(formal), Some(value)) = (node.spec.input_at(at), known.get(name.as_str())) else { continue };
         if at == 0 {
@@ -130,6 +144,7 @@ fn values(node: &Node<'_>, data: &DataSet, goals: &mut BTreeSet<Goal>) {
         }
         for tensor in tensors(value) {
             floats.extend(special_floats(tensor));
+            count += if tensor.element_type().is_float() { tensor.len() } else { 0 };
             if takes_integers_as_data(node.spec, formal) {
                 goals.extend(extreme_integers(tensor).into_iter().map(Goal::new));
             }
@@ -140,15 +155,10 @@ fn values(node: &Node<'_>, data: &DataSet, goals: &mut BTreeSet<Goal>) {
         .all(|aspect| !floats.contains(aspect));
     let overflows =
         |name: &String| data.outputs.iter().any(|output| output.name == *name && wants_infinity(&output.want));
-    if is_finite && takes_floats(node.spec) && node.proto.output.iter().any(overflows) {
+    if count > 0 && is_finite && node.proto.output.iter().any(overflows) {
         goals.insert(Goal::new(Aspect::Overflow));
     }
     goals.extend(floats.into_iter().map(Goal::new));
-}
-
-fn takes_floats(spec: &OpSpec) -> bool {
-    let has_float = |formal: &FormalParameter| elements(spec, formal).any(ElementType::is_float);
-    spec.inputs.iter().any(has_float)
 }
 
 fn shapes(value: &Value, goals: &mut BTreeSet<Goal>) {
@@ -158,5 +168,49 @@ fn shapes(value: &Value, goals: &mut BTreeSet<Goal>) {
     }
     if tensor.rank() == 0 {
         goals.insert(Goal::new(Aspect::RankZero));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Operators, cases};
+
+    /// Whether the cases of a version whose ids begin so reach a goal.
+    fn check(version: &str, beginning: &str, goal: &Goal, expected: bool) {
+        let version: OperatorVersion = version.parse().unwrap();
+        let wanted = |id: &str| id.starts_with(&format!("{}/{beginning}", version.qualified()));
+        let cases = cases(&Operators::embedded(), &version, &wanted).unwrap();
+        assert!(!cases.is_empty(), "{version} {beginning}");
+        let is_reached =
+            cases.iter().any(|case| reached(case, &[], Specs::embedded()).contains(&(version.clone(), goal.clone())));
+        assert_eq!(is_reached, expected, "{version} {beginning} {goal}");
+    }
+
+    #[test]
+    fn values_and_shapes_are_those_of_the_inputs() {
+        check("Abs-13", "special/", &Goal::new(Aspect::NotANumber), true);
+        check("Abs-13", "any/X=0x3/", &Goal::new(Aspect::NotANumber), false);
+        check("Abs-13", "any/X=0x3/", &Goal::new(Aspect::Empty), true);
+        check("Abs-13", "any/X=scalar/", &Goal::new(Aspect::RankZero), true);
+        check("Abs-13", "least_integer/", &Goal::new(Aspect::Smallest), true);
+        check("Abs-13", "any/X=2x3x4/", &Goal::of(Aspect::LastOpset, "28"), true);
+    }
+
+    #[test]
+    fn attributes_are_left_out_at_their_default_or_another() {
+        let automatic = |value: &str| Goal::of(Aspect::Enumerated, format!("auto_pad={value}"));
+        check("Conv-22", "automatic/auto_pad=VALID/", &automatic("VALID"), true);
+        check("Conv-22", "automatic/auto_pad=VALID/", &automatic("NOTSET"), false);
+        check("Conv-22", "automatic/auto_pad=VALID/", &Goal::of(Aspect::AttributeOther, "auto_pad"), true);
+        check("Conv-22", "automatic/auto_pad=NOTSET/", &Goal::of(Aspect::AttributeDefault, "auto_pad"), true);
+        check("Conv-22", "biased/", &Goal::of(Aspect::InputGiven, "B"), true);
+    }
+
+    #[test]
+    fn a_refusal_reaches_its_rule_alone() {
+        check("Abs-13", "refuse/T=string", &Goal::of(Aspect::Refusal, "type of T"), true);
+        check("Abs-13", "refuse/T=string", &Goal::new(Aspect::Executed), false);
+        check("Abs-13", "refuse/surplus-input", &Goal::of(Aspect::Refusal, "surplus-input"), true);
     }
 }

@@ -28,7 +28,8 @@ type Text = Cow<'static, str>;
 #[derive(Debug)]
 struct Entry {
     path: Text,
-    spec: OnceLock<Result<OpSpec, Box<SpecError>>>,
+    /// Boxed, so that an index of versions that nobody reads stays small.
+    spec: OnceLock<Result<Box<OpSpec>, Box<SpecError>>>,
 }
 
 /// A file under `specs/` that is not what its place says.
@@ -142,21 +143,20 @@ impl Specs {
     }
 
     fn add(&mut self, path: Text, text: Text) -> Result<(), SpecError> {
-        let display = self.display(&path);
         match place(&path) {
             Some(Place::Other) => {}
             Some(Place::Version(version)) => {
                 let operator = self.domains.entry(version.domain.clone()).or_default().entry(version.name.clone());
                 let entry = Entry { path: path.clone(), spec: OnceLock::new() };
                 if let Some(first) = operator.or_default().insert(version.since, entry) {
-                    let first = self.display(&first.path);
-                    return Err(SpecError::Duplicate { version, first, second: display });
+                    let (first, second) = (self.display(&first.path), self.display(&path));
+                    return Err(SpecError::Duplicate { version, first, second });
                 }
                 if path != path_of(&version) {
-                    return Err(SpecError::Unexpected { path: display });
+                    return Err(SpecError::Unexpected { path: self.display(&path) });
                 }
             }
-            None => return Err(SpecError::Unexpected { path: display }),
+            None => return Err(SpecError::Unexpected { path: self.display(&path) }),
         }
         self.files.insert(path, text);
         Ok(())
@@ -286,8 +286,9 @@ impl Specs {
     }
 
     fn read<'a>(&'a self, domain: &str, name: &str, since: u32, entry: &'a Entry) -> Result<&'a OpSpec, LookupError> {
-        let read = || self.read_file(&OperatorVersion::new(domain, name, since), &entry.path).map_err(Box::new);
-        entry.spec.get_or_init(read).as_ref().map_err(|error| LookupError::File(error.clone()))
+        let read =
+            || self.read_file(&OperatorVersion::new(domain, name, since), &entry.path).map(Box::new).map_err(Box::new);
+        entry.spec.get_or_init(read).as_deref().map_err(|error| LookupError::File(error.clone()))
     }
 
     fn read_file(&self, version: &OperatorVersion, path: &str) -> Result<OpSpec, SpecError> {

@@ -1,0 +1,38 @@
+//! `export`: cases as ordinary ONNX test folders, for any runner.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::{exit, options, output};
+use crate::suite::{Exporter, Filter};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The folder that the cases go to; not there yet, or empty
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    #[command(flatten)]
+    selection: options::Selection,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let filter: Filter = arguments.selection.filter()?;
+    let suite = arguments.selection.open()?;
+    let chosen = suite.choose(&filter)?;
+    if chosen.is_empty() {
+        output::note("no case matches");
+        return Ok(exit::NOTHING);
+    }
+    let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;
+    for (source, unit, ids) in chosen {
+        for case in source.load(&unit, &|id| ids.iter().any(|chosen| chosen == id))? {
+            exporter.add(&case)?;
+        }
+    }
+    let written = exporter.written;
+    exporter.finish()?;
+    output::line(&format!("{written} cases in {}", arguments.folder.display()))?;
+    Ok(exit::SUCCESS)
+}

@@ -1,0 +1,54 @@
+//! `smoke`: whether an adapter is right, in words.
+
+use clap::Args;
+
+use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
+use crate::cli::{exit, output};
+use crate::runtime::{Verdict, smoke};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    runtime: RuntimeOptions,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let stop = stopped_by_interrupt()?;
+    let runtime = match arguments.runtime.open(&stop) {
+        Err(_) if stop.is_set() => return ended_early(&stop),
+        runtime => runtime?,
+    };
+    let declaration = runtime.declaration();
+    output::line(&format!("{} {}", declaration.name, declaration.version))?;
+    let (mut right, mut lacking, mut wrong, mut printed) = (0_usize, 0_usize, 0_usize, Ok(()));
+    smoke(&*runtime, |about, verdict| {
+        if stop.is_set() || printed.is_err() {
+            return;
+        }
+        printed = match verdict {
+            Verdict::Right => {
+                right += 1;
+                output::line(&format!("right    {about}"))
+            }
+            Verdict::Lacking(message) => {
+                lacking += 1;
+                output::line(&format!("lacking  {about}: {message}"))
+            }
+            Verdict::Wrong(message) => {
+                wrong += 1;
+                output::line(&format!("WRONG    {about}: {message}"))
+            }
+        };
+    })?;
+    printed?;
+    for problem in runtime.finish() {
+        wrong += 1;
+        output::line(&format!("WRONG    {problem}"))?;
+    }
+    if stop.is_set() {
+        return ended_early(&stop);
+    }
+    let advice = if wrong > 0 { "; docs/protocol.md says what must be" } else { "" };
+    output::line(&format!("{right} right, {lacking} lacking, {wrong} wrong{advice}"))?;
+    Ok(if wrong == 0 { exit::SUCCESS } else { exit::REGRESSION })
+}

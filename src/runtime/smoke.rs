@@ -1,0 +1,179 @@
+//! Small models that show whether an adapter is right, apart from what its runtime can do.
+
+mod model;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::tensor::TensorError;
+use onnx_conformance_reference::value::Value;
+
+use crate::compare::{Accuracy, compare};
+use crate::runtime::{Phase, Request, Response, Runtime};
+use model::{Probe, Want, probes};
+
+/// What a probe shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The adapter does right.
+    Right,
+    /// The runtime says that it cannot, which may well be.
+    Lacking(String),
+    /// The adapter does wrong.
+    Wrong(String),
+}
+
+/// What the probes show of a runtime, each told to `sink` as it comes, with what it is about.
+pub fn smoke(runtime: &dyn Runtime, mut sink: impl FnMut(&str, Verdict)) -> Result<(), TensorError> {
+    let mut earlier = None;
+    let declaration = runtime.declaration();
+    for probe in probes()? {
+        let missing = probe.elements().into_iter().find(|element| !declaration.has_type(*element));
+        let verdict = match missing {
+            Some(element) => Verdict::Lacking(format!("{element} is not among the types that are declared")),
+            None => ask(&probe, runtime, earlier.as_ref()),
+        };
+        if let Want::Outputs(values) = &probe.want {
+            earlier = Some(values.clone());
+        }
+        sink(probe.about, verdict);
+    }
+    Ok(())
+}
+
+fn ask(probe: &Probe, runtime: &dyn Runtime, earlier: Option<&Vec<Value>>) -> Verdict {
+    let response = runtime.run(&Request {
+        id: probe.about,
+        model: &probe.model,
+        folder: None,
+        inputs: &probe.inputs,
+        outputs: &probe.outputs,
+    });
+    match (&probe.want, response) {
+        (_, Response::Timeout(message) | Response::Crash(message) | Response::OutOfMemory(message)) => {
+            Verdict::Wrong(format!("the process did not live through it: {message}"))
+        }
+        (_, Response::ProtocolError(message)) => Verdict::Wrong(message),
+        (Want::Outputs(values), Response::Outputs { values: actual, .. }) => judge(values, &actual, earlier),
+        (Want::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. }) => {
+            if probe.is_basic {
+                Verdict::Wrong(format!("any runtime can do this, but it says: {message}"))
+            } else {
+                Verdict::Lacking(message)
+            }
+        }
+        (Want::NoModel, Response::Error { phase: Phase::Load, .. })
+        | (Want::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Right,
+        (Want::NoModel, Response::Error { .. }) => Verdict::Wrong(
+            "what fails before the model is read whole is an error of phase `load`, not `run`".to_owned(),
+        ),
+        (Want::NoModel, Response::Unsupported { .. }) => Verdict::Wrong(
+            "a file that is no model is an `error` at `load`; `unsupported` is for what the standard has".to_owned(),
+        ),
+        (Want::NoModel, Response::Outputs { .. }) => Verdict::Wrong("a file that is no model was run".to_owned()),
+        (Want::Failure, Response::Outputs { .. }) => Verdict::Wrong(
+            "it claims to have run an operator that no runtime has; does it run the model at all?".to_owned(),
+        ),
+    }
+}
+
+fn judge(expected: &[Value], actual: &[Value], earlier: Option<&Vec<Value>>) -> Verdict {
+    if expected == actual {
+        return Verdict::Right;
+    }
+    if expected.len() > 1 && expected.iter().rev().eq(actual) {
+        return Verdict::Wrong("the outputs come in another order; each has its own `path`".to_owned());
+    }
+    if earlier.is_some_and(|earlier| earlier == actual) {
+        return Verdict::Wrong("it gives what an earlier request gave; every request has inputs of its own".to_owned());
+    }
+    for (expected, actual) in expected.iter().zip(actual) {
+        if let Err(difference) = compare(expected, actual, &Accuracy::Exact) {
+            return Verdict::Wrong(format!("the value is not what went in: {}", difference.message));
+        }
+    }
+    let is_float = |value: &Value| value.value_type().element_type().is_float();
+    Verdict::Wrong(if expected.iter().any(is_float) {
+        "the bits of the value changed: the sign of a zero, or those of a NaN".to_owned()
+    } else {
+        "the bits of the value changed".to_owned()
+    })
+}
+
+impl Probe {
+    /// The element types that go in and out.
+    fn elements(&self) -> Vec<ElementType> {
+        let inputs = self.inputs.iter().map(|input| input.value.value_type());
+        let outputs = self.outputs.iter().map(|output| output.value_type.clone());
+        inputs.chain(outputs).map(|value_type| value_type.element_type()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::runtime::{Builtin, Declaration};
+
+    /// The built-in executor, behind something that spoils what it says.
+    struct Spoilt(fn(Response) -> Response);
+
+    impl Runtime for Spoilt {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("spoilt", "1")
+        }
+
+        fn run(&self, request: &Request<'_>) -> Response {
+            self.0(Builtin::new(Duration::from_mins(1)).run(request))
+        }
+    }
+
+    fn wrong(spoil: fn(Response) -> Response) -> Vec<(String, Verdict)> {
+        let mut all = Vec::new();
+        smoke(&Spoilt(spoil), |about, verdict| all.push((about.to_owned(), verdict))).unwrap();
+        assert!(all.len() >= 12, "{all:?}");
+        all.retain(|(_, verdict)| *verdict != Verdict::Right);
+        all
+    }
+
+    fn spoilt(response: Response, spoil: impl FnOnce(&mut Vec<Value>)) -> Response {
+        match response {
+            Response::Outputs { mut values, cells } => {
+                spoil(&mut values);
+                Response::Outputs { values, cells }
+            }
+            other => other,
+        }
+    }
+
+    #[test]
+    fn the_builtin_executor_is_right() {
+        assert_eq!(wrong(|response| response), []);
+    }
+
+    #[test]
+    fn outputs_in_another_order_are_said() {
+        let wrong = wrong(|response| spoilt(response, |values| values.reverse()));
+        let says = |text: &str| wrong.iter().any(|(_, verdict)| format!("{verdict:?}").contains(text));
+        assert!(wrong.len() == 1 && says("in another order"), "{wrong:?}");
+    }
+
+    #[test]
+    fn whoever_runs_everything_runs_what_is_not_there() {
+        let run = |response| match response {
+            Response::Error { .. } | Response::Unsupported { .. } => {
+                Response::Outputs { values: Vec::new(), cells: Vec::new() }
+            }
+            other => other,
+        };
+        let wrong = wrong(run);
+        assert!(wrong.len() == 2 && format!("{wrong:?}").contains("no runtime has"), "{wrong:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_no_fault_of_the_adapter() {
+        let none = |_| Response::Unsupported { what: "model".to_owned(), message: "no".to_owned() };
+        let wrong = wrong(none);
+        let faults = wrong.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).count();
+        assert!(faults == 6 && wrong.len() > 18, "{wrong:?}");
+    }
+}

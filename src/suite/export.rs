@@ -1,0 +1,523 @@
+//! Cases as ordinary ONNX test folders with a manifest, for any runner, and read back as the same suite.
+//!
+//! `manifest.jsonl` has a line for each case: its id, its folder, the digests of its files, and what the files cannot say,
+//! such as the rule of each output. Refusals are below `refuse/`, each with its control in `control/`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use onnx_conformance_reference::proto::{decode, encode};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use walkdir::WalkDir;
+
+use crate::case::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, Want, files};
+use crate::compare::Accuracy;
+use crate::suite::{Source, SuiteError, Unit};
+
+/// The name of the manifest.
+pub(super) const MANIFEST: &str = "manifest.jsonl";
+
+/// The version of the manifest's format.
+const FORMAT: u32 = 1;
+
+/// The first line of a manifest.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    format: u32,
+    tool: String,
+    suite: String,
+}
+
+/// A line of a manifest: a case.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    folder: String,
+    level: Level,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    evidence: Vec<Evidence>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judged: Option<Judged>,
+    data: Vec<Set>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refuse: Option<Refused>,
+    /// The digest of each file, by its path in the folder.
+    sha256: BTreeMap<String, String>,
+}
+
+/// A data set: what its files hold.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    inputs: Vec<Port>,
+    outputs: Vec<Output>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Port {
+    name: String,
+    r#type: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Output {
+    name: String,
+    r#type: String,
+    rule: Rule,
+}
+
+/// How an output is judged. The value itself is in `output_N.pb`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Rule {
+    Exact,
+    ExactZeroSign,
+    Ulp(u64),
+    Absolute(f64),
+    Close {
+        relative: f64,
+        absolute: f64,
+    },
+    /// Each element within that of `bound_N.pb`.
+    Bound,
+    /// One of so many values: `output_N.pb`, `output_N_1.pb` and so on.
+    AnyOf(usize),
+    /// Any value of the type, and of the shape where there is one.
+    Unspecified(Option<Vec<usize>>),
+    /// A draw from the distribution of which the file is a sample.
+    Drawn,
+    /// Each element of `source_N.pb` is 0 with this probability, or scaled.
+    Dropped(f64),
+    /// False with this probability.
+    Mask {
+        shape: Vec<usize>,
+        ratio: f64,
+    },
+}
+
+/// What must be refused.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Refused {
+    rule: String,
+    control: Box<Entry>,
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> SuiteError + '_ {
+    |source| SuiteError::Io { path: path.to_owned(), source }
+}
+
+fn wrong(path: &Path, rule: impl Into<String>) -> SuiteError {
+    SuiteError::File { path: path.to_owned(), rule: rule.into() }
+}
+
+/// A folder of exported cases that is being written.
+#[derive(Debug)]
+pub struct Exporter {
+    /// Where the cases are written, beside the folder that is wanted, until all are there.
+    temporary: PathBuf,
+    folder: PathBuf,
+    manifest: std::io::BufWriter<std::fs::File>,
+    folders: BTreeSet<String>,
+    /// How many cases are written.
+    pub written: usize,
+}
+
+impl Exporter {
+    /// Begins a folder, which is not there yet or is empty. `suite` is the digest of what the cases are made from.
+    pub fn new(folder: &Path, suite: &str) -> Result<Exporter, SuiteError> {
+        let is_free = !folder.exists() || std::fs::read_dir(folder).map_err(io(folder))?.next().is_none();
+        if !is_free {
+            return Err(wrong(folder, "is not empty; name a new folder"));
+        }
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let temporary = folder.with_file_name(format!(".{name}.export-{}", std::process::id()));
+        std::fs::create_dir_all(&temporary).map_err(io(&temporary))?;
+        let path = temporary.join(MANIFEST);
+        let file = std::fs::File::create(&path).map_err(io(&path))?;
+        let manifest = std::io::BufWriter::new(file);
+        let folder = folder.to_owned();
+        let mut exporter = Exporter { temporary, folder, manifest, folders: BTreeSet::new(), written: 0 };
+        let tool = env!("CARGO_PKG_VERSION").to_owned();
+        exporter.line(&Head { format: FORMAT, tool, suite: suite.to_owned() })?;
+        Ok(exporter)
+    }
+
+    /// Writes a case.
+    pub fn add(&mut self, case: &Case) -> Result<(), SuiteError> {
+        let base = safe(&case.id);
+        let base = if case.refusal.is_some() { format!("refuse/{base}") } else { base };
+        let mut folder = base.clone();
+        let mut number = 1;
+        // Folder names of two ids may be one where a file system knows fewer characters; the manifest tells them apart.
+        while !self.folders.insert(folder.to_lowercase()) {
+            number += 1;
+            folder = format!("{base}~{number}");
+        }
+        let entry = write_case(&self.temporary, &folder, case)?;
+        self.written += 1;
+        self.line(&entry)
+    }
+
+    fn line<T: Serialize>(&mut self, value: &T) -> Result<(), SuiteError> {
+        let path = self.temporary.join(MANIFEST);
+        let text = serde_json::to_string(value).map_err(|error| wrong(&path, error.to_string()))?;
+        writeln!(self.manifest, "{text}").map_err(io(&path))
+    }
+
+    /// Puts the folder in its place.
+    pub fn finish(mut self) -> Result<(), SuiteError> {
+        self.manifest.flush().map_err(io(&self.temporary))?;
+        if self.folder.exists() {
+            std::fs::remove_dir(&self.folder).map_err(io(&self.folder))?;
+        }
+        std::fs::rename(&self.temporary, &self.folder).map_err(io(&self.folder))
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        // Gone already after `finish`; after an error nothing half-written stays.
+        let _ = std::fs::remove_dir_all(&self.temporary);
+    }
+}
+
+/// An id as a path that every file system takes.
+fn safe(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() || "-_./=,+@".contains(c) { c } else { '_' }).collect()
+}
+
+fn write_case(root: &Path, folder: &str, case: &Case) -> Result<Entry, SuiteError> {
+    let home = root.join(folder);
+    let mut contents = files(case);
+    contents.extend(more_files(case));
+    contents.extend(external(case)?);
+    let mut sha256 = BTreeMap::new();
+    for (name, bytes) in contents {
+        let path = home.join(&name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(io(parent))?;
+        }
+        std::fs::write(&path, &bytes).map_err(io(&path))?;
+        sha256.insert(name, hash(&bytes));
+    }
+    let refuse = match &case.refusal {
+        None => None,
+        Some(Refusal { rule, control }) => {
+            let control = write_case(root, &format!("{folder}/control"), control)?;
+            Some(Refused { rule: rule.clone(), control: Box::new(control) })
+        }
+    };
+    let data = case.data.iter().map(|data| Set {
+        inputs: data
+            .inputs
+            .iter()
+            .map(|input| Port { name: input.name.clone(), r#type: input.value.value_type().to_string() })
+            .collect(),
+        outputs: data
+            .outputs
+            .iter()
+            .map(|output| Output {
+                name: output.name.clone(),
+                r#type: output.want.declared().0.to_string(),
+                rule: rule(&output.want),
+            })
+            .collect(),
+    });
+    Ok(Entry {
+        id: case.id.clone(),
+        folder: folder.to_owned(),
+        level: case.level,
+        evidence: case.evidence.clone(),
+        judged: case.judged,
+        data: data.collect(),
+        refuse,
+        sha256,
+    })
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The values that an ordinary test folder has no files for: further values that are allowed, and what was dropped from.
+fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for (set, data) in case.data.iter().enumerate() {
+        for (number, output) in data.outputs.iter().enumerate() {
+            let mut add = |name: String, value: &Value| {
+                files.push((format!("test_data_set_{set}/{name}.pb"), encode::value(value, &output.name)));
+            };
+            match &output.want {
+                Want::AnyOf(values) => {
+                    for (at, value) in values.iter().enumerate().skip(1) {
+                        add(format!("output_{number}_{at}"), value);
+                    }
+                }
+                Want::Dropped { source, .. } => add(format!("source_{number}"), &Value::Tensor(source.clone())),
+                _ => {}
+            }
+        }
+    }
+    files
+}
+
+/// The files that the model keeps its data in.
+fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
+    let Some(home) = &case.folder else { return Ok(Vec::new()) };
+    let mut files = Vec::new();
+    for entry in WalkDir::new(home).min_depth(1).sort_by_file_name() {
+        let entry = entry.map_err(|error| SuiteError::Io { path: home.clone(), source: error.into() })?;
+        let name = entry.path().strip_prefix(home).unwrap_or(entry.path()).to_string_lossy().replace('\\', "/");
+        let is_known = name == "model.onnx" || name.starts_with("test_data_set_") || name.starts_with("control/");
+        if entry.file_type().is_file() && !is_known {
+            files.push((name, std::fs::read(entry.path()).map_err(io(entry.path()))?));
+        }
+    }
+    Ok(files)
+}
+
+fn rule(want: &Want) -> Rule {
+    match want {
+        Want::Value(_, Accuracy::Exact) => Rule::Exact,
+        Want::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
+        Want::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
+        Want::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
+        Want::Value(_, Accuracy::Close { relative, absolute }) => {
+            Rule::Close { relative: *relative, absolute: *absolute }
+        }
+        Want::Bounded(..) => Rule::Bound,
+        Want::AnyOf(values) => Rule::AnyOf(values.len()),
+        Want::Unspecified(_, shape) => Rule::Unspecified(shape.clone()),
+        Want::Drawn(_) => Rule::Drawn,
+        Want::Dropped { ratio, .. } => Rule::Dropped(*ratio),
+        Want::Mask { shape, ratio } => Rule::Mask { shape: shape.clone(), ratio: *ratio },
+    }
+}
+
+/// A folder that an [`Exporter`] has written.
+#[derive(Debug)]
+pub struct Exported {
+    root: PathBuf,
+    suite: String,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Exported {
+    /// Reads the manifest of a folder.
+    pub fn open(root: &Path) -> Result<Exported, SuiteError> {
+        let path = root.join(MANIFEST);
+        let text = std::fs::read_to_string(&path).map_err(io(&path))?;
+        let mut lines = text.lines().enumerate();
+        let at = |number: usize| path.with_file_name(format!("{MANIFEST}:{}", number + 1));
+        let (_, first) = lines.next().ok_or_else(|| wrong(&path, "is empty; export the cases again"))?;
+        let head: Head = serde_json::from_str(first).map_err(|error| wrong(&at(0), error.to_string()))?;
+        if head.format != FORMAT {
+            return Err(wrong(&path, format!("has format {}, and this program reads format {FORMAT}", head.format)));
+        }
+        let mut entries = BTreeMap::new();
+        for (number, line) in lines {
+            let entry: Entry = serde_json::from_str(line).map_err(|error| wrong(&at(number), error.to_string()))?;
+            if let Some(twice) = entries.insert(entry.id.clone(), entry) {
+                return Err(wrong(&at(number), format!("{} stands twice", twice.id)));
+            }
+        }
+        Ok(Exported { root: root.to_owned(), suite: head.suite, entries })
+    }
+
+    fn read(&self, entry: &Entry) -> Result<Case, SuiteError> {
+        if entry.folder.split('/').any(|part| part == "..") || Path::new(&entry.folder).is_absolute() {
+            return Err(wrong(&self.root.join(MANIFEST), format!("{}: the folder leaves the suite", entry.id)));
+        }
+        let home = self.root.join(&entry.folder);
+        let file = |name: &str| -> Result<Bytes, SuiteError> {
+            let path = home.join(name);
+            let expected = entry.sha256.get(name).ok_or_else(|| wrong(&path, "is not in the manifest"))?;
+            let bytes = std::fs::read(&path).map_err(io(&path))?;
+            if hash(&bytes) != *expected {
+                return Err(wrong(&path, "is not what was exported: its sha256 differs; export the cases again"));
+            }
+            Ok(bytes.into())
+        };
+        let mut data = Vec::new();
+        for (set, ports) in entry.data.iter().enumerate() {
+            let value = |name: &str, type_text: &str| -> Result<Value, SuiteError> {
+                let name = format!("test_data_set_{set}/{name}.pb");
+                let path = home.join(&name);
+                let declared: ValueType =
+                    type_text.parse().map_err(|error| wrong(&path, format!("'{type_text}' is no type: {error}")))?;
+                decode::value(file(&name)?, &declared).map_err(|error| wrong(&path, error.to_string()))
+            };
+            let inputs = ports.inputs.iter().enumerate().map(|(number, port)| {
+                Ok(Named { name: port.name.clone(), value: value(&format!("input_{number}"), &port.r#type)? })
+            });
+            let outputs = ports.outputs.iter().enumerate().map(|(number, output)| {
+                Ok(Expected { name: output.name.clone(), want: want(&home, number, output, &value)? })
+            });
+            data.push(DataSet {
+                inputs: inputs.collect::<Result<_, SuiteError>>()?,
+                outputs: outputs.collect::<Result<_, SuiteError>>()?,
+            });
+        }
+        let refusal = match &entry.refuse {
+            None => None,
+            Some(refused) => {
+                Some(Refusal { rule: refused.rule.clone(), control: Box::new(self.read(&refused.control)?) })
+            }
+        };
+        let has_more = entry.sha256.keys().any(|name| name != "model.onnx" && !name.starts_with("test_data_set_"));
+        Ok(Case {
+            id: entry.id.clone(),
+            model: file("model.onnx")?,
+            folder: has_more.then_some(home),
+            data,
+            refusal,
+            level: entry.level,
+            evidence: entry.evidence.clone(),
+            judged: entry.judged,
+        })
+    }
+}
+
+/// What an output must be, from its rule and its files.
+fn want(
+    home: &Path,
+    number: usize,
+    output: &Output,
+    value: &dyn Fn(&str, &str) -> Result<Value, SuiteError>,
+) -> Result<Want, SuiteError> {
+    let stored = |name: String| value(&name, &output.r#type);
+    let tensor = |name: String, type_text: &str| -> Result<Tensor, SuiteError> {
+        match value(&name, type_text)? {
+            Value::Tensor(tensor) => Ok(tensor),
+            other => Err(wrong(&home.join(name), format!("holds {}, not a tensor", other.value_type()))),
+        }
+    };
+    let main = format!("output_{number}");
+    let exactly = |accuracy: Accuracy| Ok(Want::Value(stored(main.clone())?, accuracy));
+    match &output.rule {
+        Rule::Exact => exactly(Accuracy::Exact),
+        Rule::ExactZeroSign => exactly(Accuracy::ExactZeroSign),
+        Rule::Ulp(most) => exactly(Accuracy::Ulp(*most)),
+        Rule::Absolute(distance) => exactly(Accuracy::Absolute(*distance)),
+        Rule::Close { relative, absolute } => exactly(Accuracy::Close { relative: *relative, absolute: *absolute }),
+        Rule::Bound => {
+            Ok(Want::Bounded(tensor(main, &output.r#type)?, tensor(format!("bound_{number}"), "tensor(double)")?))
+        }
+        Rule::AnyOf(count) => {
+            let name = |at: usize| if at == 0 { main.clone() } else { format!("{main}_{at}") };
+            Ok(Want::AnyOf((0..*count).map(|at| stored(name(at))).collect::<Result<_, _>>()?))
+        }
+        Rule::Unspecified(shape) => {
+            let declared = output.r#type.parse();
+            let declared = declared.map_err(|error| wrong(home, format!("'{}' is no type: {error}", output.r#type)))?;
+            Ok(Want::Unspecified(declared, shape.clone()))
+        }
+        Rule::Drawn => Ok(Want::Drawn(tensor(main, &output.r#type)?)),
+        Rule::Dropped(ratio) => {
+            let source = tensor(format!("source_{number}"), &output.r#type)?;
+            Ok(Want::Dropped { source, ratio: *ratio })
+        }
+        Rule::Mask { shape, ratio } => Ok(Want::Mask { shape: shape.clone(), ratio: *ratio }),
+    }
+}
+
+impl Source for Exported {
+    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
+        Ok(self.entries.keys().map(|id| Unit { name: id.clone() }).collect())
+    }
+
+    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+        Ok(self.entries.contains_key(name).then(|| Unit { name: name.to_owned() }))
+    }
+
+    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+        Ok(vec![unit.name.clone()])
+    }
+
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        Ok(self.suite.clone())
+    }
+
+    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        let entry = self.entries.get(&unit.name).filter(|_| wanted(&unit.name));
+        entry.map(|entry| self.read(entry)).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::digest;
+    use crate::suite::{Corpus, Filter, Generated, Suite};
+
+    /// The cases that a filter chooses.
+    fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
+        let chosen = suite.choose(filter).unwrap();
+        chosen
+            .into_iter()
+            .flat_map(|(source, unit, ids)| source.load(&unit, &|id| ids.contains(&id.to_owned())).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn what_is_exported_is_read_back_as_it_was() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let corpus = Corpus::new(&root.join("testdata/onnx/1.23.2"));
+        let suite = Suite::new(vec![Box::new(corpus), Box::new(Generated::embedded())]);
+        // Values of every kind, and every way of judging them.
+        let patterns = [
+            "ai.onnx/{Sum,Dropout,Bernoulli,RandomNormal,Unique,Identity,OptionalHasElement,CastLike}-*/**",
+            "ai.onnx/{If,Loop,Sigmoid,Exp,ReduceSum,LayerNormalization,StringSplit,Multinomial}-*/**",
+            "ai.onnx.ml/{CastMap,ZipMap,DictVectorizer}-*/**",
+            "onnx-1.23.2/node/test_{sum,dropout,bernoulli,image,optional,sequence,layer}*",
+            "onnx-1.23.2/simple/**",
+        ];
+        let filter = Filter::new(&patterns).unwrap();
+        let before = cases(&suite, &filter);
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("suite");
+        let mut exporter = Exporter::new(&target, "digest").unwrap();
+        before.iter().for_each(|case| exporter.add(case).unwrap());
+        exporter.finish().unwrap();
+        let exported = Suite::new(vec![Box::new(Exported::open(&target).unwrap())]);
+        let after = cases(&exported, &Filter::default());
+        assert_eq!(after.len(), before.len());
+        assert_eq!(digest(&after), digest(&before));
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "something half-written stays");
+    }
+
+    #[test]
+    fn a_file_that_was_changed_is_named() {
+        let suite = Suite::new(vec![Box::new(Generated::embedded())]);
+        let before = cases(&suite, &Filter::new(&["ai.onnx/Abs-13/literal/T=float"]).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("suite");
+        let mut exporter = Exporter::new(&target, "digest").unwrap();
+        before.iter().for_each(|case| exporter.add(case).unwrap());
+        exporter.finish().unwrap();
+        let case = before.first().unwrap();
+        std::fs::write(target.join(&case.id).join("test_data_set_0/input_0.pb"), b"other").unwrap();
+        let exported = Exported::open(&target).unwrap();
+        let error = exported.load(&Unit { name: case.id.clone() }, &|_| true).unwrap_err().to_string();
+        assert!(error.contains("input_0.pb") && error.contains("sha256 differs"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_holds_something_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("mine"), b"").unwrap();
+        let error = Exporter::new(folder.path(), "digest").unwrap_err().to_string();
+        assert!(error.contains("is not empty"), "{error}");
+    }
+}

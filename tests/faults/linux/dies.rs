@@ -1,0 +1,44 @@
+//! Adapters that die, and those that are killed.
+
+use onnx_conformance::run::Outcome::{Crash, OutOfMemory, Pass};
+
+use crate::linux::Tests;
+use crate::linux::program::{Scene, adapter};
+
+pub(crate) const TESTS: Tests = &[
+    ("one_that_dies_every_third_time_is_flaky", one_that_dies_every_third_time_is_flaky),
+    ("one_that_always_dies_is_a_crash_with_its_last_words", one_that_always_dies_is_a_crash_with_its_last_words),
+    ("many_deaths_in_a_row_end_the_run", many_deaths_in_a_row_end_the_run),
+    ("one_that_cannot_start_again_ends_the_run", one_that_cannot_start_again_ends_the_run),
+    ("one_that_takes_all_memory_is_killed", one_that_takes_all_memory_is_killed),
+];
+
+fn one_that_dies_every_third_time_is_flaky() {
+    let ran = Scene::new(6).run("dies-every-third-time");
+    let flaky = (Crash, "flaky: the process ended (signal: 6");
+    // The fresh process runs the case that died as its first, and so dies again at the second after it.
+    ran.expect(1, &[(Pass, ""), (Pass, ""), flaky, (Pass, ""), flaky, (Pass, "")]);
+}
+
+fn one_that_always_dies_is_a_crash_with_its_last_words() {
+    let ran = Scene::new(2).run("always-dies");
+    ran.expect(1, &[(Crash, "the process ended (signal: 6"); 2]);
+    assert!(ran.results[0].message.ends_with("[stderr: first | last words 1]"), "{ran:?}");
+}
+
+fn many_deaths_in_a_row_end_the_run() {
+    let ran = Scene::new(9).with(&["--restarts", "5"]).run("always-dies");
+    assert_eq!((ran.code, ran.results.len()), (Some(4), 2), "{ran:?}");
+    assert!(ran.err.contains("5 processes in a row ended without an answer"), "{ran:?}");
+}
+
+fn one_that_cannot_start_again_ends_the_run() {
+    let scene = Scene::new(3);
+    let ran = scene.run_command(&adapter(&format!("dies-at-second-start {}", scene.note())));
+    ran.refuses(4, "cannot be started again");
+}
+
+fn one_that_takes_all_memory_is_killed() {
+    let ran = Scene::new(1).with(&["--memory", "300"]).run("allocates");
+    ran.expect(1, &[(OutOfMemory, "more than 300 MB of memory were taken")]);
+}

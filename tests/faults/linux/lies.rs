@@ -1,0 +1,77 @@
+//! Adapters whose answers are not what they should be.
+
+use onnx_conformance::run::Outcome::{self, Error, Pass, ProtocolError, WrongShape, WrongType};
+
+use crate::linux::Tests;
+use crate::linux::program::Scene;
+
+pub(crate) const TESTS: Tests = &[
+    ("what_breaks_the_protocol_is_a_protocol_error", what_breaks_the_protocol_is_a_protocol_error),
+    ("an_endless_line_is_cut", an_endless_line_is_cut),
+    ("two_answers_are_one_too_many", two_answers_are_one_too_many),
+    ("an_answer_to_stop_fails_the_run", an_answer_to_stop_fails_the_run),
+    ("outputs_are_what_was_asked_for", outputs_are_what_was_asked_for),
+    ("validation_shows_line_rule_and_way_out", validation_shows_line_rule_and_way_out),
+    ("much_on_standard_error_is_not_kept", much_on_standard_error_is_not_kept),
+];
+
+fn check(fault: &str, outcome: Outcome, message: &str) {
+    Scene::new(2).run(fault).expect(1, &[(outcome, message); 2]);
+}
+
+fn what_breaks_the_protocol_is_a_protocol_error() {
+    check("garbage", ProtocolError, "the line is no JSON");
+    check("garbage", ProtocolError, "the line is: Warning: 1 thread");
+    check("bytes", ProtocolError, "the line is no JSON");
+    check("wrong-seq", ProtocolError, "the answer is to request");
+    check("unknown-key", ProtocolError, "unknown field `time`");
+}
+
+fn an_endless_line_is_cut() {
+    check("endless-line", ProtocolError, "the line is longer than 1 MiB");
+}
+
+fn two_answers_are_one_too_many() {
+    check("twice-at-once", ProtocolError, "more than one line came for one request");
+    let ran = Scene::new(1).run("twice");
+    ran.expect(1, &[(Pass, "")]);
+    assert!(ran.err.contains("a line came that nothing asked for"), "{ran:?}");
+    let ran = Scene::new(4).run("twice");
+    assert!(ran.code == Some(1) && ran.results.len() == 4, "{ran:?}");
+    assert!(ran.results.iter().any(|result| result.outcome == ProtocolError), "{ran:?}");
+}
+
+fn an_answer_to_stop_fails_the_run() {
+    let ran = Scene::new(1).run("answers-stop");
+    ran.expect(1, &[(Pass, "")]);
+    assert!(ran.err.contains("a line came that nothing asked for"), "{ran:?}");
+}
+
+fn outputs_are_what_was_asked_for() {
+    check("output-missing", ProtocolError, "output 'y' (output_0.pb) was not written");
+    check("output-too-many", ProtocolError, "output_1.pb was written, which was not asked for");
+    check("output-name", ProtocolError, "holds a value by the name 'z'");
+    check("output-garbage", ProtocolError, "holds no TensorProto");
+    check("output-folder", ProtocolError, "is no regular file");
+    check("output-fifo", ProtocolError, "is no regular file");
+    check("output-type", WrongType, "int32");
+    check("output-shape", WrongShape, "[3, 1]");
+}
+
+fn validation_shows_line_rule_and_way_out() {
+    let ran = Scene::new(1).with(&["--validate"]).run("unknown-key");
+    for text in
+        ["protocol: unknown field `time`", "way out: the answer is {\"seq\":N}", "line: {\"seq\":0,\"ok\":true,"]
+    {
+        assert!(ran.err.contains(text), "no '{text}' in {ran:?}");
+    }
+    let ran = Scene::new(1).with(&["--validate"]).run("empty-message");
+    assert!(ran.err.contains("protocol: the message is empty"), "{ran:?}");
+}
+
+fn much_on_standard_error_is_not_kept() {
+    let ran = Scene::new(1).run("flood");
+    ran.expect(1, &[(Error, " kB")]);
+    let grown: u64 = ran.results[0].message.trim_end_matches(" kB").parse().unwrap();
+    assert!(grown < 10_000, "the harness grew by {grown} kB");
+}

@@ -1,0 +1,39 @@
+//! The tests, and the adapter that they run.
+
+mod adapter;
+mod dies;
+mod interrupt;
+mod leaves;
+mod lies;
+mod program;
+mod silent;
+#[path = "../../../examples/template_adapter.rs"]
+mod template_adapter;
+mod whole;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// The tests of a module, by name.
+type Tests = &'static [(&'static str, fn())];
+
+pub(crate) fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<&str>>()[..] {
+        ["adapter", "template"] => {
+            template_adapter::main();
+            return ExitCode::SUCCESS;
+        }
+        ["adapter", fault, ref rest @ ..] => return adapter::main(fault, rest),
+        _ => {}
+    }
+    let modules: [Tests; 6] = [whole::TESTS, silent::TESTS, lies::TESTS, dies::TESTS, leaves::TESTS, interrupt::TESTS];
+    let trials = modules.concat().into_iter().map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}

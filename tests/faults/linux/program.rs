@@ -1,0 +1,186 @@
+//! Running the program on a suite of cases that a faulty adapter serves.
+
+use std::fs;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use onnx_conformance::reference::dtype::ElementType;
+use onnx_conformance::reference::proto::{
+    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+};
+use onnx_conformance::reference::tensor::Tensor;
+use onnx_conformance::reference::types::ValueType;
+use onnx_conformance::reference::value::Value;
+use onnx_conformance::run::{CaseResult, Outcome, read_results};
+use tempfile::TempDir;
+
+/// The longest that a run may take: much longer than any does, and much shorter than for ever.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// A suite of cases, all alike, and the files of a run.
+pub(crate) struct Scene {
+    home: TempDir,
+    more: Vec<String>,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) err: String,
+    pub(crate) results: Vec<CaseResult>,
+}
+
+impl Scene {
+    /// A suite of `cases` cases.
+    pub(crate) fn new(cases: usize) -> Scene {
+        let scene = Scene { home: TempDir::new().unwrap(), more: Vec::new() };
+        for case in 0..cases {
+            let set = scene.path(&format!("suite/case_{case}/test_data_set_0"));
+            fs::create_dir_all(&set).unwrap();
+            fs::write(set.parent().unwrap().join("model.onnx"), identity().encode_to_vec()).unwrap();
+            fs::write(set.join("input_0.pb"), encode::value(&three(), "x")).unwrap();
+            fs::write(set.join("output_0.pb"), encode::value(&three(), "y")).unwrap();
+        }
+        scene
+    }
+
+    /// Adds options to the command line.
+    pub(crate) fn with(mut self, options: &[&str]) -> Scene {
+        self.more.extend(options.iter().map(|&option| option.to_owned()));
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// A file that the adapter may write to, as an argument.
+    pub(crate) fn note(&self) -> String {
+        self.path("note").display().to_string()
+    }
+
+    /// The number of a process that the adapter has noted.
+    pub(crate) fn noted(&self) -> Option<i32> {
+        fs::read_to_string(self.path("note")).ok()?.parse().ok()
+    }
+
+    /// Runs the suite on this program as an adapter with a fault.
+    pub(crate) fn run(&self, fault: &str) -> Ran {
+        self.wait(self.start(&adapter(fault)))
+    }
+
+    /// Runs the suite on any adapter.
+    pub(crate) fn run_command(&self, runtime: &str) -> Ran {
+        self.wait(self.start(runtime))
+    }
+
+    pub(crate) fn start(&self, runtime: &str) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+        command.arg("run").arg("--suite").arg(self.path("suite")).arg("--results").arg(self.path("results.jsonl"));
+        command.args(["--runtime", runtime]).args(&self.more);
+        for (option, value) in [("-j", "1"), ("--timeout", "20")] {
+            if !self.more.iter().any(|given| given == option) {
+                command.args([option, value]);
+            }
+        }
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
+        command.stdout(Stdio::null());
+        command.stderr(fs::File::create(self.path("err")).unwrap());
+        command.spawn().unwrap()
+    }
+
+    /// Waits for the end of a run, which must come.
+    pub(crate) fn wait(&self, mut child: Child) -> Ran {
+        let until = Instant::now() + LONGEST;
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > until {
+                child.kill().unwrap();
+                panic!("the run hangs: {}", self.text("err"));
+            }
+            sleep(Duration::from_millis(5));
+        };
+        let ran = Ran { code: status.code(), err: self.text("err"), results: self.results() };
+        assert!(!ran.err.contains("panicked"), "{ran:?}");
+        ran
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// What has been written by now, in the order in which it was run.
+    pub(crate) fn results(&self) -> Vec<CaseResult> {
+        let Ok(file) = fs::File::open(self.path("results.jsonl")) else { return Vec::new() };
+        read_results(&mut BufReader::new(file)).map_or_else(|_| Vec::new(), |read| read.results)
+    }
+}
+
+impl Ran {
+    /// Holds the exit code, and the outcome of each case with a part of its message, against what must come.
+    pub(crate) fn expect(&self, code: i32, outcomes: &[(Outcome, &str)]) -> &Ran {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.results.len(), outcomes.len(), "{self:?}");
+        for (result, (outcome, message)) in self.results.iter().zip(outcomes) {
+            assert!(result.outcome == *outcome && result.message.contains(message), "{outcome} {message}: {self:?}");
+        }
+        self
+    }
+
+    /// Holds a run that has no results against its exit code and a text that it must print.
+    pub(crate) fn refuses(&self, code: i32, text: &str) {
+        self.expect(code, &[]);
+        assert!(self.err.contains(text), "no '{text}' in {self:?}");
+    }
+}
+
+/// The exit code of `smoke` on this program as an adapter with a fault, and what it prints.
+pub(crate) fn smoke(fault: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+    let output = command.args(["smoke", "--timeout", "20", "--runtime", &adapter(fault)]).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// The command line of this program as an adapter.
+pub(crate) fn adapter(fault: &str) -> String {
+    format!("'{}' adapter {fault}", std::env::current_exe().unwrap().display())
+}
+
+/// Whether a process is there and has not ended.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    let text = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).unwrap_or_default();
+    text.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))
+}
+
+fn three() -> Value {
+    Value::Tensor(Tensor::of_floats(ElementType::Float, &[3], &[1.0, 2.0, 3.0]).unwrap())
+}
+
+/// `y = x`, three floats.
+fn identity() -> ModelProto {
+    let info = |name: &str| ValueInfoProto {
+        name: Some(name.to_owned()),
+        r#type: Some(encode::value_type(&ValueType::Tensor(ElementType::Float), Some(&[3]))),
+        ..ValueInfoProto::default()
+    };
+    let node = NodeProto {
+        op_type: Some("Identity".to_owned()),
+        input: vec!["x".to_owned()],
+        output: vec!["y".to_owned()],
+        ..NodeProto::default()
+    };
+    let graph =
+        GraphProto { node: vec![node], input: vec![info("x")], output: vec![info("y")], ..GraphProto::default() };
+    ModelProto {
+        ir_version: Some(8),
+        opset_import: vec![OperatorSetIdProto { domain: Some(String::new()), version: Some(13) }],
+        graph: Some(graph),
+        ..ModelProto::default()
+    }
+}

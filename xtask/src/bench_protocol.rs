@@ -1,0 +1,130 @@
+//! `cargo xtask bench-protocol`: what the harness adds to a case over what the adapter takes.
+
+use std::fs;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use onnx_conformance::case::Variant;
+use onnx_conformance::run::{Event, plan, run};
+use onnx_conformance::runtime::message::{Answer, Answered, Command, Failure, Started};
+use onnx_conformance::runtime::{
+    Declaration, Launch, Limits, Options, Phase, Runtime as _, Stop, StopReason, Subprocess,
+};
+use onnx_conformance::suite::{Filter, Suite};
+use serde::Serialize;
+
+use crate::workspace;
+
+/// The most that the harness may add to a case.
+const MOST: Duration = Duration::from_millis(1);
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The cases, as globs over their ids.
+    #[arg(default_value = "onnx-1.23.2/node/**")]
+    filters: Vec<String>,
+    /// How often they are run; the fastest counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+}
+
+/// Runs the cases through an adapter that does as little as it can, one at a time.
+pub(crate) fn main(arguments: &Arguments) -> Result<()> {
+    if cfg!(debug_assertions) {
+        bail!("this build is not optimized; call cargo run --release -p xtask -- bench-protocol");
+    }
+    // The pool of threads is made once, and nothing else has asked for it.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
+    let suite = Suite::open(&workspace::root().join("testdata"))?;
+    let plan = plan(&suite, &Filter::new(&arguments.filters)?, Variant::Runtime)?;
+    let mut fastest = Duration::MAX;
+    for _ in 0..arguments.rounds.max(1) {
+        let (cases, whole, adapter) = round(&plan)?;
+        let added = whole.saturating_sub(adapter) / cases;
+        fastest = fastest.min(added);
+        anstream::println!(
+            "{cases} cases in {whole:.2?}, of which {adapter:.2?} in the adapter: the harness adds {added:.0?} a case"
+        );
+    }
+    ensure!(fastest < MOST, "the harness adds {fastest:.0?} to a case, and may add {MOST:?}");
+    Ok(())
+}
+
+/// How many cases were run, how long it took, and how long the adapter took of that.
+fn round(plan: &onnx_conformance::run::Plan<'_>) -> Result<(u32, Duration, Duration)> {
+    let note = workspace::target().join("bench-protocol.txt");
+    let launch = Launch {
+        program: std::env::current_exe()?,
+        arguments: vec!["echo-adapter".to_owned(), note.display().to_string()],
+        environment: std::collections::BTreeMap::new(),
+        folder: None,
+        help: String::new(),
+    };
+    let limits = Limits { timeout: Duration::from_mins(1), memory: Some(4_000_000_000) };
+    let stop = Stop::default();
+    let runtime = Subprocess::start(launch, Options { workers: 1, limits, restarts: 1, report: None }, &stop)?;
+    let (started, mut cases) = (Instant::now(), 0);
+    run(plan, &runtime, &stop, |event| cases += u32::from(matches!(event, Event::Finished(_))));
+    let whole = started.elapsed();
+    let wrong = runtime.finish();
+    ensure!(wrong.is_empty(), "{}", wrong.join("; "));
+    if let Some(StopReason::Failed(reason)) = stop.reason() {
+        bail!("{reason}");
+    }
+    ensure!(cases > 0, "no case was run");
+    let text = fs::read_to_string(&note).with_context(|| note.display().to_string())?;
+    Ok((cases, whole, Duration::from_nanos(text.parse()?)))
+}
+
+/// The options of the adapter.
+#[derive(clap::Args)]
+pub(crate) struct Echo {
+    /// Where it writes how many nanoseconds it was busy.
+    note: PathBuf,
+}
+
+/// An adapter that copies the one input of a model to its one output and fails on every other model.
+pub(crate) fn echo(arguments: &Echo) -> Result<()> {
+    let mut busy = Duration::ZERO;
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let started = Instant::now();
+        match serde_json::from_str(&line)? {
+            Command::Start { .. } => {
+                let runtime = Declaration::named("echo", env!("CARGO_PKG_VERSION"));
+                answer(&Started { runtime })?;
+            }
+            Command::Run { seq, inputs, outputs, .. } => {
+                let result = match (&inputs[..], &outputs[..]) {
+                    ([input], [output]) => copy(Path::new(&input.path), Path::new(&output.path))?,
+                    _ => Answered::Error(Failure { phase: Phase::Load, message: "not one in, one out".to_owned() }),
+                };
+                answer(&Answer { seq, result })?;
+            }
+            Command::Stop {} => break,
+        }
+        busy += started.elapsed();
+    }
+    fs::write(&arguments.note, busy.as_nanos().to_string())?;
+    Ok(())
+}
+
+/// Copies a tensor without its name, which is the input's.
+fn copy(input: &Path, output: &Path) -> Result<Answered> {
+    use onnx_conformance_reference::proto::{Message as _, TensorProto};
+    let Ok(tensor) = TensorProto::decode(fs::read(input)?.as_slice()) else {
+        return Ok(Answered::Error(Failure { phase: Phase::Load, message: "not a tensor".to_owned() }));
+    };
+    fs::write(output, TensorProto { name: None, ..tensor }.encode_to_vec())?;
+    Ok(Answered::Ok)
+}
+
+fn answer<T: Serialize>(answer: &T) -> Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, answer)?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
+}
