@@ -261,6 +261,10 @@ impl Runtime for Subprocess {
         response
     }
 
+    fn jobs(&self) -> Option<usize> {
+        Some(self.options.workers.max(1))
+    }
+
     fn finish(&self) -> Vec<String> {
         let workers: Vec<Worker> = self.idle().iter_mut().filter_map(Option::take).collect();
         let mut wrong = Vec::new();

@@ -36,8 +36,6 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     if cfg!(debug_assertions) {
         bail!("this build is not optimized; call cargo run --release -p xtask -- bench-protocol");
     }
-    // The pool of threads is made once, and nothing else has asked for it.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     let suite = Suite::open(&workspace::root().join("testdata"))?;
     let plan = plan(&suite, &Filter::new(&arguments.filters)?, Variant::Runtime)?;
     let mut fastest = Duration::MAX;
