@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let path = file.to_str().ok_or("the path of records/ is not UTF-8")?;
         rows.push(format!("    ({operator:?}, include_str!({path:?})),\n"));
     }
+    // By the text of the operator, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
     rows.sort();
     let table = format!("&[\n{}]\n", rows.concat());
     fs::write(Path::new(&env::var("OUT_DIR")?).join("records.rs"), table)?;

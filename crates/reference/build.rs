@@ -1,7 +1,6 @@
 //! Embeds the text of every YAML file under `specs/`, as a table sorted by path; nothing is parsed here.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -9,14 +8,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../specs").canonicalize()?;
     let mut files = Vec::new();
     walk(&root, &mut files)?;
-    files.sort();
-    let mut table = String::from("&[\n");
+    let mut rows = Vec::new();
     for file in &files {
         let relative = file.strip_prefix(&root)?.to_str().ok_or("a path under specs/ is not UTF-8")?.replace('\\', "/");
         let absolute = file.to_str().ok_or("the path of specs/ is not UTF-8")?;
-        writeln!(table, "    ({relative:?}, include_str!({absolute:?})),")?;
+        rows.push(format!("    ({relative:?}, include_str!({absolute:?})),\n"));
     }
-    table.push_str("]\n");
+    // By the text of the path, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
+    rows.sort();
+    let table = format!("&[\n{}]\n", rows.concat());
     fs::write(Path::new(&env::var("OUT_DIR")?).join("specs.rs"), table)?;
     Ok(())
 }

@@ -45,12 +45,8 @@ pub(crate) struct RuntimeOptions {
 impl RuntimeOptions {
     /// Starts the runtime; `stop` ends it early.
     pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Runtime>> {
-        if let Some(jobs) = self.jobs {
-            // The pool of threads is made once; where a library's user has made it, it stays as it is.
-            let _ = rayon::ThreadPoolBuilder::new().num_threads(jobs.get()).build_global();
-        }
         if self.runtime == BUILTIN {
-            return Ok(Box::new(Builtin::new(self.timeout)));
+            return Ok(Box::new(Builtin::new(self.timeout).with_jobs(self.jobs.map(NonZeroUsize::get))));
         }
         let launch = match Launch::find(&self.runtime, &options::project_folder("adapters")) {
             Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_))) => bail!(Usage(error.to_string())),

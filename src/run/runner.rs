@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc;
 
+use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 use crate::case::{Case, Judged, Level};
@@ -36,7 +37,7 @@ pub fn run_inspected(
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         let declaration = runtime.declaration();
-        scope.spawn(move || {
+        let run = move || {
             plan.units.par_iter().for_each_with(sender, |sender, (source, unit, ids)| {
                 let event = |event| drop(sender.send(event));
                 if stop.is_set() {
@@ -65,6 +66,12 @@ pub fn run_inspected(
                     Err(error) => event(Event::Broken(error)),
                 }
             });
+        };
+        // A runtime that takes so many requests at a time gets as many threads, or the time of a case is that of waiting.
+        let pool = runtime.jobs().and_then(|jobs| ThreadPoolBuilder::new().num_threads(jobs).build().ok());
+        scope.spawn(move || match pool {
+            Some(pool) => pool.install(run),
+            None => run(),
         });
         receiver.into_iter().for_each(&mut sink);
     });

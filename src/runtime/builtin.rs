@@ -18,12 +18,19 @@ use crate::runtime::{Declaration, Phase, Request, Response, Runtime};
 #[derive(Debug, Clone)]
 pub struct Builtin {
     timeout: Duration,
+    jobs: Option<usize>,
 }
 
 impl Builtin {
     /// The executor, which stops a run after `timeout`.
     pub fn new(timeout: Duration) -> Builtin {
-        Builtin { timeout }
+        Builtin { timeout, jobs: None }
+    }
+
+    /// The executor, which runs so many cases at a time.
+    #[must_use]
+    pub fn with_jobs(self, jobs: Option<usize>) -> Builtin {
+        Builtin { jobs, ..self }
     }
 
     fn run_model(&self, request: &Request<'_>) -> Response {
@@ -82,6 +89,10 @@ fn failed(error: RunError) -> Response {
 impl Runtime for Builtin {
     fn declaration(&self) -> Declaration {
         Declaration::named("builtin", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        self.jobs
     }
 
     fn run(&self, request: &Request<'_>) -> Response {

@@ -1,6 +1,22 @@
 //! What differs between operating systems: a process with all that it starts, ended together.
 
+use std::path::PathBuf;
+
 pub(super) use implementation::Process;
+
+/// A folder whose files are kept in memory, where the system has one with so many bytes of room.
+#[cfg(target_os = "linux")]
+pub(super) fn memory_folder(room: u64) -> Option<PathBuf> {
+    let folder = PathBuf::from("/dev/shm");
+    let system = rustix::fs::statvfs(&folder).ok()?;
+    (system.f_bavail.saturating_mul(system.f_frsize) >= room).then_some(folder)
+}
+
+/// A folder whose files are kept in memory, of which nothing is known here.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn memory_folder(_room: u64) -> Option<PathBuf> {
+    None
+}
 
 /// A process and all that it has started.
 #[cfg(unix)]

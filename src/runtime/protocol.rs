@@ -18,6 +18,11 @@ pub trait Runtime: Sync {
     /// Runs a model on inputs. Whatever happens is an answer.
     fn run(&self, request: &Request<'_>) -> Response;
 
+    /// How many requests it takes at a time; as many as there are threads, where it does not say.
+    fn jobs(&self) -> Option<usize> {
+        None
+    }
+
     /// Ends the runtime after the last case, and says what went against the protocol outside of any case.
     fn finish(&self) -> Vec<String> {
         Vec::new()

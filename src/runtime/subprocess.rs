@@ -9,11 +9,18 @@ use tempfile::TempDir;
 
 use crate::runtime::exchange::Exchange;
 use crate::runtime::message::{Answer, Answered, Problem, advice};
+use crate::runtime::platform::memory_folder;
 use crate::runtime::worker::{Death, Limits, Worker};
 use crate::runtime::{Declaration, Launch, Request, Response, Runtime, Stop, StopReason};
 
 /// How often in a row a process is started again in vain.
 const STARTS: usize = 3;
+
+/// How the folder for the files of requests is called.
+const PREFIX: &str = "onnx-conformance-";
+
+/// How much room a worker's files may need, in bytes.
+const ROOM: u64 = 1 << 30;
 
 /// How an adapter is run.
 pub struct Options {
@@ -77,7 +84,7 @@ pub enum StartError {
 impl Subprocess {
     /// Starts the first process of an adapter.
     pub fn start(launch: Launch, options: Options, stop: &Stop) -> Result<Subprocess, StartError> {
-        let home = TempDir::with_prefix("onnx-conformance-").map_err(StartError::Files)?;
+        let home = home(options.workers).map_err(StartError::Files)?;
         let program = launch.program.display().to_string();
         let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
             Death::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
@@ -210,6 +217,16 @@ impl Subprocess {
     }
 }
 
+/// A folder for the files of requests: in memory, if there is room and nobody has said where else.
+fn home(workers: usize) -> io::Result<TempDir> {
+    let room = ROOM.saturating_mul(u64::try_from(workers).unwrap_or(u64::MAX));
+    let folder = if std::env::var_os("TMPDIR").is_some() { None } else { memory_folder(room) };
+    match folder.map(|folder| TempDir::with_prefix_in(PREFIX, folder)) {
+        Some(Ok(home)) => Ok(home),
+        _ => TempDir::with_prefix(PREFIX),
+    }
+}
+
 /// A problem on lines of its own.
 fn told(problem: &Problem) -> String {
     let mut text = format!("protocol: {}\n    way out: {}", problem.rule, problem.fix);
@@ -242,6 +259,10 @@ impl Runtime for Subprocess {
         };
         self.give_back(place);
         response
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        Some(self.options.workers.max(1))
     }
 
     fn finish(&self) -> Vec<String> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance::case::Variant;
 use onnx_conformance::run::{Event, plan, run};
-use onnx_conformance::runtime::message::{Answer, Answered, Command, Failure, Started};
+use onnx_conformance::runtime::message::{Answer, Answered, Command, Failure, Started, ValueFile};
 use onnx_conformance::runtime::{
     Declaration, Launch, Limits, Options, Phase, Runtime as _, Stop, StopReason, Subprocess,
 };
@@ -36,8 +36,6 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     if cfg!(debug_assertions) {
         bail!("this build is not optimized; call cargo run --release -p xtask -- bench-protocol");
     }
-    // The pool of threads is made once, and nothing else has asked for it.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     let suite = Suite::open(&workspace::root().join("testdata"))?;
     let plan = plan(&suite, &Filter::new(&arguments.filters)?, Variant::Runtime)?;
     let mut fastest = Duration::MAX;
@@ -99,8 +97,13 @@ pub(crate) fn echo(arguments: &Echo) -> Result<()> {
             }
             Command::Run { seq, inputs, outputs, .. } => {
                 let result = match (&inputs[..], &outputs[..]) {
-                    ([input], [output]) => copy(Path::new(&input.path), Path::new(&output.path))?,
-                    _ => Answered::Error(Failure { phase: Phase::Load, message: "not one in, one out".to_owned() }),
+                    ([input], [output]) if [input, output].iter().all(|file| is_tensor(file)) => {
+                        copy(Path::new(&input.path), Path::new(&output.path))?
+                    }
+                    _ => Answered::Error(Failure {
+                        phase: Phase::Load,
+                        message: "not one tensor in, one out".to_owned(),
+                    }),
                 };
                 answer(&Answer { seq, result })?;
             }
@@ -110,6 +113,10 @@ pub(crate) fn echo(arguments: &Echo) -> Result<()> {
     }
     fs::write(&arguments.note, busy.as_nanos().to_string())?;
     Ok(())
+}
+
+fn is_tensor(file: &ValueFile) -> bool {
+    file.value_type.starts_with("tensor(")
 }
 
 /// Copies a tensor without its name, which is the input's.

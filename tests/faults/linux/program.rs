@@ -81,7 +81,7 @@ impl Scene {
     pub(crate) fn start(&self, runtime: &str) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
         command.arg("run").arg("--suite").arg(self.path("suite")).arg("--results").arg(self.path("results.jsonl"));
-        command.args(["--runtime", runtime]).args(&self.more);
+        command.arg("--failures").arg(self.path("failures")).args(["--runtime", runtime]).args(&self.more);
         for (option, value) in [("-j", "1"), ("--timeout", "20")] {
             if !self.more.iter().any(|given| given == option) {
                 command.args([option, value]);
