@@ -84,6 +84,7 @@ enum Rule {
     ExactZeroSign,
     Ulp(u64),
     Absolute(f64),
+    Roundoffs(f64),
     Close {
         relative: f64,
         absolute: f64,
@@ -312,6 +313,7 @@ fn rule(want: &Want) -> Rule {
         Want::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
         Want::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
         Want::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
+        Want::Value(_, Accuracy::Roundoffs(count)) => Rule::Roundoffs(*count),
         Want::Value(_, Accuracy::Close { relative, absolute }) => {
             Rule::Close { relative: *relative, absolute: *absolute }
         }
@@ -442,6 +444,7 @@ fn want(
         Rule::ExactZeroSign => exactly(Accuracy::ExactZeroSign),
         Rule::Ulp(most) => exactly(Accuracy::Ulp(*most)),
         Rule::Absolute(distance) => exactly(Accuracy::Absolute(*distance)),
+        Rule::Roundoffs(count) => exactly(Accuracy::Roundoffs(*count)),
         Rule::Close { relative, absolute } => exactly(Accuracy::Close { relative: *relative, absolute: *absolute }),
         Rule::Bound => {
             Ok(Want::Bounded(tensor(main, &output.r#type)?, tensor(format!("bound_{number}"), "tensor(double)")?))
