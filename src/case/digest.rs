@@ -96,6 +96,17 @@ fn hash_want(hash: &mut Sha256, want: &Want) {
             part(hash, format!("dropped {ratio:?}").as_bytes());
             hash_tensor(hash, source);
         }
+        Want::Set(value) => {
+            part(hash, b"set");
+            hash_value(hash, value);
+        }
+        Want::Lanes(tensor, axis) => {
+            part(hash, format!("lanes {axis}").as_bytes());
+            hash_value(hash, &Value::Tensor(tensor.clone()));
+        }
+        Want::Distributed { element, shape, law } => {
+            part(hash, format!("distributed {element} {shape:?} {law}").as_bytes());
+        }
         Want::Mask { shape, ratio } => part(hash, format!("mask {shape:?} {ratio:?}").as_bytes()),
     }
 }

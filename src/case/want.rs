@@ -5,7 +5,8 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, chance, compare, compare_bounded};
+use crate::compare::chance::Law;
+use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, chance, compare, compare_bounded, order};
 
 /// What an output must be.
 #[derive(Clone, Debug)]
@@ -16,6 +17,19 @@ pub enum Want {
     Bounded(Tensor, Tensor),
     /// One of these values, exactly.
     AnyOf(Vec<Value>),
+    /// These slices along the first axis of a tensor, or these items of a sequence, in any order.
+    Set(Value),
+    /// In each lane along the axis these elements, in any order.
+    Lanes(Tensor, i64),
+    /// A draw from a known distribution, as far as chance lets it be known.
+    Distributed {
+        /// The element type.
+        element: ElementType,
+        /// The shape.
+        shape: Vec<usize>,
+        /// The distribution.
+        law: Law,
+    },
     /// Any value of this type and, for tensors, this shape.
     Unspecified(ValueType, Option<Vec<usize>>),
     /// A draw from the distribution that this is a sample of: type and shape, and the mean as chance allows.
@@ -42,8 +56,12 @@ impl Want {
         let of_tensor = |tensor: &Tensor| (ValueType::Tensor(tensor.element_type()), Some(tensor.shape().to_vec()));
         let of_value = |value: &Value| (value.value_type(), value.as_tensor().map(|tensor| tensor.shape().to_vec()));
         match self {
-            Want::Value(value, _) => of_value(value),
-            Want::Bounded(tensor, _) | Want::Drawn(tensor) | Want::Dropped { source: tensor, .. } => of_tensor(tensor),
+            Want::Value(value, _) | Want::Set(value) => of_value(value),
+            Want::Bounded(tensor, _)
+            | Want::Lanes(tensor, _)
+            | Want::Drawn(tensor)
+            | Want::Dropped { source: tensor, .. } => of_tensor(tensor),
+            Want::Distributed { element, shape, .. } => (ValueType::Tensor(*element), Some(shape.clone())),
             Want::AnyOf(values) => values.first().map_or((ValueType::Tensor(ElementType::Float), None), of_value),
             Want::Unspecified(value_type, shape) => (value_type.clone(), shape.clone()),
             Want::Mask { shape, .. } => (ValueType::Tensor(ElementType::Bool), Some(shape.clone())),
@@ -56,11 +74,26 @@ impl Want {
             Want::Value(expected, accuracy) => compare(expected, actual, accuracy),
             Want::Bounded(expected, bound) => compare_bounded(expected, bound, actual),
             Want::AnyOf(values) => any_of(values, actual),
+            Want::Set(expected) => self.in_some_order(actual, |actual| order::same_set(expected, actual)),
+            Want::Lanes(expected, axis) => {
+                self.in_some_order(actual, |actual| order::same_lanes(expected, *axis, actual))
+            }
+            Want::Distributed { law, .. } => self.by_chance(actual, |actual| chance::drawn(law, actual)),
             Want::Unspecified(..) => self.check_declared(actual),
             Want::Drawn(sample) => self.by_chance(actual, |actual| chance::same_mean(sample, actual)),
             Want::Dropped { source, ratio } => self.by_chance(actual, |actual| chance::dropped(source, *ratio, actual)),
             Want::Mask { ratio, .. } => self.by_chance(actual, |actual| chance::mask(*ratio, actual)),
         }
+    }
+
+    fn in_some_order(
+        &self,
+        actual: &Value,
+        check: impl Fn(&Value) -> Result<(), Difference>,
+    ) -> Result<Agreement, Difference> {
+        let agreement = self.check_declared(actual)?;
+        check(actual)?;
+        Ok(agreement)
     }
 
     fn by_chance(

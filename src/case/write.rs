@@ -42,10 +42,11 @@ enum Stored {
 /// What is stored of an expectation; nothing where any value of a type will do. Of several allowed values it is the first.
 fn stored(want: &Want) -> Option<Stored> {
     match want {
-        Want::Value(value, _) => Some(Stored::Value(value.clone())),
+        Want::Value(value, _) | Want::Set(value) => Some(Stored::Value(value.clone())),
+        Want::Lanes(tensor, _) => Some(Stored::Value(Value::Tensor(tensor.clone()))),
         Want::Bounded(tensor, bound) => Some(Stored::Bounded(tensor.clone(), bound.clone())),
         Want::AnyOf(values) => values.first().cloned().map(Stored::Value),
         Want::Drawn(sample) => Some(Stored::Value(Value::Tensor(sample.clone()))),
-        Want::Unspecified(..) | Want::Dropped { .. } | Want::Mask { .. } => None,
+        Want::Unspecified(..) | Want::Distributed { .. } | Want::Dropped { .. } | Want::Mask { .. } => None,
     }
 }

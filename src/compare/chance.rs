@@ -1,5 +1,8 @@
 //! Comparing what chance decides: means and counts within what six standard deviations allow.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use onnx_conformance_reference::tensor::Tensor;
 
 use crate::compare::values::{Difference, DifferenceKind, different};
@@ -65,6 +68,178 @@ fn as_many(fallen: usize, all: usize, ratio: f64) -> Result<(), Difference> {
     Err(different(DifferenceKind::Values, message))
 }
 
+/// A distribution that a draw has.
+#[derive(Clone, Debug)]
+pub enum Law {
+    /// Normal.
+    Normal {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        deviation: f64,
+    },
+    /// Even over a range.
+    Uniform {
+        /// The lower end, which may be drawn.
+        low: f64,
+        /// The upper end, which is drawn by rounding alone.
+        high: f64,
+    },
+    /// 1 with the probability that stands at the same place, or else 0.
+    Bernoulli(Tensor),
+    /// Classes by the logarithms of their weights, a row of classes for a row of draws.
+    Multinomial(Tensor),
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Law::Normal { mean, deviation } => {
+                write!(f, "drawn from the normal distribution of mean {mean} and standard deviation {deviation}")
+            }
+            Law::Uniform { low, high } => write!(f, "drawn evenly from {low} to {high}"),
+            Law::Bernoulli(_) => f.write_str("1 with the probabilities of the input, or else 0"),
+            Law::Multinomial(_) => f.write_str("classes drawn by the weights of the input"),
+        }
+    }
+}
+
+/// A draw is one of a distribution, as far as chance lets it be known.
+pub fn drawn(law: &Law, actual: &Tensor) -> Result<(), Difference> {
+    let values = actual.floats();
+    match law {
+        Law::Normal { mean, deviation } => {
+            let below = |value: f64| 0.5 * libm::erfc((mean - value) / (deviation * std::f64::consts::SQRT_2));
+            check_moments(&values, *mean, deviation * deviation, 2.0)?;
+            check_shape(&values, below)
+        }
+        Law::Uniform { low, high } => {
+            if let Some(value) = values.iter().find(|value| !(*low..=*high).contains(*value)) {
+                return Err(wrong(format!("a drawn element is {value}, which is not from {low} to {high}")));
+            }
+            let width = high - low;
+            check_moments(&values, (low + high) / 2.0, width * width / 12.0, 0.8)?;
+            check_shape(&values, |value| ((value - low) / width).clamp(0.0, 1.0))
+        }
+        Law::Bernoulli(probabilities) => check_bernoulli(&probabilities.floats(), &values),
+        Law::Multinomial(weights) => check_multinomial(weights, actual),
+    }
+}
+
+fn wrong(message: String) -> Difference {
+    different(DifferenceKind::Values, message)
+}
+
+/// The mean and the variance are what they must be, as far as chance allows. `spread` is the variance of the square of
+/// the distance from the mean, in units of the square of the variance: 2 for a normal distribution, 0.8 for an even one.
+fn check_moments(values: &[f64], mean: f64, variance: f64, spread: f64) -> Result<(), Difference> {
+    if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+        return Err(wrong(format!("a drawn element is {value}")));
+    }
+    let count = values.len().max(1) as f64;
+    let (got, _) = moments(values);
+    let allowed = DEVIATIONS * libm::sqrt(variance / count) + ROUNDING * (mean.abs() + libm::sqrt(variance));
+    if (got - mean).abs() > allowed {
+        return Err(wrong(format!("the mean of the draw is {got}, not {mean}; chance allows {allowed} between them")));
+    }
+    let squares = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
+    let allowed = variance * (DEVIATIONS * libm::sqrt(spread / count) + ROUNDING);
+    // The sum of few squares is far from normal: chance then allows more than six deviations.
+    if values.len() >= ENOUGH && (squares - variance).abs() > allowed {
+        let message =
+            format!("the variance of the draw is {squares}, not {variance}; chance allows {allowed} between them");
+        return Err(wrong(message));
+    }
+    Ok(())
+}
+
+/// How far rounding to the narrowest types may move a mean, a variance or a share, in units of what it is.
+const ROUNDING: f64 = 0.01;
+
+/// How many draws make a variance worth looking at.
+const ENOUGH: usize = 200;
+
+/// The share of draws up to each value is the probability of it (Kolmogorov and Smirnov): the largest distance is over
+/// this, divided by the root of their number, in one right run of five hundred million (Dvoretzky, Kiefer, Wolfowitz).
+const LARGEST_DISTANCE: f64 = 3.22;
+
+fn check_shape(values: &[f64], below: impl Fn(f64) -> f64) -> Result<(), Difference> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = values.len().max(1) as f64;
+    let allowed = LARGEST_DISTANCE / libm::sqrt(count) + ROUNDING;
+    for (at, value) in sorted.iter().enumerate() {
+        let (share, probability) = (at as f64 / count, below(*value));
+        if (share - probability).abs() > allowed {
+            let message = format!("{share} of the elements are below {value}, where {probability} is expected");
+            return Err(wrong(message));
+        }
+    }
+    Ok(())
+}
+
+/// Every element is 0 or 1, never 1 at probability 0 nor 0 at 1, and of each probability as many as chance allows are 1.
+fn check_bernoulli(probabilities: &[f64], values: &[f64]) -> Result<(), Difference> {
+    let mut groups: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
+    for (at, (probability, value)) in probabilities.iter().zip(values).enumerate() {
+        if *value != 0.0 && *value != 1.0 {
+            return Err(wrong(format!("element {at} is {value}, neither 0 nor 1")));
+        }
+        let (ones, all) = groups.entry(probability.to_bits()).or_default();
+        *all += 1;
+        *ones += usize::from(*value == 1.0);
+    }
+    let mut groups: Vec<(f64, usize, usize)> =
+        groups.into_iter().map(|(bits, (ones, all))| (f64::from_bits(bits), ones, all)).collect();
+    groups.push(all_of(&groups));
+    groups.into_iter().try_for_each(|(probability, ones, all)| check_count(probability, ones, all, "1"))
+}
+
+/// All groups as one, at the mean probability, whose deviation is no smaller than theirs together.
+fn all_of(groups: &[(f64, usize, usize)]) -> (f64, usize, usize) {
+    let (ones, all) = groups.iter().fold((0, 0), |(ones, all), group| (ones + group.1, all + group.2));
+    let expected: f64 = groups.iter().map(|(probability, _, all)| probability * *all as f64).sum();
+    (expected / (all.max(1) as f64), ones, all)
+}
+
+fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result<(), Difference> {
+    let mean = all as f64 * probability;
+    let allowed = DEVIATIONS * libm::sqrt(mean * (1.0 - probability).max(0.0));
+    // Six deviations of a rare event are less than one of it; one more is allowed where it can happen at all.
+    let allowed = if probability > 0.0 && probability < 1.0 { allowed + 1.0 } else { 0.5 };
+    if (found as f64 - mean).abs() <= allowed {
+        return Ok(());
+    }
+    Err(wrong(format!("{found} of {all} elements are {what} at a probability of {probability}")))
+}
+
+/// Every element is a class, and in each row each class is as frequent as chance allows.
+fn check_multinomial(weights: &Tensor, actual: &Tensor) -> Result<(), Difference> {
+    let (rows, classes) = match weights.shape() {
+        [rows, classes] => (*rows, *classes),
+        shape => return Err(wrong(format!("weights of shape {shape:?} have no rows of classes"))),
+    };
+    let (weights, values) = (weights.floats(), actual.floats());
+    let draws = values.len().checked_div(rows).unwrap_or(0);
+    for row in 0..rows {
+        let mut counts = vec![0; classes];
+        for value in values.iter().skip(row * draws).take(draws) {
+            let class = (0..classes).find(|class| *class as f64 == *value);
+            let Some(count) = class.and_then(|class| counts.get_mut(class)) else {
+                return Err(wrong(format!("a drawn class is {value}, and there are {classes}")));
+            };
+            *count += 1;
+        }
+        let exponentials: Vec<f64> =
+            weights.iter().skip(row * classes).take(classes).map(|weight| libm::exp(*weight)).collect();
+        let total: f64 = exponentials.iter().sum();
+        for (class, (count, weight)) in counts.iter().zip(&exponentials).enumerate() {
+            check_count(weight / total, *count, draws, &format!("{class} in row {row}"))?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use onnx_conformance_reference::dtype::ElementType;
@@ -94,5 +269,74 @@ mod tests {
     fn too_many_dropped_are_refused() {
         let source = floats(&[1.0; 1000]);
         assert!(dropped(&source, 0.1, &floats(&[0.0; 1000])).is_err());
+    }
+
+    /// Numbers that lie evenly between 0 and 1, as a low-discrepancy sequence gives them.
+    fn even(count: u32) -> Vec<f64> {
+        (0..count).map(|at| (f64::from(at) * 0.618_033_988_749_895).fract()).collect()
+    }
+
+    #[test]
+    fn a_draw_of_another_distribution_is_refused() {
+        let normal: Vec<f64> = even(4000)
+            .into_iter()
+            .map(|share| {
+                // The inverse of the normal distribution by bisection.
+                let (mut low, mut high) = (-8.0, 8.0);
+                for _ in 0..60 {
+                    let middle = (low + high) / 2.0;
+                    if 0.5 * libm::erfc(-middle / std::f64::consts::SQRT_2) < share { low = middle } else { high = middle }
+                }
+                low
+            })
+            .collect();
+        let law = |mean, deviation| Law::Normal { mean, deviation };
+        assert_eq!(drawn(&law(0.0, 1.0), &floats(&normal)), Ok(()));
+        for (mean, deviation) in [(0.2, 1.0), (0.0, 1.3), (0.0, 0.7)] {
+            assert!(drawn(&law(mean, deviation), &floats(&normal)).is_err(), "{mean} {deviation}");
+        }
+        let even = even(4000);
+        let law = |low, high| Law::Uniform { low, high };
+        assert_eq!(drawn(&law(0.0, 1.0), &floats(&even)), Ok(()));
+        for (low, high) in [(0.0, 0.9), (0.0, 1.2), (-0.1, 1.0)] {
+            assert!(drawn(&law(low, high), &floats(&even)).is_err(), "{low} {high}");
+        }
+        // A normal distribution with the mean and variance of an even one has another shape.
+        let alike: Vec<f64> = normal.iter().map(|value| (value / libm::sqrt(12.0) + 0.5).clamp(0.0, 1.0)).collect();
+        assert!(drawn(&law(0.0, 1.0), &floats(&alike)).is_err());
+    }
+
+    #[test]
+    fn ones_are_as_frequent_as_their_probability_says() {
+        let probabilities: Vec<f64> = (0..1000).map(|at| [0.0, 1.0, 0.5, 0.25][at % 4]).collect();
+        let right: Vec<f64> = (0..1000)
+            .map(|at| match at % 4 {
+                0 => 0.0,
+                1 => 1.0,
+                2 => f64::from(u8::from(at % 8 == 2)),
+                _ => f64::from(u8::from(at % 16 == 3)),
+            })
+            .collect();
+        let law = Law::Bernoulli(floats(&probabilities));
+        assert_eq!(drawn(&law, &floats(&right)), Ok(()));
+        let mut never = right.clone();
+        never[0] = 1.0;
+        assert!(drawn(&law, &floats(&never)).is_err());
+        let swapped: Vec<f64> = right.iter().map(|value| 1.0 - value).collect();
+        assert!(drawn(&law, &floats(&swapped)).is_err());
+        assert!(drawn(&law, &floats(&[0.5; 1000])).is_err());
+    }
+
+    #[test]
+    fn classes_are_as_frequent_as_their_weights_say() {
+        let weights = Tensor::of_floats(ElementType::Float, &[1, 2], &[0.0, libm::log(3.0)]).unwrap();
+        let law = Law::Multinomial(weights);
+        let draws = |of: fn(usize) -> i128| {
+            let values: Vec<i128> = (0..1000).map(of).collect();
+            Tensor::of_integers(ElementType::Int32, &[1, 1000], &values).unwrap()
+        };
+        assert_eq!(drawn(&law, &draws(|at| i128::from(at % 4 != 0))), Ok(()));
+        assert!(drawn(&law, &draws(|at| i128::from(at % 2 != 0))).is_err());
+        assert!(drawn(&law, &draws(|_| 2)).is_err());
     }
 }

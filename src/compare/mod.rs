@@ -1,6 +1,7 @@
 //! Expected value, rule, actual value: a verdict. Pure.
 
 pub mod chance;
+pub mod order;
 mod rule;
 mod values;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 
 /// How far an element of a floating type may be from the expected one. All other types are exact.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub enum Accuracy {
     Ulp(u64),
     /// At most this far away.
     Absolute(f64),
+    /// At most this multiple of the type's unit roundoff away, times one and the expected value's size.
+    Roundoffs(f64),
     /// Upstream's rule: at most `absolute + relative * |expected|` away.
     Close {
         /// rtol.
@@ -46,7 +48,9 @@ impl Accuracy {
         match self {
             Accuracy::Exact | Accuracy::ExactZeroSign => false,
             Accuracy::Ulp(_) => self.ulps_hold(element, want_bits, got_bits),
-            Accuracy::Absolute(_) | Accuracy::Close { .. } => (got - want).abs() <= self.distance(element, want),
+            Accuracy::Absolute(_) | Accuracy::Roundoffs(_) | Accuracy::Close { .. } => {
+                (got - want).abs() <= self.distance(element, want)
+            }
         }
     }
 
@@ -55,6 +59,10 @@ impl Accuracy {
         match self {
             Accuracy::Exact | Accuracy::ExactZeroSign | Accuracy::Ulp(_) => 0.0,
             Accuracy::Absolute(distance) => *distance,
+            Accuracy::Roundoffs(multiple) => {
+                let roundoff = element.float_format().map_or(0.0, FloatFormat::unit_roundoff);
+                multiple * roundoff * (1.0 + expected.abs())
+            }
             Accuracy::Close { relative, absolute } => {
                 let relative =
                     if element == ElementType::Bfloat16 { relative.max(BFLOAT16_RELATIVE) } else { *relative };
@@ -84,6 +92,9 @@ impl fmt::Display for Accuracy {
             Accuracy::ExactZeroSign => f.write_str("exact, with the sign of zeros"),
             Accuracy::Ulp(most) => write!(f, "{most} ULP"),
             Accuracy::Absolute(distance) => write!(f, "|actual - expected| <= {distance:e}"),
+            Accuracy::Roundoffs(multiple) => {
+                write!(f, "|actual - expected| <= {multiple} unit roundoffs of 1 + |expected|")
+            }
             Accuracy::Close { relative, absolute } => {
                 write!(f, "|actual - expected| <= {absolute:e} + {relative:e} * |expected|")
             }

@@ -1,13 +1,21 @@
 //! How exact the outputs of an operator must be, as op.yaml says it.
 
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::dtype::ElementType;
 use serde::Deserialize;
 
 use crate::compare::Accuracy;
+use crate::generate::expression::Size;
+use crate::generate::ordered::Ordered;
 
 /// How exact outputs of floating types must be; all others are exact.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "exact, {ulp: N}, {abs: DISTANCE} or {sum: K}, each with a source where it is not exact")]
+#[serde(
+    untagged,
+    expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}, each with a source where it is not exact, and other rules for some types under by_type"
+)]
 pub enum AccuracyFile {
     /// The same value.
     #[default]
@@ -32,14 +40,46 @@ pub enum Exactness {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RuleFile {
-    /// At most this many representable values away.
-    pub ulp: Option<u64>,
+    /// At most this many representable values away: a number, or an expression over the names that the case defines.
+    pub ulp: Option<Size>,
     /// At most this far away.
     pub abs: Option<f64>,
+    /// At most this multiple of the type's unit roundoff away, times one and the expected value's size: a computation
+    /// whose intermediate values are of the size of 1.
+    pub roundoffs: Option<f64>,
     /// An accumulation may err by this multiple of the type's unit roundoff times the sum of absolute terms.
     pub sum: Option<f64>,
     /// Where the rule comes from: `standard`, `body`, `upstream` or `ours`.
     pub source: Source,
+    /// Other rules for some element types.
+    #[serde(default)]
+    pub by_type: Ordered<TypeRule>,
+}
+
+/// A rule for an element type.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}")]
+pub enum TypeRule {
+    /// By name.
+    Named(Exactness),
+    /// By a number.
+    Number(NumberFile),
+}
+
+/// A rule with a number.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NumberFile {
+    /// At most this many representable values away.
+    pub ulp: Option<Size>,
+    /// At most this far away.
+    pub abs: Option<f64>,
+    /// At most this multiple of unit roundoff away, times one and the expected value's size.
+    pub roundoffs: Option<f64>,
+    /// This multiple of unit roundoff times the sum of absolute terms.
+    pub sum: Option<f64>,
 }
 
 /// Where a rule comes from.
@@ -67,14 +107,73 @@ pub enum Ask {
 }
 
 impl AccuracyFile {
-    /// What the rule asks for.
-    pub fn ask(&self) -> Result<Ask, String> {
+    /// What the rule asks for of an element type, given what names stand for.
+    pub fn ask(&self, element: ElementType, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
         let AccuracyFile::Rule(rule) = self else { return Ok(Ask::Uniform(Accuracy::Exact)) };
-        match (rule.ulp, rule.abs, rule.sum) {
-            (Some(most), None, None) => Ok(Ask::Uniform(Accuracy::Ulp(most))),
-            (None, Some(distance), None) => Ok(Ask::Uniform(Accuracy::Absolute(distance))),
-            (None, None, Some(multiple)) => Ok(Ask::Sum(multiple)),
-            _ => Err("an accuracy is one of ulp, abs and sum".to_owned()),
+        if let Some(name) = rule.by_type.keys().find(|name| name.parse::<ElementType>().is_err()) {
+            return Err(format!("by_type names '{name}', which is no element type"));
         }
+        match rule.by_type.get(element.name()) {
+            Some(TypeRule::Named(Exactness::Exact)) => Ok(Ask::Uniform(Accuracy::Exact)),
+            Some(TypeRule::Number(number)) => number.ask(names),
+            None => rule.number().ask(names),
+        }
+    }
+}
+
+impl RuleFile {
+    fn number(&self) -> NumberFile {
+        NumberFile { ulp: self.ulp.clone(), abs: self.abs, roundoffs: self.roundoffs, sum: self.sum }
+    }
+}
+
+impl NumberFile {
+    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
+        match (&self.ulp, self.abs, self.roundoffs, self.sum) {
+            (Some(most), None, None, None) => {
+                let value = most.value(names)?;
+                let most = u64::try_from(value).map_err(|_| format!("'{most}' is {value}, which is no number of ULP"))?;
+                Ok(Ask::Uniform(Accuracy::Ulp(most)))
+            }
+            (None, Some(distance), None, None) => Ok(Ask::Uniform(Accuracy::Absolute(distance))),
+            (None, None, Some(multiple), None) => Ok(Ask::Uniform(Accuracy::Roundoffs(multiple))),
+            (None, None, None, Some(multiple)) => Ok(Ask::Sum(multiple)),
+            _ => Err("an accuracy is one of ulp, abs, roundoffs and sum".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(text: &str, element: ElementType) -> Result<Ask, String> {
+        let file: AccuracyFile = serde_yaml::from_str(text).unwrap();
+        file.ask(element, &BTreeMap::from([("N".to_owned(), 5)]))
+    }
+
+    #[test]
+    fn a_type_may_have_a_rule_of_its_own() {
+        let text = "{ulp: 8, source: ours, by_type: {float16: {ulp: 2}, double: {sum: 4}, bfloat16: exact}}";
+        for (element, expected) in [
+            (ElementType::Float, Ask::Uniform(Accuracy::Ulp(8))),
+            (ElementType::Float16, Ask::Uniform(Accuracy::Ulp(2))),
+            (ElementType::Double, Ask::Sum(4.0)),
+            (ElementType::Bfloat16, Ask::Uniform(Accuracy::Exact)),
+        ] {
+            assert_eq!(ask(text, element), Ok(expected), "{element}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_ulp_may_grow_with_a_size() {
+        assert_eq!(ask("{ulp: 2 + N, source: ours}", ElementType::Float), Ok(Ask::Uniform(Accuracy::Ulp(7))));
+        assert!(ask("{ulp: 2 - N, source: ours}", ElementType::Float).is_err());
+    }
+
+    #[test]
+    fn two_rules_at_once_and_unknown_types_are_refused() {
+        assert!(ask("{ulp: 2, abs: 1, source: ours}", ElementType::Float).is_err());
+        assert!(ask("{ulp: 2, source: ours, by_type: {float17: exact}}", ElementType::Float).is_err());
     }
 }

@@ -80,6 +80,16 @@ impl<T: Label> Choice<T> {
         };
         axes.push(Axis { name: name.to_owned(), labels });
     }
+}
+
+impl<T> Choice<T> {
+    /// The alternatives by name, where they have names.
+    pub(crate) fn named(&self) -> Option<&Ordered<T>> {
+        match self {
+            Choice::Each(Each { each: Items::Named(items) }) => Some(items),
+            _ => None,
+        }
+    }
 
     /// The value, where `picks` gives the number of the alternative of each axis in the order of [`Choice::axis`].
     pub fn pick(&self, picks: &mut impl Iterator<Item = usize>) -> Result<&T, String> {

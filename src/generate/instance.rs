@@ -10,10 +10,10 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
 use crate::generate::choice::{Axis, Choice};
-use crate::generate::literal::Literal;
 use crate::generate::model::attribute_message;
 use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::ordered::Ordered;
+use crate::generate::output::Alternative;
 use crate::generate::types::{Assignment, assignments, label};
 use crate::generate::value::{Maker, attribute, graph, input_setting};
 
@@ -146,7 +146,8 @@ impl<'a> Fitted<'a> {
         })
     }
 
-    fn axes(&self) -> Vec<Axis> {
+    /// The alternatives that the case has at this version.
+    pub(crate) fn axes(&self) -> Vec<Axis> {
         let mut axes = Vec::new();
         for (name, input) in &self.case.inputs.0 {
             let (values, many) = values_of(input);
@@ -171,7 +172,7 @@ impl<'a> Fitted<'a> {
         let mut first = BTreeSet::new();
         for picks in &combinations {
             for row in &rows {
-                if self.fits(picks, row)? {
+                if self.fits(&axes, picks, row)? {
                     instances.push(self.instance(&axes, picks, row));
                     first.insert((picks, row));
                     break;
@@ -180,7 +181,7 @@ impl<'a> Fitted<'a> {
         }
         for row in &rows {
             for picks in &combinations {
-                if self.fits(picks, row)? {
+                if self.fits(&axes, picks, row)? {
                     let instance = self.instance(&axes, picks, row);
                     if !first.contains(&(picks, row)) {
                         instances.push(instance);
@@ -216,26 +217,20 @@ impl<'a> Fitted<'a> {
     }
 
     /// Whether every value that is written out can be held by its type.
-    fn fits(&self, picks: &[usize], types: &Assignment) -> Result<bool, String> {
-        Ok(self.expected_fits(types)? && self.parts(picks, types, None)?.is_some())
+    fn fits(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Result<bool, String> {
+        Ok(self.expected_fits(axes, picks, types)? && self.parts(picks, types, None)?.is_some())
     }
 
-    fn expected_fits(&self, types: &Assignment) -> Result<bool, String> {
+    fn expected_fits(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Result<bool, String> {
+        let names = self.sizes()?;
         for (name, output) in &self.case.outputs.0 {
             let Some(formal) = self.output(name).and_then(|at| self.spec.outputs.get(at)) else { continue };
-            let element = match self.formal_type(formal, types) {
-                Some(ValueType::Tensor(element)) => element,
-                Some(_) if !output.unspecified => return Ok(false),
-                _ => continue,
-            };
-            let literals: Vec<&Literal> = match (&output.values, &output.any_of) {
-                (Some(Choice::One(values)), _) => vec![values],
-                (None, Some(values)) => values.iter().collect(),
-                _ => Vec::new(),
-            };
-            for literal in literals {
-                let count = literal.flat().len();
-                if literal.tensor(element, Some(&[count]))?.is_none() {
+            let Some(declared) = self.formal_type(formal, types) else { continue };
+            let mut files: Vec<ValueFile> = output.any_of.iter().flatten().map(Alternative::value).collect();
+            files.extend(output.written(axes, picks)?);
+            let maker = Maker { names: &names, types, seed: None };
+            for file in files {
+                if maker.value(&file, Some(&declared), &mut std::iter::empty())?.is_none() {
                     return Ok(false);
                 }
             }
@@ -373,7 +368,7 @@ impl<'a> Fitted<'a> {
     }
 
     /// The sizes that `let` defines, each by those before it.
-    fn sizes(&self) -> Result<BTreeMap<String, i64>, String> {
+    pub(crate) fn sizes(&self) -> Result<BTreeMap<String, i64>, String> {
         let mut names = BTreeMap::new();
         for (name, size) in &self.case.names.0 {
             let value = size.value(&names)?;

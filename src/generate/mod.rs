@@ -1,7 +1,9 @@
 //! From the specs and op.yaml to cases, with their expected outputs.
 
 mod accuracy;
+mod check;
 mod choice;
+mod expected;
 mod expression;
 mod fill;
 mod instance;
@@ -9,6 +11,7 @@ mod literal;
 mod model;
 mod operator;
 mod ordered;
+mod output;
 mod random;
 mod refuse;
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::generate::expression::Size;
 use crate::generate::fill::Fill;
 use crate::generate::literal::Literal;
 use crate::generate::ordered::Ordered;
+use crate::generate::output::OutputFile;
 
 /// What we author for an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -94,6 +95,9 @@ pub struct CaseFile {
     /// Outputs derived by hand, by name.
     #[serde(default)]
     pub outputs: Ordered<OutputFile>,
+    /// Whether zeros must have the sign of the expected ones; only with `accuracy: exact`.
+    #[serde(default)]
+    pub zero_sign: bool,
     /// Other than the operator's.
     pub accuracy: Option<AccuracyFile>,
 }
@@ -169,6 +173,8 @@ pub struct ValueFile {
     pub none: bool,
     /// The entries of a map: keys and values.
     pub map: Option<MapFile>,
+    /// Where the elements of a sparse tensor stand; `values` are those that stand there.
+    pub sparse: Option<Literal>,
 }
 
 /// The entries of a map.
@@ -262,22 +268,6 @@ impl Label for Setting {
             },
         }
     }
-}
-
-/// An output derived by hand.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct OutputFile {
-    /// The elements; nested lists give the shape, unless `shape` does.
-    pub values: Option<Choice<Literal>>,
-    /// Several outputs that are all right.
-    pub any_of: Option<Vec<Literal>>,
-    /// Only type and shape are fixed.
-    #[serde(default)]
-    pub unspecified: bool,
-    /// The shape.
-    pub shape: Option<Choice<ShapeFile>>,
 }
 
 /// What must be refused.

@@ -67,7 +67,7 @@ impl Maker<'_> {
         match value_type {
             ValueType::Tensor(element) => Ok(self.tensor(*element, source, seed)?.map(Value::Tensor)),
             ValueType::SparseTensor(element) => {
-                Ok(self.sparse(*element)?.map(|sparse| Value::Sparse(Arc::new(sparse))))
+                Ok(self.sparse(*element, source)?.map(|sparse| Value::Sparse(Arc::new(sparse))))
             }
             ValueType::Sequence(item_type) => {
                 let mut items = Vec::new();
@@ -121,8 +121,18 @@ impl Maker<'_> {
         fill.tensor(element, shape, &mut Random::new(seed), |size| size.value(self.names)).map(Some)
     }
 
-    /// A sparse vector of four with two values.
-    fn sparse(&self, element: ElementType) -> Result<Option<SparseTensor>, String> {
+    /// A sparse tensor as it is written, or else a vector of four with two values.
+    fn sparse(&self, element: ElementType, source: &Source<'_>) -> Result<Option<SparseTensor>, String> {
+        if let (Some(values), Some(indices)) = (source.literal, &source.file.sparse) {
+            let shape = source.shape.ok_or("a sparse tensor needs its shape")?.to_vec();
+            let count = values.flat().len();
+            let (Some(values), Some(indices)) =
+                (values.tensor(element, Some(&[count]))?, indices.tensor(ElementType::Int64, None)?)
+            else {
+                return Ok(None);
+            };
+            return Ok(Some(SparseTensor { values, indices, shape }));
+        }
         let values = Fill::default().tensor(
             element,
             &[2],

@@ -5,25 +5,20 @@ use std::sync::OnceLock;
 
 use miette::Diagnostic;
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::executor::{magnitudes, run};
+use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::budget::Limits;
 use onnx_conformance_reference::model::{Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
-use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, Expected, Named, Want};
-use crate::compare::Accuracy;
-use crate::generate::accuracy::Ask;
-use crate::generate::choice::Choice;
-use crate::generate::expression::Size;
+use crate::case::{Case, DataSet, Evidence, Expected, Named};
+use crate::generate::expected::Output;
 use crate::generate::instance::{Fitted, Instance, NodeParts};
-use crate::generate::literal::Literal;
 use crate::generate::model::{Declared, one_node};
-use crate::generate::operator::{CaseFile, OperatorFile, OutputFile, at_case, read_operator};
+use crate::generate::operator::{CaseFile, OperatorFile, at_case, read_operator};
 use crate::generate::refuse;
 
 /// Cases that cannot be made from the specs.
@@ -140,9 +135,6 @@ fn misfit(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<
     first
 }
 
-/// Makes the tensor of an output from how it is written.
-type ToTensor<'a> = dyn Fn(&Literal, Option<&[usize]>) -> Result<Tensor, GenerateError> + 'a;
-
 /// A case of a version that is planned but not made.
 pub(super) struct Planned<'a> {
     pub(super) id: String,
@@ -223,13 +215,14 @@ impl<'a> Version<'a> {
             Some(values) => names.iter().zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
             None => guess,
         };
-        let bounds = self.bounds(planned, &model, &parts)?;
+        let magnitudes = self.magnitudes(planned, &model, &parts, &outputs)?;
         let mut evidence = Vec::new();
         let mut expected = Vec::new();
         for (at, declared) in outputs.iter().enumerate() {
             let computed = values.as_ref().and_then(|values| values.get(at));
-            let want = self.want(planned, declared, computed, bounds.as_ref().and_then(|bounds| bounds.get(at)))?;
-            if literal(planned, declared).is_some() {
+            let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(at)?.as_ref());
+            let want = self.want(planned, &parts, &Output { declared, computed, magnitude })?;
+            if planned.is_written(declared) {
                 evidence = vec![Evidence::Literal];
             }
             expected.push(Expected { name: declared.name.clone(), want });
@@ -256,93 +249,6 @@ impl<'a> Version<'a> {
         };
         parts.output_names.iter().enumerate().filter(|(_, name)| !name.is_empty()).map(declared).collect()
     }
-
-    fn ask(&self, planned: &Planned<'_>) -> Result<Ask, GenerateError> {
-        let file = planned.case.accuracy.as_ref().unwrap_or(&self.file.accuracy);
-        file.ask().map_err(|message| self.at(&planned.case.name, message))
-    }
-
-    /// The bound of each element of each output, where the rule is about sums.
-    fn bounds(
-        &self,
-        planned: &Planned<'_>,
-        model: &Model,
-        parts: &NodeParts,
-    ) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
-        let Ask::Sum(multiple) = self.ask(planned)? else { return Ok(None) };
-        let failed = |error: String| GenerateError::Refused { id: planned.id.clone(), reason: error };
-        let values =
-            magnitudes(model, by_name(&parts.inputs), Limits::default()).map_err(|error| failed(error.to_string()))?;
-        let Some(values) = values else {
-            return Err(
-                self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned())
-            );
-        };
-        Ok(Some(values.iter().map(|value| value.as_tensor().map(|tensor| scaled(tensor, multiple))).collect()))
-    }
-
-    /// What an output must be: as derived by hand where the file says so, else as computed.
-    fn want(
-        &self,
-        planned: &Planned<'_>,
-        declared: &Declared,
-        computed: Option<&Value>,
-        magnitude: Option<&Option<Tensor>>,
-    ) -> Result<Want, GenerateError> {
-        let wrong = |message: String| self.at(&planned.case.name, message);
-        let shape = declared.shape.clone();
-        let unspecified = || Want::Unspecified(declared.value_type.clone(), shape.clone());
-        let file = literal(planned, declared);
-        if file.is_some_and(|file| file.unspecified) {
-            return Ok(unspecified());
-        }
-        let tensor = |literal: &Literal, shape: Option<&[usize]>| {
-            let element = declared.value_type.element_type();
-            let tensor = literal.tensor(element, shape).map_err(wrong)?;
-            tensor.ok_or_else(|| wrong(format!("{element} cannot hold the output '{}' as written", declared.name)))
-        };
-        if let Some(values) = file.and_then(|file| file.any_of.as_ref()) {
-            let values = values.iter().map(|literal| tensor(literal, None).map(Value::Tensor));
-            return Ok(Want::AnyOf(values.collect::<Result<_, _>>()?));
-        }
-        let written = match file.and_then(|file| Some((file, file.values.as_ref()?))) {
-            Some((file, values)) => Some(self.written(planned, file, values, &tensor)?),
-            None => None,
-        };
-        let Some(value) = written.map(Value::Tensor).or_else(|| computed.cloned()) else { return Ok(unspecified()) };
-        match (self.ask(planned)?, &value, magnitude) {
-            (Ask::Sum(_), Value::Tensor(tensor), Some(Some(magnitude))) if tensor.element_type().is_float() => {
-                let element = tensor.element_type();
-                Ok(Want::Bounded(tensor.clone(), in_roundoffs(magnitude, element)))
-            }
-            (Ask::Uniform(accuracy), ..) => Ok(Want::Value(value, accuracy)),
-            (Ask::Sum(_), ..) => Ok(Want::Value(value, Accuracy::Exact)),
-        }
-    }
-
-    /// An output written in the file. Alternatives of outputs go with those of the inputs, in order.
-    fn written(
-        &self,
-        planned: &Planned<'_>,
-        file: &OutputFile,
-        values: &Choice<Literal>,
-        tensor: &ToTensor<'_>,
-    ) -> Result<Tensor, GenerateError> {
-        let wrong = |message: String| self.at(&planned.case.name, message);
-        let pick = || std::iter::once(planned.instance.picks.first().copied().unwrap_or(0));
-        let literal = values.pick(&mut pick()).map_err(wrong)?;
-        let shape = match &file.shape {
-            Some(shape) => {
-                let sizes = &shape.pick(&mut pick()).map_err(wrong)?.0;
-                let names = BTreeMap::new();
-                let size = |size: &Size| size.value(&names).ok().and_then(|value| usize::try_from(value).ok());
-                let shape: Option<Vec<usize>> = sizes.iter().map(size).collect();
-                Some(shape.ok_or_else(|| wrong("the shape of an output is no list of sizes".to_owned()))?)
-            }
-            None => None,
-        };
-        tensor(literal, shape.as_deref())
-    }
 }
 
 /// What the built-in executor computes; nothing where it has no kernel.
@@ -354,26 +260,8 @@ fn compute(model: &Model, parts: &NodeParts) -> Result<Option<Vec<Value>>, Strin
     }
 }
 
-/// What the file says of an output.
-fn literal<'b>(planned: &'b Planned<'_>, declared: &Declared) -> Option<&'b OutputFile> {
-    let mut outputs = planned.case.outputs.0.iter();
-    outputs.find_map(|(name, output)| (planned.fitted.output_in_model(name)? == declared.name).then_some(output))
-}
-
-fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
+pub(super) fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
     inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect()
-}
-
-/// A multiple of each magnitude.
-fn scaled(magnitude: &Tensor, multiple: f64) -> Tensor {
-    let values: Vec<f64> = magnitude.floats().into_iter().map(|value| value * multiple).collect();
-    Tensor::of_floats(ElementType::Double, magnitude.shape(), &values).unwrap_or_else(|_| magnitude.clone())
-}
-
-/// Magnitudes in units of the type's roundoff: half the distance from 1 to the next value.
-fn in_roundoffs(magnitude: &Tensor, element: ElementType) -> Tensor {
-    let roundoff = element.float_format().map_or(0.0, |format| format.ulp(1.0).unwrap_or(0.0) / 2.0);
-    scaled(magnitude, roundoff)
 }
 
 /// The ids of a version's cases, in order, without making them.

@@ -170,6 +170,11 @@ fn attribute_text(attribute: &AttributeProto) -> String {
 /// What an output is free to be that is not compared with a value.
 fn freedom(want: &Want) -> String {
     match want {
+        Want::Set(value) => format!("in any order {}", shown(value)),
+        Want::Lanes(tensor, axis) => {
+            format!("in any order along axis {axis} {}", shown(&Value::Tensor(tensor.clone())))
+        }
+        Want::Distributed { law, .. } => law.to_string(),
         Want::Drawn(_) => "drawn; the mean as chance allows".to_owned(),
         Want::Dropped { ratio, .. } => format!("each element dropped with probability {ratio}, or scaled"),
         Want::Mask { ratio, .. } => format!("each element false with probability {ratio}"),

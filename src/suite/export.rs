@@ -18,6 +18,7 @@ use walkdir::WalkDir;
 
 use crate::case::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, Want, files};
 use crate::compare::Accuracy;
+use crate::compare::chance::Law;
 use crate::suite::{Source, SuiteError, Unit};
 
 /// The name of the manifest.
@@ -83,6 +84,7 @@ enum Rule {
     ExactZeroSign,
     Ulp(u64),
     Absolute(f64),
+    Roundoffs(f64),
     Close {
         relative: f64,
         absolute: f64,
@@ -97,11 +99,27 @@ enum Rule {
     Drawn,
     /// Each element of `source_N.pb` is 0 with this probability, or scaled.
     Dropped(f64),
+    /// These slices along the first axis, or these items, in any order.
+    Set,
+    /// In each lane along this axis these elements, in any order.
+    Lanes(i64),
+    /// A draw of this shape from a known distribution.
+    Distributed { shape: Vec<usize>, law: Drawn },
     /// False with this probability.
     Mask {
         shape: Vec<usize>,
         ratio: f64,
     },
+}
+
+/// A distribution. The type is that of the probabilities or weights in `law_N.pb`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Drawn {
+    Normal { mean: f64, deviation: f64 },
+    Uniform { low: f64, high: f64 },
+    Bernoulli(String),
+    Multinomial(String),
 }
 
 /// What must be refused.
@@ -263,6 +281,9 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
                         add(format!("output_{number}_{at}"), value);
                     }
                 }
+                Want::Distributed { law: Law::Bernoulli(tensor) | Law::Multinomial(tensor), .. } => {
+                    add(format!("law_{number}"), &Value::Tensor(tensor.clone()));
+                }
                 Want::Dropped { source, .. } => add(format!("source_{number}"), &Value::Tensor(source.clone())),
                 _ => {}
             }
@@ -292,6 +313,7 @@ fn rule(want: &Want) -> Rule {
         Want::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
         Want::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
         Want::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
+        Want::Value(_, Accuracy::Roundoffs(count)) => Rule::Roundoffs(*count),
         Want::Value(_, Accuracy::Close { relative, absolute }) => {
             Rule::Close { relative: *relative, absolute: *absolute }
         }
@@ -300,7 +322,20 @@ fn rule(want: &Want) -> Rule {
         Want::Unspecified(_, shape) => Rule::Unspecified(shape.clone()),
         Want::Drawn(_) => Rule::Drawn,
         Want::Dropped { ratio, .. } => Rule::Dropped(*ratio),
+        Want::Set(_) => Rule::Set,
+        Want::Lanes(_, axis) => Rule::Lanes(*axis),
+        Want::Distributed { shape, law, .. } => Rule::Distributed { shape: shape.clone(), law: drawn(law) },
         Want::Mask { shape, ratio } => Rule::Mask { shape: shape.clone(), ratio: *ratio },
+    }
+}
+
+fn drawn(law: &Law) -> Drawn {
+    let type_of = |tensor: &Tensor| ValueType::Tensor(tensor.element_type()).to_string();
+    match law {
+        Law::Normal { mean, deviation } => Drawn::Normal { mean: *mean, deviation: *deviation },
+        Law::Uniform { low, high } => Drawn::Uniform { low: *low, high: *high },
+        Law::Bernoulli(probabilities) => Drawn::Bernoulli(type_of(probabilities)),
+        Law::Multinomial(weights) => Drawn::Multinomial(type_of(weights)),
     }
 }
 
@@ -409,6 +444,7 @@ fn want(
         Rule::ExactZeroSign => exactly(Accuracy::ExactZeroSign),
         Rule::Ulp(most) => exactly(Accuracy::Ulp(*most)),
         Rule::Absolute(distance) => exactly(Accuracy::Absolute(*distance)),
+        Rule::Roundoffs(count) => exactly(Accuracy::Roundoffs(*count)),
         Rule::Close { relative, absolute } => exactly(Accuracy::Close { relative: *relative, absolute: *absolute }),
         Rule::Bound => {
             Ok(Want::Bounded(tensor(main, &output.r#type)?, tensor(format!("bound_{number}"), "tensor(double)")?))
@@ -421,6 +457,21 @@ fn want(
             let declared = output.r#type.parse();
             let declared = declared.map_err(|error| wrong(home, format!("'{}' is no type: {error}", output.r#type)))?;
             Ok(Want::Unspecified(declared, shape.clone()))
+        }
+        Rule::Set => Ok(Want::Set(stored(main)?)),
+        Rule::Lanes(axis) => Ok(Want::Lanes(tensor(main, &output.r#type)?, *axis)),
+        Rule::Distributed { shape, law } => {
+            let Ok(ValueType::Tensor(element)) = output.r#type.parse() else {
+                return Err(wrong(home, format!("'{}' is no type of a tensor", output.r#type)));
+            };
+            let stored = |type_text: &String| tensor(format!("law_{number}"), type_text);
+            let law = match law {
+                Drawn::Normal { mean, deviation } => Law::Normal { mean: *mean, deviation: *deviation },
+                Drawn::Uniform { low, high } => Law::Uniform { low: *low, high: *high },
+                Drawn::Bernoulli(type_text) => Law::Bernoulli(stored(type_text)?),
+                Drawn::Multinomial(type_text) => Law::Multinomial(stored(type_text)?),
+            };
+            Ok(Want::Distributed { element, shape: shape.clone(), law })
         }
         Rule::Drawn => Ok(Want::Drawn(tensor(main, &output.r#type)?)),
         Rule::Dropped(ratio) => {

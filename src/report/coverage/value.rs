@@ -61,10 +61,14 @@ pub(super) fn wants_infinity(want: &Want) -> bool {
     let is_infinite =
         |tensor: &Tensor| tensor.element_type().is_float() && tensor.floats().iter().any(|value| value.is_infinite());
     match want {
-        Want::Value(value, _) => tensors(value).into_iter().any(is_infinite),
-        Want::Bounded(tensor, _) => is_infinite(tensor),
+        Want::Value(value, _) | Want::Set(value) => tensors(value).into_iter().any(is_infinite),
+        Want::Bounded(tensor, _) | Want::Lanes(tensor, _) => is_infinite(tensor),
         Want::AnyOf(values) => values.iter().flat_map(tensors).any(is_infinite),
-        Want::Unspecified(..) | Want::Drawn(_) | Want::Dropped { .. } | Want::Mask { .. } => false,
+        Want::Unspecified(..)
+        | Want::Distributed { .. }
+        | Want::Drawn(_)
+        | Want::Dropped { .. }
+        | Want::Mask { .. } => false,
     }
 }
 

@@ -101,6 +101,14 @@ impl FloatFormat {
         }
     }
 
+    /// Half the distance from 1 to the next value: the most by which rounding may change a value, relative to it.
+    pub const fn unit_roundoff(self) -> f64 {
+        match self.ulp(1.0) {
+            Some(ulp) => ulp / 2.0,
+            None => 0.0,
+        }
+    }
+
     /// The distance between neighbours of the type around `x`, as if its exponents had no upper end; `None` for what
     /// is not finite.
     pub const fn ulp(self, x: f64) -> Option<f64> {

@@ -1,0 +1,137 @@
+//! What the outputs of a case must be: as derived by hand, else as computed, and how closely.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::executor::magnitudes;
+use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::model::Model;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use crate::case::Want;
+use crate::compare::Accuracy;
+use crate::generate::accuracy::{AccuracyFile, Ask};
+use crate::generate::instance::NodeParts;
+use crate::generate::model::Declared;
+use crate::generate::operator::ValueFile;
+use crate::generate::output::OutputFile;
+use crate::generate::value::Maker;
+use crate::generate::version::{GenerateError, Planned, Version, by_name};
+
+/// An output of a case, and what is known of it.
+pub(super) struct Output<'a> {
+    pub(super) declared: &'a Declared,
+    pub(super) computed: Option<&'a Value>,
+    /// The sum of absolute terms of each element, where the rule is about sums.
+    pub(super) magnitude: Option<&'a Tensor>,
+}
+
+impl Planned<'_> {
+    /// What the file says of an output.
+    fn output(&self, declared: &Declared) -> Option<&OutputFile> {
+        let mut outputs = self.case.outputs.0.iter();
+        outputs.find_map(|(name, output)| (self.fitted.output_in_model(name)? == declared.name).then_some(output))
+    }
+
+    /// Whether the file says what an output must be, or how free it is.
+    pub(super) fn is_written(&self, declared: &Declared) -> bool {
+        let axes = self.fitted.axes();
+        self.output(declared).is_some_and(|output| output.says_something(&axes, &self.instance.picks))
+    }
+}
+
+impl Version<'_> {
+    fn accuracy<'a>(&'a self, planned: &Planned<'a>) -> &'a AccuracyFile {
+        planned.case.accuracy.as_ref().unwrap_or(&self.file.accuracy)
+    }
+
+    fn ask(&self, planned: &Planned<'_>, element: ElementType) -> Result<Ask, GenerateError> {
+        let names = planned.fitted.sizes().map_err(|message| self.at(&planned.case.name, message))?;
+        self.accuracy(planned).ask(element, &names).map_err(|message| self.at(&planned.case.name, message))
+    }
+
+    /// The sums of absolute terms of every output, where the rule of any is about sums.
+    pub(super) fn magnitudes(
+        &self,
+        planned: &Planned<'_>,
+        model: &Model,
+        parts: &NodeParts,
+        outputs: &[Declared],
+    ) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
+        let mut any = false;
+        for declared in outputs {
+            any |= matches!(self.ask(planned, declared.value_type.element_type())?, Ask::Sum(_));
+        }
+        if !any {
+            return Ok(None);
+        }
+        let failed = |error: String| GenerateError::Refused { id: planned.id.clone(), reason: error };
+        let values =
+            magnitudes(model, by_name(&parts.inputs), Limits::default()).map_err(|error| failed(error.to_string()))?;
+        let lacking = || self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned());
+        let values = values.ok_or_else(lacking)?;
+        Ok(Some(values.iter().map(|value| value.as_tensor().cloned()).collect()))
+    }
+
+    /// What an output must be: as derived by hand where the file says so, else as computed.
+    pub(super) fn want(
+        &self,
+        planned: &Planned<'_>,
+        parts: &NodeParts,
+        output: &Output<'_>,
+    ) -> Result<Want, GenerateError> {
+        let wrong = |message: String| self.at(&planned.case.name, message);
+        let Output { declared, computed, magnitude } = output;
+        let shape = declared.shape.clone();
+        let unspecified = || Want::Unspecified(declared.value_type.clone(), shape.clone());
+        let none = OutputFile::default();
+        let file = planned.output(declared).unwrap_or(&none);
+        if file.unspecified {
+            return Ok(unspecified());
+        }
+        if let Some(values) = &file.any_of {
+            let values = values.iter().map(|one| self.written(planned, declared, &one.value()));
+            return Ok(Want::AnyOf(values.collect::<Result<_, _>>()?));
+        }
+        let written = file.written(&planned.fitted.axes(), &planned.instance.picks).map_err(wrong)?;
+        let value = match written {
+            Some(written) => Some(self.written(planned, declared, &written)?),
+            None => (*computed).cloned(),
+        };
+        if let Some(check) = &file.check {
+            return check.want(declared, value.as_ref(), parts).map_err(wrong);
+        }
+        let Some(value) = value else { return Ok(unspecified()) };
+        let has_zero_sign = planned.case.zero_sign || file.zero_sign;
+        match (self.ask(planned, value.value_type().element_type())?, &value, magnitude) {
+            (Ask::Uniform(Accuracy::Exact), ..) if has_zero_sign => Ok(Want::Value(value, Accuracy::ExactZeroSign)),
+            _ if has_zero_sign => Err(wrong("zero_sign goes with `accuracy: exact` alone".to_owned())),
+            (Ask::Sum(multiple), Value::Tensor(tensor), Some(magnitude)) if tensor.element_type().is_float() => {
+                let roundoff = tensor.element_type().float_format().map_or(0.0, |format| format.unit_roundoff());
+                Ok(Want::Bounded(tensor.clone(), scaled(magnitude, multiple * roundoff)))
+            }
+            (Ask::Uniform(accuracy), ..) => Ok(Want::Value(value, accuracy)),
+            (Ask::Sum(_), ..) => Ok(Want::Value(value, Accuracy::Exact)),
+        }
+    }
+
+    /// An output written in the file.
+    fn written(
+        &self,
+        planned: &Planned<'_>,
+        declared: &Declared,
+        file: &ValueFile,
+    ) -> Result<Value, GenerateError> {
+        let wrong = |message: String| self.at(&planned.case.name, message);
+        let names = planned.fitted.sizes().map_err(wrong)?;
+        let maker = Maker { names: &names, types: &planned.instance.types, seed: None };
+        let value = maker.value(file, Some(&declared.value_type), &mut std::iter::empty()).map_err(wrong)?;
+        let message = || format!("{} cannot hold the output '{}' as written", declared.value_type, declared.name);
+        value.ok_or_else(|| wrong(message()))
+    }
+}
+
+/// A multiple of each magnitude.
+fn scaled(magnitude: &Tensor, multiple: f64) -> Tensor {
+    let values: Vec<f64> = magnitude.floats().into_iter().map(|value| value * multiple).collect();
+    Tensor::of_floats(ElementType::Double, magnitude.shape(), &values).unwrap_or_else(|_| magnitude.clone())
+}

@@ -1,0 +1,261 @@
+//! What op.yaml says of an output.
+
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::generate::check::CheckFile;
+use crate::generate::choice::{Axis, Choice};
+use crate::generate::literal::Literal;
+use crate::generate::operator::{MapFile, ShapeFile, ValueFile};
+
+/// An output derived by hand, or what is known of it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OutputFile {
+    /// The elements; nested lists give the shape, unless `shape` does. Of an optional, those of the tensor that it holds.
+    pub values: Option<Choice<Literal>>,
+    /// The items of a sequence, or of one in an optional.
+    pub sequence: Option<Choice<Vec<ValueFile>>>,
+    /// An optional that holds nothing.
+    #[serde(default)]
+    pub none: bool,
+    /// The entries of a map.
+    pub map: Option<Choice<MapFile>>,
+    /// Where the elements of a sparse tensor stand; `values` are those that stand there.
+    pub sparse: Option<Literal>,
+    /// Several outputs that are all right.
+    pub any_of: Option<Vec<Alternative>>,
+    /// Only type and shape are fixed.
+    #[serde(default)]
+    pub unspecified: bool,
+    /// The shape.
+    pub shape: Option<Choice<ShapeFile>>,
+    /// Whether zeros must have the sign of the expected ones; only with `accuracy: exact`.
+    #[serde(default)]
+    pub zero_sign: bool,
+    /// How the output is held against what is expected, other than element by element.
+    pub check: Option<CheckFile>,
+}
+
+/// One of several outputs that are all right: the elements of a tensor, or a value as inputs are written.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
+pub enum Alternative {
+    /// The elements.
+    Literal(Literal),
+    /// A value of any type.
+    Value(Box<ValueFile>),
+}
+
+impl Alternative {
+    /// The value as inputs are written.
+    pub(crate) fn value(&self) -> ValueFile {
+        match self {
+            Alternative::Literal(literal) => {
+                ValueFile { values: Some(Choice::One(literal.clone())), ..ValueFile::default() }
+            }
+            Alternative::Value(value) => (**value).clone(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Alternative {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AlternativeVisitor)
+    }
+}
+
+/// Tells a value from elements by its form, so that a mistake inside is shown where it stands.
+struct AlternativeVisitor;
+
+impl<'de> Visitor<'de> for AlternativeVisitor {
+    type Value = Alternative;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("elements such as [1, 2], or a value such as {sequence: [{values: [1, 2]}]}")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Alternative, E> {
+        Ok(Alternative::Literal(Literal::Bool(value)))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Alternative, E> {
+        Ok(Alternative::Literal(Literal::Integer(value)))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Alternative, E> {
+        let literal = i64::try_from(value).map_or(Literal::Large(value), Literal::Integer);
+        Ok(Alternative::Literal(literal))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Alternative, E> {
+        Ok(Alternative::Literal(Literal::Float(value)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Alternative, E> {
+        Ok(Alternative::Literal(Literal::Text(text.to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Alternative, A::Error> {
+        ValueFile::deserialize(MapAccessDeserializer::new(map)).map(|value| Alternative::Value(Box::new(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Alternative, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(|items| Alternative::Literal(Literal::List(items)))
+    }
+}
+
+impl OutputFile {
+    /// The output as it is written for the alternatives of a case, or nothing where none is written for them.
+    pub(crate) fn written(&self, axes: &[Axis], picks: &[usize]) -> Result<Option<ValueFile>, String> {
+        let of = |axes| Beside { axes, picks };
+        let (Found::Here(values), Found::Here(shape), Found::Here(sequence), Found::Here(map)) = (
+            of(axes).find(self.values.as_ref())?,
+            of(axes).find(self.shape.as_ref())?,
+            of(axes).find(self.sequence.as_ref())?,
+            of(axes).find(self.map.as_ref())?,
+        ) else {
+            return Ok(None);
+        };
+        if values.is_none() && sequence.is_none() && map.is_none() && !self.none {
+            return Ok(None);
+        }
+        Ok(Some(ValueFile {
+            shape: shape.cloned().map(Choice::One),
+            values: values.cloned().map(Choice::One),
+            sequence: sequence.cloned(),
+            none: self.none,
+            map: map.cloned(),
+            sparse: self.sparse.clone(),
+            ..ValueFile::default()
+        }))
+    }
+
+    /// Whether anything but freedom is written for the alternatives of a case.
+    pub(crate) fn says_something(&self, axes: &[Axis], picks: &[usize]) -> bool {
+        let is_written = self.written(axes, picks).is_ok_and(|written| written.is_some());
+        is_written || self.any_of.is_some() || self.unspecified || self.check.as_ref().is_some_and(CheckFile::is_free)
+    }
+}
+
+/// The alternatives of a case that stand beside those of an output.
+struct Beside<'a> {
+    axes: &'a [Axis],
+    picks: &'a [usize],
+}
+
+/// Whether alternatives of an output have one for the case.
+enum Found<T> {
+    /// The one; nothing where the file says nothing.
+    Here(Option<T>),
+    /// None of them is for the case.
+    Elsewhere,
+}
+
+impl Beside<'_> {
+    fn find<'b, T>(&self, choice: Option<&'b Choice<T>>) -> Result<Found<&'b T>, String> {
+        let Some(choice) = choice else { return Ok(Found::Here(None)) };
+        let Some(named) = choice.named() else {
+            // Listed alternatives go with those of the first axis, in order.
+            let mut first = std::iter::once(self.picks.first().copied().unwrap_or(0));
+            return choice.pick(&mut first).map(|value| Found::Here(Some(value)));
+        };
+        let mut found = Found::Elsewhere;
+        for (name, value) in &named.0 {
+            if self.is_called(name)? {
+                if matches!(found, Found::Here(_)) {
+                    return Err(format!("two alternatives of an output are for the same case, one of them '{name}'"));
+                }
+                found = Found::Here(Some(value));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the case is of the alternatives that a name gives: `LABEL`, `AXIS=LABEL`, or several with commas.
+    fn is_called(&self, name: &str) -> Result<bool, String> {
+        let mut all = true;
+        for part in name.split(',') {
+            all &= self.is_at(part.trim())?;
+        }
+        Ok(all)
+    }
+
+    fn is_at(&self, part: &str) -> Result<bool, String> {
+        let (axis, label) = part.split_once('=').map_or((None, part), |(axis, label)| (Some(axis), label));
+        let mut here = Vec::new();
+        for (candidate, pick) in self.axes.iter().zip(self.picks) {
+            let is_asked = axis.is_none_or(|axis| axis == candidate.name);
+            if let Some(at) = candidate.labels.iter().position(|other| other == label).filter(|_| is_asked) {
+                here.push(at == *pick);
+            }
+        }
+        match here.as_slice() {
+            [] => Err(format!("no alternative of the case is called '{part}', as an output has it; {}", self.known())),
+            [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(*first),
+            _ => Err(format!("several inputs or settings have an alternative '{part}'; write NAME={part}")),
+        }
+    }
+
+    fn known(&self) -> String {
+        let axis = |axis: &Axis| axis.labels.iter().map(|label| format!("{}={label}", axis.name)).collect::<Vec<_>>();
+        format!("there are {}", self.axes.iter().flat_map(axis).collect::<Vec<_>>().join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes() -> Vec<Axis> {
+        let axis = |name: &str, labels: &[&str]| Axis {
+            name: name.to_owned(),
+            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        };
+        vec![axis("axis", &["0", "-1"]), axis("mode", &["even", "odd"]), axis("keepdims", &["0", "1"])]
+    }
+
+    fn check(text: &str, picks: [usize; 3], expected: Result<Option<i64>, &str>) {
+        let output: OutputFile = serde_yaml::from_str(text).unwrap();
+        let actual = output.written(&axes(), &picks).map(|written| match written?.values? {
+            Choice::One(Literal::Integer(value)) => Some(value),
+            _ => None,
+        });
+        match (actual, expected) {
+            (Ok(actual), Ok(expected)) => assert_eq!(actual, expected, "{text}"),
+            (Err(actual), Err(expected)) => assert!(actual.contains(expected), "{text}: {actual}"),
+            (actual, expected) => panic!("{text}: {actual:?}, not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn an_output_stands_beside_the_alternative_of_its_name() {
+        check("{values: 7}", [1, 1, 1], Ok(Some(7)));
+        check("{values: {each: [3, 4]}}", [1, 0, 0], Ok(Some(4)));
+        check("{values: {each: {odd: 5, even: 6}}}", [0, 1, 0], Ok(Some(5)));
+        check("{values: {each: {odd: 5}}}", [0, 0, 0], Ok(None));
+        check("{values: {each: {'axis=0': 1, 'axis=-1': 2}}}", [1, 0, 0], Ok(Some(2)));
+        check("{values: {each: {'axis=0,keepdims=0': 1, 'axis=0,keepdims=1': 2}}}", [0, 0, 1], Ok(Some(2)));
+    }
+
+    #[test]
+    fn a_name_that_is_none_or_two_is_refused() {
+        check("{values: {each: {off: 5}}}", [0, 0, 0], Err("no alternative of the case is called 'off'"));
+        check("{values: {each: {'0': 5}}}", [0, 0, 1], Err("several inputs or settings have an alternative '0'"));
+        check("{values: {each: {odd: 5, 'axis=0': 6}}}", [0, 1, 0], Err("two alternatives"));
+    }
+
+    #[test]
+    fn one_of_several_may_be_a_container() {
+        let output: OutputFile = serde_yaml::from_str("{any_of: [[1, 2], 3, {sequence: []}]}").unwrap();
+        let kinds: Vec<bool> =
+            output.any_of.unwrap().iter().map(|one| matches!(one, Alternative::Literal(_))).collect();
+        assert_eq!(kinds, [true, true, false]);
+        let wrong = serde_yaml::from_str::<OutputFile>("{any_of: [{sequences: []}]}").unwrap_err();
+        assert!(wrong.to_string().contains("sequences"), "{wrong}");
+    }
+}
