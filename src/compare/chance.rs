@@ -285,7 +285,11 @@ mod tests {
                 let (mut low, mut high) = (-8.0, 8.0);
                 for _ in 0..60 {
                     let middle = (low + high) / 2.0;
-                    if 0.5 * libm::erfc(-middle / std::f64::consts::SQRT_2) < share { low = middle } else { high = middle }
+                    if 0.5 * libm::erfc(-middle / std::f64::consts::SQRT_2) < share {
+                        low = middle
+                    } else {
+                        high = middle
+                    }
                 }
                 low
             })

@@ -104,7 +104,10 @@ enum Rule {
     /// In each lane along this axis these elements, in any order.
     Lanes(i64),
     /// A draw of this shape from a known distribution.
-    Distributed { shape: Vec<usize>, law: Drawn },
+    Distributed {
+        shape: Vec<usize>,
+        law: Drawn,
+    },
     /// False with this probability.
     Mask {
         shape: Vec<usize>,
