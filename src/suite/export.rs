@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{decode, encode};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
@@ -18,6 +19,7 @@ use walkdir::WalkDir;
 
 use crate::case::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, Want, files};
 use crate::compare::Accuracy;
+use crate::compare::chance::Law;
 use crate::suite::{Source, SuiteError, Unit};
 
 /// The name of the manifest.
@@ -83,11 +85,22 @@ enum Rule {
     ExactZeroSign,
     Ulp(u64),
     Absolute(f64),
+    /// At most so many unit roundoffs of one and the value's size away.
+    Roundoffs(f64),
     Close { relative: f64, absolute: f64 },
     /// Each element within that of `bound_N.pb`.
     Bound,
     /// One of so many values: `output_N.pb`, `output_N_1.pb` and so on.
     AnyOf(usize),
+    /// The slices along the first axis, or the items of a sequence, in any order.
+    Set,
+    /// The elements of each lane along this axis in any order.
+    Lanes(i64),
+    /// A draw of this shape from a known distribution.
+    Distributed {
+        shape: Vec<usize>,
+        law: Distribution,
+    },
     /// Any value of the type, and of the shape where there is one.
     Unspecified(Option<Vec<usize>>),
     /// A draw from the distribution of which the file is a sample.
@@ -96,6 +109,16 @@ enum Rule {
     Dropped(f64),
     /// False with this probability.
     Mask { shape: Vec<usize>, ratio: f64 },
+}
+
+/// A distribution; those that a tensor gives have it in `law_N.pb`, and its type here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Distribution {
+    Normal { mean: f64, deviation: f64 },
+    Uniform { low: f64, high: f64 },
+    Bernoulli(String),
+    Multinomial(String),
 }
 
 /// What must be refused.
@@ -257,6 +280,9 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
                         add(format!("output_{number}_{at}"), value);
                     }
                 }
+                Want::Distributed { law: Law::Bernoulli(tensor) | Law::Multinomial(tensor), .. } => {
+                    add(format!("law_{number}"), &Value::Tensor(tensor.clone()));
+                }
                 Want::Dropped { source, .. } => add(format!("source_{number}"), &Value::Tensor(source.clone())),
                 _ => {}
             }
@@ -286,13 +312,27 @@ fn rule(want: &Want) -> Rule {
         Want::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
         Want::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
         Want::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
+        Want::Value(_, Accuracy::Roundoffs(multiple)) => Rule::Roundoffs(*multiple),
         Want::Value(_, Accuracy::Close { relative, absolute }) => Rule::Close { relative: *relative, absolute: *absolute },
         Want::Bounded(..) => Rule::Bound,
         Want::AnyOf(values) => Rule::AnyOf(values.len()),
+        Want::Set(_) => Rule::Set,
+        Want::Lanes(_, axis) => Rule::Lanes(*axis),
+        Want::Distributed { shape, law, .. } => Rule::Distributed { shape: shape.clone(), law: distribution(law) },
         Want::Unspecified(_, shape) => Rule::Unspecified(shape.clone()),
         Want::Drawn(_) => Rule::Drawn,
         Want::Dropped { ratio, .. } => Rule::Dropped(*ratio),
         Want::Mask { shape, ratio } => Rule::Mask { shape: shape.clone(), ratio: *ratio },
+    }
+}
+
+fn distribution(law: &Law) -> Distribution {
+    let spelt = |tensor: &Tensor| ValueType::Tensor(tensor.element_type()).to_string();
+    match law {
+        Law::Normal { mean, deviation } => Distribution::Normal { mean: *mean, deviation: *deviation },
+        Law::Uniform { low, high } => Distribution::Uniform { low: *low, high: *high },
+        Law::Bernoulli(tensor) => Distribution::Bernoulli(spelt(tensor)),
+        Law::Multinomial(tensor) => Distribution::Multinomial(spelt(tensor)),
     }
 }
 
@@ -345,9 +385,7 @@ impl Exported {
             let value = |name: &str, type_text: &str| -> Result<Value, SuiteError> {
                 let name = format!("test_data_set_{set}/{name}.pb");
                 let path = home.join(&name);
-                let declared: ValueType = type_text
-                    .parse()
-                    .map_err(|error| wrong(&path, format!("'{type_text}' is no type: {error}")))?;
+                let declared = declared_type(&path, type_text)?;
                 decode::value(file(&name)?, &declared).map_err(|error| wrong(&path, error.to_string()))
             };
             let inputs = ports.inputs.iter().enumerate().map(|(number, port)| {
@@ -381,6 +419,14 @@ impl Exported {
     }
 }
 
+fn declared_type(home: &Path, text: &str) -> Result<ValueType, SuiteError> {
+    text.parse().map_err(|error| wrong(home, format!("'{text}' is no type: {error}")))
+}
+
+fn element_of(home: &Path, text: &str) -> Result<ElementType, SuiteError> {
+    Ok(declared_type(home, text)?.element_type())
+}
+
 /// What an output must be, from its rule and its files.
 fn want(
     home: &Path,
@@ -402,6 +448,7 @@ fn want(
         Rule::ExactZeroSign => exactly(Accuracy::ExactZeroSign),
         Rule::Ulp(most) => exactly(Accuracy::Ulp(*most)),
         Rule::Absolute(distance) => exactly(Accuracy::Absolute(*distance)),
+        Rule::Roundoffs(multiple) => exactly(Accuracy::Roundoffs(*multiple)),
         Rule::Close { relative, absolute } => exactly(Accuracy::Close { relative: *relative, absolute: *absolute }),
         Rule::Bound => {
             Ok(Want::Bounded(tensor(main, &output.r#type)?, tensor(format!("bound_{number}"), "tensor(double)")?))
@@ -410,9 +457,20 @@ fn want(
             let name = |at: usize| if at == 0 { main.clone() } else { format!("{main}_{at}") };
             Ok(Want::AnyOf((0..*count).map(|at| stored(name(at))).collect::<Result<_, _>>()?))
         }
+        Rule::Set => Ok(Want::Set(stored(main)?)),
+        Rule::Lanes(axis) => Ok(Want::Lanes(tensor(main, &output.r#type)?, *axis)),
+        Rule::Distributed { shape, law } => {
+            let law_tensor = |type_text: &str| tensor(format!("law_{number}"), type_text);
+            let law = match law {
+                Distribution::Normal { mean, deviation } => Law::Normal { mean: *mean, deviation: *deviation },
+                Distribution::Uniform { low, high } => Law::Uniform { low: *low, high: *high },
+                Distribution::Bernoulli(type_text) => Law::Bernoulli(law_tensor(type_text)?),
+                Distribution::Multinomial(type_text) => Law::Multinomial(law_tensor(type_text)?),
+            };
+            Ok(Want::Distributed { element: element_of(home, &output.r#type)?, shape: shape.clone(), law })
+        }
         Rule::Unspecified(shape) => {
-            let declared = output.r#type.parse();
-            let declared = declared.map_err(|error| wrong(home, format!("'{}' is no type: {error}", output.r#type)))?;
+            let declared = declared_type(home, &output.r#type)?;
             Ok(Want::Unspecified(declared, shape.clone()))
         }
         Rule::Drawn => Ok(Want::Drawn(tensor(main, &output.r#type)?)),
