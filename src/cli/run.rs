@@ -76,7 +76,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let mut file = arguments.results_path().map(|path| ResultsFile::lock(path)).transpose()?;
+    let mut file = arguments.results_path().map(ResultsFile::lock).transpose()?;
     let resumed = arguments.resume.as_deref().map(results::read).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {

@@ -10,6 +10,9 @@ use crate::run::{CaseResult, Entry, Outcome};
 /// An entry, and the positions of the failures that it stands for.
 pub(super) type Folded = (Entry, Vec<usize>);
 
+/// What a runtime says it lacks, and the positions of the failures for which it does.
+type Lack<'a> = (&'a str, Vec<usize>);
+
 /// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
 /// listed as one only where all of it fails alike. No entry for ids is about two operators.
 pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult]) -> Vec<Folded> {
@@ -32,7 +35,7 @@ fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult])
     for &at in lacks {
         whats.entry(failures[at].missing.as_deref().unwrap_or_default()).or_default().push(at);
     }
-    let mut groups: BTreeMap<(String, bool), Vec<(&str, Vec<usize>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, bool), Vec<Lack<'_>>> = BTreeMap::new();
     let mut folded = Vec::new();
     for (what, cases) in whats {
         match passing.group(what) {
@@ -153,12 +156,16 @@ fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) 
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
     for result in judged {
         let (id, variant) = Variant::of_id(&result.id);
-        Group::all(id).into_iter().for_each(|group| *sizes.entry((group, variant)).or_default() += 1);
+        for group in Group::all(id) {
+            *sizes.entry((group, variant)).or_default() += 1;
+        }
     }
     let mut members: BTreeMap<(Group, Variant), Vec<usize>> = BTreeMap::new();
     for &at in others {
         let (id, variant) = Variant::of_id(&failures[at].id);
-        Group::all(id).into_iter().for_each(|group| members.entry((group, variant)).or_default().push(at));
+        for group in Group::all(id) {
+            members.entry((group, variant)).or_default().push(at);
+        }
     }
     members.retain(|group, cases| {
         let outcomes: BTreeSet<Outcome> = cases.iter().map(|&at| failures[at].outcome).collect();
