@@ -97,9 +97,7 @@ fn elements(tensor: &Tensor) -> Vec<Element> {
     match tensor.element_type().kind() {
         Kind::String => tensor.strings().iter().map(|text| Element::Text(text.to_string())).collect(),
         Kind::Float => tensor.floats().into_iter().map(|value| Element::Float(bits(value))).collect(),
-        Kind::Complex => {
-            tensor.complexes().iter().map(|value| Element::Pair(bits(value.re), bits(value.im))).collect()
-        }
+        Kind::Complex => tensor.complexes().iter().map(|value| Element::Pair(bits(value.re), bits(value.im))).collect(),
         Kind::Bool => tensor.bools().iter().map(|value| Element::Integer(i128::from(*value))).collect(),
         Kind::Signed | Kind::Unsigned => tensor.integers().into_iter().map(Element::Integer).collect(),
     }

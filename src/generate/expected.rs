@@ -67,7 +67,8 @@ impl Version<'_> {
         let failed = |error: String| GenerateError::Refused { id: planned.id.clone(), reason: error };
         let values =
             magnitudes(model, by_name(&parts.inputs), Limits::default()).map_err(|error| failed(error.to_string()))?;
-        let lacking = || self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned());
+        let lacking =
+            || self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned());
         let values = values.ok_or_else(lacking)?;
         Ok(Some(values.iter().map(|value| value.as_tensor().cloned()).collect()))
     }
@@ -115,12 +116,7 @@ impl Version<'_> {
     }
 
     /// An output written in the file.
-    fn written(
-        &self,
-        planned: &Planned<'_>,
-        declared: &Declared,
-        file: &ValueFile,
-    ) -> Result<Value, GenerateError> {
+    fn written(&self, planned: &Planned<'_>, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let names = planned.fitted.sizes().map_err(wrong)?;
         let maker = Maker { names: &names, types: &planned.instance.types, seed: None };

@@ -87,7 +87,10 @@ enum Rule {
     Absolute(f64),
     /// At most so many unit roundoffs of one and the value's size away.
     Roundoffs(f64),
-    Close { relative: f64, absolute: f64 },
+    Close {
+        relative: f64,
+        absolute: f64,
+    },
     /// Each element within that of `bound_N.pb`.
     Bound,
     /// One of so many values: `output_N.pb`, `output_N_1.pb` and so on.
@@ -108,7 +111,10 @@ enum Rule {
     /// Each element of `source_N.pb` is 0 with this probability, or scaled.
     Dropped(f64),
     /// False with this probability.
-    Mask { shape: Vec<usize>, ratio: f64 },
+    Mask {
+        shape: Vec<usize>,
+        ratio: f64,
+    },
 }
 
 /// A distribution; those that a tensor gives have it in `law_N.pb`, and its type here.
@@ -313,7 +319,9 @@ fn rule(want: &Want) -> Rule {
         Want::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
         Want::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
         Want::Value(_, Accuracy::Roundoffs(multiple)) => Rule::Roundoffs(*multiple),
-        Want::Value(_, Accuracy::Close { relative, absolute }) => Rule::Close { relative: *relative, absolute: *absolute },
+        Want::Value(_, Accuracy::Close { relative, absolute }) => {
+            Rule::Close { relative: *relative, absolute: *absolute }
+        }
         Want::Bounded(..) => Rule::Bound,
         Want::AnyOf(values) => Rule::AnyOf(values.len()),
         Want::Set(_) => Rule::Set,
@@ -514,7 +522,10 @@ mod tests {
     /// The cases that a filter chooses.
     fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
         let chosen = suite.choose(filter).unwrap();
-        chosen.into_iter().flat_map(|(source, unit, ids)| source.load(&unit, &|id| ids.contains(&id.to_owned())).unwrap()).collect()
+        chosen
+            .into_iter()
+            .flat_map(|(source, unit, ids)| source.load(&unit, &|id| ids.contains(&id.to_owned())).unwrap())
+            .collect()
     }
 
     #[test]
