@@ -316,11 +316,7 @@ fn rule(want: &Want) -> Rule {
         Want::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
         Want::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
         Want::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
-<<<<<<< HEAD
         Want::Value(_, Accuracy::Roundoffs(count)) => Rule::Roundoffs(*count),
-=======
-        Want::Value(_, Accuracy::Roundoffs(multiple)) => Rule::Roundoffs(*multiple),
->>>>>>> h4
         Want::Value(_, Accuracy::Close { relative, absolute }) => {
             Rule::Close { relative: *relative, absolute: *absolute }
         }
