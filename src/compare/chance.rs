@@ -291,11 +291,11 @@ mod tests {
                 // The inverse of the normal distribution by bisection.
                 let (mut low, mut high) = (-8.0, 8.0);
                 for _ in 0..60 {
-                    let middle = (low + high) / 2.0;
+                    let middle = f64::midpoint(low, high);
                     if 0.5 * libm::erfc(-middle / std::f64::consts::SQRT_2) < share {
-                        low = middle
+                        low = middle;
                     } else {
-                        high = middle
+                        high = middle;
                     }
                 }
                 low

@@ -107,7 +107,7 @@ impl Version<'_> {
             (Ask::Uniform(Accuracy::Exact), ..) if has_zero_sign => Ok(Want::Value(value, Accuracy::ExactZeroSign)),
             _ if has_zero_sign => Err(wrong("zero_sign goes with `accuracy: exact` alone".to_owned())),
             (Ask::Sum(multiple), Value::Tensor(tensor), Some(magnitude)) if tensor.element_type().is_float() => {
-                let roundoff = tensor.element_type().float_format().map_or(0.0, |format| format.unit_roundoff());
+                let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
                 Ok(Want::Bounded(tensor.clone(), scaled(magnitude, multiple * roundoff)))
             }
             (Ask::Uniform(accuracy), ..) => Ok(Want::Value(value, accuracy)),
