@@ -1,6 +1,6 @@
 //! What the outputs of a case must be: as derived by hand, else as computed, and how closely.
 
-use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use onnx_conformance_reference::executor::magnitudes;
 use onnx_conformance_reference::kernels::budget::Limits;
 use onnx_conformance_reference::model::Model;
