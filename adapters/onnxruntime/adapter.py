@@ -109,13 +109,14 @@ def lacking(path, inputs, error):
     said = str(error)
     if not LACKS.search(said):
         return None
-    found = re.search(r"Opset (\d+) is under development", said)
-    if found:
-        return Unsupported(f"opset {found.group(1)} of ai.onnx", short(error))
     try:
         model = onnx.load(path, load_external_data=False)
     except Exception:
         return None
+    if "is under development" in said or "Unsupported model IR version" in said:
+        # The newest domain is what asks for a newer format.
+        newest = max(model.opset_import, key=lambda entry: ((entry.domain or "ai.onnx") == "ai.onnx", entry.version))
+        return Unsupported(f"opset {newest.version} of {newest.domain or 'ai.onnx'}", short(error))
     node = blamed(model, said)
     version = version_of(model, node) if node is not None else None
     if version is None:

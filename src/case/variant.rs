@@ -98,9 +98,9 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
             }
             data.inputs.retain(|input| moved.iter().all(|other| other.name != input.name));
             if variant == Variant::Constants {
-                constants(&mut model, tensors)?
+                constants(&mut model, tensors)?;
             } else {
-                initializers(&mut model, tensors)?
+                initializers(&mut model, tensors)?;
             }
         }
     }

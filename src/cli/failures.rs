@@ -3,52 +3,37 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::case::{Case, files};
 use crate::cli::output;
-use crate::run::{Book, CaseResult, Standing};
+use crate::run::CaseResult;
+use crate::suite::{Suite, SuiteError};
 
-/// Writes unexpected failures, while the cases are at hand.
-pub(crate) struct Failures<'a> {
-    book: &'a Book,
-    folder: PathBuf,
-    most: usize,
-    count: AtomicUsize,
+/// Writes cases, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
+/// lose what the run has to say.
+pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) -> Result<(), SuiteError> {
+    if failures.is_empty() {
+        return Ok(());
+    }
+    for result in failures {
+        let home = home(folder, &result.id);
+        if let Some(case) = suite.find(&result.id)?
+            && let Err(error) = write(&home, &case)
+        {
+            output::note(&format!("{}: cannot be written: {error}", home.display()));
+            return Ok(());
+        }
+    }
+    output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display()));
+    Ok(())
 }
 
-impl<'a> Failures<'a> {
-    /// Writes at most `most` failures that `book` does not expect, each into a folder of its own below `folder`.
-    pub(crate) fn new(book: &'a Book, folder: PathBuf, most: usize) -> Failures<'a> {
-        Failures { book, folder, most, count: AtomicUsize::new(0) }
-    }
-
-    /// Looks at a case and its result.
-    pub(crate) fn inspect(&self, case: &Case, result: &CaseResult) {
-        if self.book.standing(result).0 != Standing::Regression {
-            return;
-        }
-        if self.count.fetch_add(1, Ordering::Relaxed) < self.most
-            && let Err(error) = write(&self.home(&case.id), case)
-        {
-            output::note(&format!("{}: cannot be written: {error}", self.home(&case.id).display()));
-        }
-    }
-
-    /// Where a case is written: its id, with what not every file system takes as `_`.
-    fn home(&self, id: &str) -> PathBuf {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._-=,+".contains(c);
-        let parts = id.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
-        let parts = parts.map(|part| part.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>());
-        self.folder.join(parts.collect::<PathBuf>())
-    }
-
-    /// Says where the files are.
-    pub(crate) fn finish(&self) {
-        if self.count.load(Ordering::Relaxed) > 0 {
-            output::note(&format!("models, inputs and expected outputs of what failed: {}", self.folder.display()));
-        }
-    }
+/// Where a case is written: its id, with `_` for what not every file system takes.
+fn home(folder: &Path, id: &str) -> PathBuf {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-=,+@".contains(c);
+    let parts = id.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+    let parts = parts.map(|part| part.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>());
+    folder.join(parts.collect::<PathBuf>())
 }
 
 fn write(home: &Path, case: &Case) -> io::Result<()> {
@@ -61,4 +46,16 @@ fn write(home: &Path, case: &Case) -> io::Result<()> {
         fs::write(path, bytes)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_stays_below_its_place() {
+        let home = |id: &str| home(Path::new("f"), id);
+        assert_eq!(home("ai.onnx/Abs-13/x=0:1/T=float"), Path::new("f/ai.onnx/Abs-13/x=0_1/T=float"));
+        assert_eq!(home("../a//b\\c"), Path::new("f/a/b_c"));
+    }
 }

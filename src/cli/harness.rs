@@ -51,6 +51,16 @@ struct Shared {
     whole: Mutex<(Tally, Vec<CaseResult>)>,
 }
 
+/// What is to be said of the expectations as a whole.
+enum Finish {
+    /// Nothing is wrong with them that no trial has told.
+    Holds,
+    /// Some of them match nothing, or too much.
+    Faulty,
+    /// They are what came.
+    Updated,
+}
+
 impl Harness {
     /// Holds a runtime against an expectation file, which need not be there yet.
     pub fn new(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
@@ -112,19 +122,27 @@ impl Harness {
         let units = match &arguments.filter {
             // One name is found without listing all.
             Some(name) if arguments.exact => suite.unit(name)?.into_iter().collect(),
-            _ => suite.units()?,
+            _ if shared.filter.is_everything() => suite.units()?,
+            _ => suite.choose(&shared.filter)?.into_iter().map(|(source, unit, _)| (source, unit)).collect(),
         };
-        let touched = units.into_iter().filter(|(_, unit)| shared.filter.may_choose_from(&unit.name));
-        let trials = touched.map(|(source, unit)| {
+        let trial = |(source, unit): (&'static (dyn Source + Send), Unit)| {
             let shared = Arc::clone(&shared);
             Trial::ignorable_test(unit.name.clone(), move || shared.run_unit(source, &unit))
-        });
-        let conclusion = libtest_mimic::run(arguments, trials.collect());
+        };
+        let mut trials: Vec<Trial> = units.into_iter().map(trial).collect();
+        let whole = Arc::clone(&shared);
+        trials.push(Trial::test("expectations", move || whole.check_patterns(suite)));
+        let conclusion = libtest_mimic::run(arguments, trials);
         let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list && !arguments.ignored;
         let problems = shared.runtime.finish();
-        problems.iter().for_each(|problem| output::note(problem));
-        let holds = shared.finish(is_whole)?;
-        Ok(if holds && problems.is_empty() { conclusion.exit_code() } else { ExitCode::FAILURE })
+        for problem in &problems {
+            output::note(problem);
+        }
+        Ok(match shared.finish(is_whole)? {
+            Finish::Updated => ExitCode::SUCCESS,
+            Finish::Holds if problems.is_empty() => conclusion.exit_code(),
+            Finish::Holds | Finish::Faulty => ExitCode::FAILURE,
+        })
     }
 
     fn open(self) -> anyhow::Result<Shared> {
@@ -196,6 +214,19 @@ impl Shared {
         }
     }
 
+    /// An entry that names no case of the suite is out of date, whatever part of the suite is run.
+    fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
+        let (book, mut report) = (&self.gate.book, String::new());
+        for (at, entry) in book.expectations().expect.iter().enumerate().filter(|(at, _)| book.is_active(*at)) {
+            let Some(pattern) = &entry.cases else { continue };
+            let (pattern, _) = Variant::of_id(pattern);
+            if suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
+                let _ = write!(report, "\nexpectation that matches no case: {}", book.expectations().place(at));
+            }
+        }
+        if report.is_empty() { Ok(()) } else { Err(report.into()) }
+    }
+
     fn tell(&self, report: &mut String, what: &str, result: &CaseResult) {
         let _ = write!(report, "\n{what}: {} {}", result.outcome, result.id);
         for line in result.message.lines().chain(result.inputs.lines()) {
@@ -205,7 +236,7 @@ impl Shared {
     }
 
     /// Says after the last trial what is wrong with the expectations as a whole, or rewrites them.
-    fn finish(&self, is_whole: bool) -> anyhow::Result<bool> {
+    fn finish(&self, is_whole: bool) -> anyhow::Result<Finish> {
         let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         let (tally, results) = &mut *whole;
@@ -213,11 +244,11 @@ impl Shared {
             if wants_update {
                 output::note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
             }
-            return Ok(true);
+            return Ok(Finish::Holds);
         }
         if wants_update {
             self.gate.update(results, self.variant).context("the expectations cannot be brought up to date")?;
-            return Ok(true);
+            return Ok(Finish::Updated);
         }
         tally.finish(&self.gate.book, &Scope { filter: Some(&self.filter), variant: self.variant });
         tally.faults.iter().for_each(|fault| output::note(&fault.to_string()));
@@ -225,6 +256,6 @@ impl Shared {
         if has_changed {
             output::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
         }
-        Ok(tally.faults.is_empty())
+        Ok(if tally.faults.is_empty() { Finish::Holds } else { Finish::Faulty })
     }
 }

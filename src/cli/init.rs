@@ -57,7 +57,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let (mut results, mut broken, mut summary): (Vec<CaseResult>, _, _) = (Vec::new(), None, Summary::default());
     let total = plan.selected;
-    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file, inspect: &|_, _| {} };
+    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| match event {
         Event::Finished(result) => {
             summary.add(&result);

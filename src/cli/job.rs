@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::case::Case;
 use crate::cli::results::ResultsFile;
 use crate::cli::runtime::ended_early;
 use crate::cli::{Progress, output};
-use crate::run::{CaseResult, Event, Plan, Summary, run_inspected};
+use crate::run::{Event, Plan, Summary, run};
 use crate::runtime::{Runtime, Stop, StopReason};
 
 /// What is to be run, on what.
@@ -18,8 +17,6 @@ pub(crate) struct Job<'a> {
     pub(crate) total: usize,
     /// Where the results go, behind what stands there.
     pub(crate) file: Option<ResultsFile>,
-    /// Shown each case with its result, on the thread that ran it.
-    pub(crate) inspect: &'a (dyn Fn(&Case, &CaseResult) + Sync),
 }
 
 /// What is left to say of a run that came to its last case.
@@ -36,7 +33,7 @@ impl Job<'_> {
     pub(crate) fn run(mut self, mut sink: impl FnMut(Event, &dyn Fn(&Summary))) -> anyhow::Result<Result<Ended, u8>> {
         let (started, mut unwritten) = (Instant::now(), None);
         let progress = std::cell::RefCell::new(Progress::new(self.total));
-        run_inspected(self.plan, self.runtime, self.stop, self.inspect, |event| {
+        run(self.plan, self.runtime, self.stop, |event| {
             if let (Event::Finished(result), Some(file)) = (&event, &mut self.file)
                 && unwritten.is_none()
                 && let Err(error) = file.write(result)

@@ -70,7 +70,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut tally = Tally::default();
     let standings: Vec<(CaseResult, Standing)> =
         results.into_iter().map(|result| (result.clone(), tally.add_result(&result, &gate.book))).collect();
-    let filter = Filter::new(&header.selected.filters)?;
+    let filter = filter_of(&header)?;
     let is_whole = missing.is_empty() && gate.is_about_suite;
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
@@ -119,11 +119,16 @@ impl Arguments {
                 "the results are of another suite than the one here, so that nobody can say what is missing; merge them with the program and data that ran them"
             );
         }
-        let filters: Vec<&str> = header.selected.filters.iter().map(|filter| Variant::of_id(filter).0).collect();
-        let plan = plan(&suite, &Filter::new(&filters)?, header.selected.variant)?;
+        let plan = plan(&suite, &filter_of(header)?, header.selected.variant)?;
         let have: BTreeSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
         Ok(plan.ids().map(|id| plan.variant().id(id)).filter(|id| !have.contains(id.as_str())).collect())
     }
+}
+
+/// What the filters of a run chose, whatever the variant.
+fn filter_of(header: &Header) -> anyhow::Result<Filter> {
+    let filters: Vec<&str> = header.selected.filters.iter().map(|filter| Variant::of_id(filter).0).collect();
+    Ok(Filter::new(&filters)?)
 }
 
 fn say_missing(missing: &[String]) {

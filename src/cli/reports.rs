@@ -12,7 +12,7 @@ use crate::runtime::Declaration;
 /// Which files are written.
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// Write a JUnit report of every case to this file
+    /// Write `JUnit` XML of every case to this file
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::case::Variant;
 use crate::cli::command::Usage;
-use crate::cli::failures::Failures;
+use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
 use crate::cli::job::Job;
 use crate::cli::reports::ReportOptions;
@@ -76,7 +76,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let mut file = arguments.results_path().map(|path| ResultsFile::lock(path)).transpose()?;
+    let mut file = arguments.results_path().map(ResultsFile::lock).transpose()?;
     let resumed = arguments.resume.as_deref().map(results::read).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {
@@ -91,7 +91,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         shard: arguments.shard,
         variant,
     };
-    let header = Header::new(declaration.clone(), suite.digest()?, selected);
+    // The digest takes longer than a case.
+    let digest = if file.is_some() { suite.digest()? } else { String::new() };
+    let header = Header::new(declaration.clone(), digest, selected);
     let kept = match resumed {
         Some(read) => arguments.kept(read, &header, &plan.ids().map(|id| variant.id(id)).collect())?,
         None => Vec::new(),
@@ -109,9 +111,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (total, done) = (plan.selected, kept.iter().map(|result| result.id.as_str()).collect::<BTreeSet<_>>());
     plan.keep(|id| !done.contains(variant.id(id).as_str()));
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
-    let failures = Failures::new(&gate.book, arguments.failures.clone(), most);
-    let inspect = |case: &_, result: &_| failures.inspect(case, result);
-    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file, inspect: &inspect };
+    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| {
         let standing = tally.add(&event, &gate.book);
         progress(&tally.summary);
@@ -137,7 +137,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let show = Show { most, command: arguments.command() };
     output::line(&closing(&tally, &show, ended.elapsed))?;
     arguments.reports.write(&declaration, &all, &tally)?;
-    failures.finish();
+    let printed = tally.regressions.len().min(most);
+    write_failures(&arguments.failures, &suite, &tally.regressions[..printed])?;
     arguments.say_how_to_accept(&tally, &gate);
     Ok(exit::of(tally.conclusion()))
 }

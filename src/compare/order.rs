@@ -48,7 +48,8 @@ pub fn same_lanes(expected: &Tensor, axis: i64, actual: &Value) -> Result<(), Di
         return Err(different(DifferenceKind::Type, format!("expected a tensor, got {}", actual.value_type())));
     };
     let shape = expected.shape();
-    let axis = usize::try_from(if axis < 0 { axis + shape.len() as i64 } else { axis }).ok();
+    let rank = i64::try_from(shape.len()).unwrap_or(i64::MAX);
+    let axis = usize::try_from(if axis < 0 { axis + rank } else { axis }).ok();
     let Some((axis, size)) = axis.and_then(|axis| Some((axis, *shape.get(axis)?))) else {
         return Err(different(DifferenceKind::Shape, format!("shape {shape:?} has no such axis")));
     };
@@ -97,9 +98,7 @@ fn elements(tensor: &Tensor) -> Vec<Element> {
     match tensor.element_type().kind() {
         Kind::String => tensor.strings().iter().map(|text| Element::Text(text.to_string())).collect(),
         Kind::Float => tensor.floats().into_iter().map(|value| Element::Float(bits(value))).collect(),
-        Kind::Complex => {
-            tensor.complexes().iter().map(|value| Element::Pair(bits(value.re), bits(value.im))).collect()
-        }
+        Kind::Complex => tensor.complexes().iter().map(|value| Element::Pair(bits(value.re), bits(value.im))).collect(),
         Kind::Bool => tensor.bools().iter().map(|value| Element::Integer(i128::from(*value))).collect(),
         Kind::Signed | Kind::Unsigned => tensor.integers().into_iter().map(Element::Integer).collect(),
     }
@@ -108,7 +107,9 @@ fn elements(tensor: &Tensor) -> Vec<Element> {
 fn same_counts<T: Ord + fmt::Debug>(expected: Vec<T>, actual: Vec<T>, what: &str) -> Result<(), Difference> {
     let count = |all: Vec<T>| {
         let mut counts: BTreeMap<T, usize> = BTreeMap::new();
-        all.into_iter().for_each(|one| *counts.entry(one).or_default() += 1);
+        for one in all {
+            *counts.entry(one).or_default() += 1;
+        }
         counts
     };
     let (wants, gots) = (count(expected), count(actual));

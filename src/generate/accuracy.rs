@@ -132,7 +132,8 @@ impl NumberFile {
         match (&self.ulp, self.abs, self.roundoffs, self.sum) {
             (Some(most), None, None, None) => {
                 let value = most.value(names)?;
-                let most = u64::try_from(value).map_err(|_| format!("'{most}' is {value}, which is no number of ULP"))?;
+                let most =
+                    u64::try_from(value).map_err(|_| format!("'{most}' is {value}, which is no number of ULP"))?;
                 Ok(Ask::Uniform(Accuracy::Ulp(most)))
             }
             (None, Some(distance), None, None) => Ok(Ask::Uniform(Accuracy::Absolute(distance))),

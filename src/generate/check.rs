@@ -95,9 +95,7 @@ impl CheckFile {
             CheckRule { uniform: Some((low, high)), .. } => drawn(Law::Uniform { low: *low, high: *high }),
             CheckRule { bernoulli: Some(name), .. } => drawn(Law::Bernoulli(input(name)?)),
             CheckRule { multinomial: Some(name), .. } => drawn(Law::Multinomial(input(name)?)),
-            CheckRule { dropout: Some((name, ratio)), .. } => {
-                Ok(Want::Dropped { source: input(name)?, ratio: *ratio })
-            }
+            CheckRule { dropout: Some((name, ratio)), .. } => Ok(Want::Dropped { source: input(name)?, ratio: *ratio }),
             CheckRule { mask: Some((name, ratio)), .. } => {
                 Ok(Want::Mask { shape: input(name)?.shape().to_vec(), ratio: *ratio })
             }

@@ -1,6 +1,6 @@
 //! What the outputs of a case must be: as derived by hand, else as computed, and how closely.
 
-use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use onnx_conformance_reference::executor::magnitudes;
 use onnx_conformance_reference::kernels::budget::Limits;
 use onnx_conformance_reference::model::Model;
@@ -67,7 +67,8 @@ impl Version<'_> {
         let failed = |error: String| GenerateError::Refused { id: planned.id.clone(), reason: error };
         let values =
             magnitudes(model, by_name(&parts.inputs), Limits::default()).map_err(|error| failed(error.to_string()))?;
-        let lacking = || self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned());
+        let lacking =
+            || self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned());
         let values = values.ok_or_else(lacking)?;
         Ok(Some(values.iter().map(|value| value.as_tensor().cloned()).collect()))
     }
@@ -106,7 +107,7 @@ impl Version<'_> {
             (Ask::Uniform(Accuracy::Exact), ..) if has_zero_sign => Ok(Want::Value(value, Accuracy::ExactZeroSign)),
             _ if has_zero_sign => Err(wrong("zero_sign goes with `accuracy: exact` alone".to_owned())),
             (Ask::Sum(multiple), Value::Tensor(tensor), Some(magnitude)) if tensor.element_type().is_float() => {
-                let roundoff = tensor.element_type().float_format().map_or(0.0, |format| format.unit_roundoff());
+                let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
                 Ok(Want::Bounded(tensor.clone(), scaled(magnitude, multiple * roundoff)))
             }
             (Ask::Uniform(accuracy), ..) => Ok(Want::Value(value, accuracy)),
@@ -115,12 +116,7 @@ impl Version<'_> {
     }
 
     /// An output written in the file.
-    fn written(
-        &self,
-        planned: &Planned<'_>,
-        declared: &Declared,
-        file: &ValueFile,
-    ) -> Result<Value, GenerateError> {
+    fn written(&self, planned: &Planned<'_>, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let names = planned.fitted.sizes().map_err(wrong)?;
         let maker = Maker { names: &names, types: &planned.instance.types, seed: None };

@@ -15,13 +15,15 @@ use crate::generate::random::Random;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]} or {indices: SIZE}"
+    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]} or {indices: SIZE}"
 )]
 pub enum Fill {
     /// A range of its own name.
     Named(Named),
     /// Integers of a closed range, whatever the type.
     Range(Range),
+    /// Eighths of the integers of a closed range.
+    Eighths(Eighths),
     /// Positions in a dimension of a size: 0 to SIZE - 1.
     Indices(Indices),
 }
@@ -57,6 +59,14 @@ pub struct Range {
     range: (i64, i64),
 }
 
+/// `{eighths: [LOW, HIGH]}`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Eighths {
+    eighths: (i64, i64),
+}
+
 /// `{indices: SIZE}`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -77,6 +87,7 @@ impl Label for Fill {
         match self {
             Fill::Named(named) => format!("{named:?}").to_lowercase(),
             Fill::Range(Range { range: (low, high) }) => format!("{low}:{high}"),
+            Fill::Eighths(Eighths { eighths: (low, high) }) => format!("{low}:{high}_8"),
             Fill::Indices(Indices { indices }) => format!("below:{indices}"),
         }
     }
@@ -103,6 +114,10 @@ impl Fill {
             Fill::Range(Range { range: (low, high) }) => {
                 let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(*low, *high))).collect();
                 buffer.integers(values).map_err(text)
+            }
+            Fill::Eighths(Eighths { eighths: (low, high) }) => {
+                let values: Vec<f64> = (0..count).map(|_| random.between(*low, *high) as f64 / 8.0).collect();
+                buffer.floats(values).map_err(text)
             }
             Fill::Indices(Indices { indices }) => {
                 let last = size(indices)? - 1;

@@ -79,7 +79,7 @@ fn an_unknown_fill_is_shown() {
  8 │   - name: same_shape
    ╰────
   help: it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW,
-        HIGH]} or {indices: SIZE}"
+        HIGH]}, {eighths: [LOW, HIGH]} or {indices: SIZE}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! A run as JUnit XML, which CI services read.
+//! A run as `JUnit` XML, which CI services read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A badge: the JSON that shields.io reads from an address (https://shields.io/badges/endpoint-badge).
+//! A badge: the JSON that shields.io reads from an address (<https://shields.io/badges/endpoint-badge>).
 
 use serde_json::json;
 

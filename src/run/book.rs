@@ -278,12 +278,11 @@ mod tests {
 
     #[test]
     fn tens_of_thousands_of_results_meet_thousands_of_entries_quickly() {
-        let mut entries = String::new();
-        for number in 0..2000 {
-            entries += &format!("  - {{cases: 'd/Op{number}-1/*/T=float', outcome: error}}\n");
-            entries += &format!("  - {{cases: d/Op{number}-1/a/T=int8, outcome: error}}\n");
-        }
-        let book = book(&entries);
+        let two = |number: usize| {
+            let pattern = |rest: &str| format!("  - {{cases: 'd/Op{number}-1/{rest}', outcome: error}}\n");
+            [pattern("*/T=float"), pattern("a/T=int8")].concat()
+        };
+        let book = book(&(0..2000).map(two).collect::<String>());
         let met = (0..60_000).filter(|number| {
             let result = result(&format!("d/Op{}-1/a{number}/T=float", number % 2000), Outcome::Error);
             book.standing(&result).0 == Standing::Expected

@@ -149,7 +149,7 @@ impl Expectations {
         }
         text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {
-            text.push_str(&format!("  - {}\n", entry.to_yaml()));
+            text.extend(["  - ", &entry.to_yaml(), "\n"]);
         }
         text
     }

@@ -10,6 +10,9 @@ use crate::run::{CaseResult, Entry, Outcome};
 /// An entry, and the positions of the failures that it stands for.
 pub(super) type Folded = (Entry, Vec<usize>);
 
+/// What a runtime says it lacks, and the positions of the failures for which it does.
+type Lack<'a> = (&'a str, Vec<usize>);
+
 /// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
 /// listed as one only where all of it fails alike. No entry for ids is about two operators.
 pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult]) -> Vec<Folded> {
@@ -23,33 +26,78 @@ pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult]) -> Vec<Fold
     folded
 }
 
-/// An entry for each thing that is lacking, by the runtime's own words. The types that it lacks with one operator or
-/// another are one thing where no case with such a type passes.
+/// An entry for each thing that is lacking, by the runtime's own words. A type is one thing where no case with it passes,
+/// whatever operators lack it; so are the versions of an operator where no case of the operator, with the type, passes.
 fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult]) -> Vec<Folded> {
     let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
-    let cells = passing.flat_map(|result| result.cells.iter().chain(&result.named));
-    let used: BTreeSet<&str> = cells.filter_map(|cell| tensor(cell)).collect();
+    let passing = Passing::of(passing.flat_map(|result| result.cells.iter().chain(&result.named)));
     let mut whats: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for &at in lacks {
         whats.entry(failures[at].missing.as_deref().unwrap_or_default()).or_default().push(at);
     }
-    let mut types: BTreeMap<&str, Vec<(&str, Vec<usize>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, bool), Vec<Lack<'_>>> = BTreeMap::new();
     let mut folded = Vec::new();
     for (what, cases) in whats {
-        match tensor(what).filter(|tensor| what.starts_with(tensor) && !used.contains(tensor)) {
-            Some(tensor) => types.entry(tensor).or_default().push((what, cases)),
+        match passing.group(what) {
+            Some(group) => groups.entry(group).or_default().push((what, cases)),
             None => folded.push((Entry::lacking(what), cases)),
         }
     }
-    for (tensor, whats) in types {
-        if let [(what, cases)] = whats.as_slice() {
-            folded.push((Entry::lacking(what), cases.clone()));
-            continue;
-        }
-        let entry = Entry { spans_operators: true, ..Entry::lacking(&format!("{}*", escaped(tensor))) };
+    for ((pattern, spans_operators), whats) in groups {
+        let entry = match whats.as_slice() {
+            [(what, _)] => Entry::lacking(what),
+            _ => Entry { spans_operators, ..Entry::lacking(&pattern) },
+        };
         folded.push((entry, whats.into_iter().flat_map(|(_, cases)| cases).collect()));
     }
+    folded.sort_by(|(a, _), (b, _)| a.unsupported.cmp(&b.unsupported));
     folded
+}
+
+/// What cases that pass are made of.
+#[derive(Default)]
+struct Passing<'a> {
+    types: BTreeSet<&'a str>,
+    operators: BTreeSet<&'a str>,
+    cells: BTreeSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Passing<'a> {
+    /// Reads operator versions, `ai.onnx/Abs-13`, and type cells, `ai.onnx/Abs-13 T=tensor(float)`.
+    fn of(cells: impl Iterator<Item = &'a String>) -> Passing<'a> {
+        let mut passing = Passing::default();
+        for cell in cells {
+            let (version, rest) = cell.split_once(' ').unwrap_or((cell, ""));
+            let Some((operator, _)) = version.rsplit_once('-') else { continue };
+            passing.operators.insert(operator);
+            if let Some((_, value_type)) = rest.split_once('=') {
+                passing.types.extend(tensor(value_type));
+                passing.cells.insert((operator, value_type));
+            }
+        }
+        passing
+    }
+
+    /// The pattern of the thing that something lacking is a part of, if no case that passes has that thing, and whether
+    /// that is one of several operators.
+    fn group(&self, what: &str) -> Option<(String, bool)> {
+        let missing = tensor(what).filter(|tensor| what.starts_with(tensor) && !self.types.contains(tensor));
+        if let Some(tensor) = missing {
+            return Some((format!("{}*", escaped(tensor)), true));
+        }
+        let (version, value_type) = match what.split_once(" in ") {
+            Some((value_type, version)) => (version, Some(value_type)),
+            None => (what.strip_prefix("operator ")?, None),
+        };
+        let (operator, since) = version.rsplit_once('-')?;
+        since.parse::<u32>().ok()?;
+        let passes = match value_type {
+            Some(value_type) => self.cells.contains(&(operator, value_type)),
+            None => self.operators.contains(operator),
+        };
+        let lacking = what.strip_suffix(since).filter(|_| !passes)?;
+        Some((format!("{}*", escaped(lacking)), false))
+    }
 }
 
 /// The tensor type that a text names first: `tensor(float)`.
@@ -108,12 +156,16 @@ fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) 
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
     for result in judged {
         let (id, variant) = Variant::of_id(&result.id);
-        Group::all(id).into_iter().for_each(|group| *sizes.entry((group, variant)).or_default() += 1);
+        for group in Group::all(id) {
+            *sizes.entry((group, variant)).or_default() += 1;
+        }
     }
     let mut members: BTreeMap<(Group, Variant), Vec<usize>> = BTreeMap::new();
     for &at in others {
         let (id, variant) = Variant::of_id(&failures[at].id);
-        Group::all(id).into_iter().for_each(|group| members.entry((group, variant)).or_default().push(at));
+        for group in Group::all(id) {
+            members.entry((group, variant)).or_default().push(at);
+        }
     }
     members.retain(|group, cases| {
         let outcomes: BTreeSet<Outcome> = cases.iter().map(|&at| failures[at].outcome).collect();
@@ -160,13 +212,23 @@ mod tests {
                 lacking("d/B-1/y", "tensor(double) in d/B-1"),
                 lacking("d/B-1/z", "operator d/B"),
                 lacking("d/B-1/w", "operator d/B"),
+                lacking("d/C-1/w", "operator d/C-1"),
+                lacking("d/C-6/w", "operator d/C-6"),
+                lacking("d/A-1/v", "operator d/A-1"),
+                lacking("d/A-6/v", "operator d/A-6"),
+                lacking("d/D-1/v", "tensor(double) in d/D-1"),
+                lacking("d/D-6/v", "tensor(double) in d/D-6"),
                 pass,
             ],
             &[
+                "{unsupported: operator d/A-1}",
+                "{unsupported: operator d/A-6}",
                 "{unsupported: operator d/B}",
+                "{unsupported: \"operator d/C-*\"}",
+                "{unsupported: \"tensor(bfloat16)*\", spans_operators: true}",
                 "{unsupported: tensor(double) in d/A-1}",
                 "{unsupported: tensor(double) in d/B-1}",
-                "{unsupported: \"tensor(bfloat16)*\", spans_operators: true}",
+                "{unsupported: \"tensor(double) in d/D-*\"}",
             ],
         );
     }

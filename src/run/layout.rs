@@ -177,25 +177,25 @@ expect:  # all of it
 strict: true
 ";
 
-    fn check(changes: [Change; 3], new: &[Entry], expected: &str) {
+    fn check(changes: &[Change; 3], new: &[Entry], expected: &str) {
         let layout = Layout::read(TEXT).unwrap();
         assert_eq!(layout.len(), 3);
         assert_eq!(layout.lines(), [7, 8, 12]);
-        assert_eq!(layout.rewritten(&changes, new), expected);
+        assert_eq!(layout.rewritten(changes, new), expected);
     }
 
     #[test]
     fn what_is_kept_stays_byte_for_byte() {
-        check([Change::Keep, Change::Keep, Change::Keep], &[], TEXT);
+        check(&[Change::Keep, Change::Keep, Change::Keep], &[], TEXT);
     }
 
     #[test]
     fn a_comment_goes_with_its_entry_only_where_it_is_about_no_other() {
         let start = "# head\nruntime: a\nexpect:  # all of it\n  # group one\n\n";
         let text = "  # about x\n  - cases: y\n    # inside\n    outcome: error\n\n# tail\nstrict: true\n";
-        check([Change::Drop, Change::Keep, Change::Drop], &[], &format!("{start}{text}"));
+        check(&[Change::Drop, Change::Keep, Change::Drop], &[], &format!("{start}{text}"));
         let text = "\n  - {cases: z, outcome: error}\n# tail\nstrict: true\n";
-        check([Change::Drop, Change::Drop, Change::Keep], &[], &format!("{start}{text}"));
+        check(&[Change::Drop, Change::Drop, Change::Keep], &[], &format!("{start}{text}"));
     }
 
     #[test]
@@ -204,7 +204,7 @@ strict: true
                     - {cases: x, outcome: crash}  # flaky?\n    # inside\n  - {cases: y, outcome: crash}\n\n  \
                     - {cases: z, outcome: error}\n  - {cases: w, outcome: crash}\n# tail\nstrict: true\n";
         let crash = |cases: &str| Entry::ending(cases.to_owned(), Outcome::Crash);
-        check([Change::Rewrite(crash("x")), Change::Rewrite(crash("y")), Change::Keep], &[crash("w")], text);
+        check(&[Change::Rewrite(crash("x")), Change::Rewrite(crash("y")), Change::Keep], &[crash("w")], text);
     }
 
     #[test]

@@ -57,11 +57,14 @@ impl Plan<'_> {
         self.keep(|id| wanted.contains(id));
     }
 
-    /// The case in the form that the run is about; the case itself, under the id of that form, where there is none.
-    pub(super) fn varied(&self, case: Case) -> Result<Case, Case> {
+    /// The case in the form that the run is about, and whether there is one; else the case as it is, under the id of that form.
+    pub(super) fn varied(&self, case: Case) -> (Case, bool) {
         match self.variant {
-            Variant::Runtime => Ok(case),
-            variant => vary(&case, variant).ok_or_else(|| Case { id: variant.id(&case.id), ..case }),
+            Variant::Runtime => (case, true),
+            variant => match vary(&case, variant) {
+                Some(case) => (case, true),
+                None => (Case { id: variant.id(&case.id), ..case }, false),
+            },
         }
     }
 

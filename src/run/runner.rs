@@ -46,15 +46,11 @@ pub fn run_inspected(
                 match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
                     Ok(cases) => {
                         for case in cases {
-                            let (case, result) = match plan.varied(case) {
-                                Ok(case) => {
-                                    let result = judge(&case, runtime, &declaration);
-                                    (case, result)
-                                }
-                                Err(case) => {
-                                    let result = CaseResult::without_form(&case, plan.variant());
-                                    (case, result)
-                                }
+                            let (case, has_form) = plan.varied(case);
+                            let result = if has_form {
+                                judge(&case, runtime, &declaration)
+                            } else {
+                                CaseResult::without_form(&case, plan.variant())
                             };
                             if stop.is_set() {
                                 return;

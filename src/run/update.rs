@@ -84,7 +84,9 @@ fn change(entry: &Entry, book: &Book, at: usize, variant: Variant, cases: &[&Cas
         return Change::Keep;
     }
     let mut met = Met::default();
-    cases.iter().for_each(|result| met.add(result, book));
+    for result in cases {
+        met.add(result, book);
+    }
     if !judged.is_empty() && met.fault(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
         return Change::Keep;
     }

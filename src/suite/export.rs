@@ -4,7 +4,8 @@
 //! such as the rule of each output. Refusals are below `refuse/`, each with its control in `control/`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -104,7 +105,10 @@ enum Rule {
     /// In each lane along this axis these elements, in any order.
     Lanes(i64),
     /// A draw of this shape from a known distribution.
-    Distributed { shape: Vec<usize>, law: Drawn },
+    Distributed {
+        shape: Vec<usize>,
+        law: Drawn,
+    },
     /// False with this probability.
     Mask {
         shape: Vec<usize>,
@@ -264,7 +268,12 @@ fn write_case(root: &Path, folder: &str, case: &Case) -> Result<Entry, SuiteErro
 }
 
 fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::new();
+    for byte in Sha256::digest(bytes) {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The values that an ordinary test folder has no files for: further values that are allowed, and what was dropped from.
@@ -538,7 +547,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("suite");
         let mut exporter = Exporter::new(&target, "digest").unwrap();
-        before.iter().for_each(|case| exporter.add(case).unwrap());
+        for case in &before {
+            exporter.add(case).unwrap();
+        }
         exporter.finish().unwrap();
         let exported = Suite::new(vec![Box::new(Exported::open(&target).unwrap())]);
         let after = cases(&exported, &Filter::default());
@@ -555,7 +566,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("suite");
         let mut exporter = Exporter::new(&target, "digest").unwrap();
-        before.iter().for_each(|case| exporter.add(case).unwrap());
+        for case in &before {
+            exporter.add(case).unwrap();
+        }
         exporter.finish().unwrap();
         let case = before.first().unwrap();
         std::fs::write(target.join(&case.id).join("test_data_set_0/input_0.pb"), b"other").unwrap();

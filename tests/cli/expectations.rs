@@ -72,3 +72,83 @@ fn an_updated_file_holds() {
     folder.add("bad", &identity().encode_to_vec());
     call(&arguments).expect(2, "better than expected: pass bad");
 }
+
+#[test]
+fn a_glob_over_cases_of_all_sorts_is_noted_with_its_line() {
+    let called = run(&with_failure(), "  - {cases: '*', outcome: error}\n").expect(2, "different outcomes");
+    assert!(called.out.contains("(1 pass, 1 error): "), "{}", called.out);
+    assert!(called.out.contains("expectations.yaml:3: cases: *"), "{}", called.out);
+}
+
+#[test]
+fn a_glob_over_several_operators_has_to_say_so() {
+    let folder = Folder::new();
+    folder.add("a", &model(29, vec![node("Abs", &["x"], &["y"])]).encode_to_vec());
+    folder.add("b", &model(13, vec![node("Sum", &["x", "z"], &["y"])]).encode_to_vec());
+    folder.add("c", &model(13, vec![node("Neg", &["z"], &["y"])]).encode_to_vec());
+    let glob = "cases: '{b,c}', outcome: error";
+    let rest = "  - {cases: a, outcome: error}\n";
+    run(&folder, &format!("  - {{{glob}}}\n{rest}")).expect(2, "covers 2 operators without `spans_operators: true`");
+    run(&folder, &format!("  - {{{glob}, spans_operators: true}}\n{rest}")).expect(0, "3 failures expected");
+}
+
+#[test]
+fn a_condition_decides_whether_an_entry_applies() {
+    let entry = |when: &str| format!("  - {{cases: bad, outcome: error, when: {{{when}}}}}\n");
+    let here = std::env::consts::OS;
+    run(&with_failure(), &entry(&format!("platform: {here}, version: '>=0.0.1'"))).expect(0, "1 failures expected");
+    run(&with_failure(), &entry("platform: none-such")).expect(1, "unexpected: error bad");
+    run(&with_failure(), &entry("version: '<0.0.1'")).expect(1, "unexpected: error bad");
+    run(&with_failure(), &entry("version: newest")).expect(4, "compares no versions");
+}
+
+#[test]
+fn an_entry_for_one_case_is_judged_where_the_filter_reaches_it() {
+    let folder = with_failure();
+    let text = "runtime: builtin\nexpect:\n  - {cases: bad, outcome: error}\n  - {cases: gone, outcome: error}\n";
+    let file = folder.write("expectations.yaml", text);
+    let arguments = |filter: &'static str| {
+        let arguments = ["run", filter, "--suite", &folder.argument(), "--expectations", &file];
+        arguments.map(str::to_owned).to_vec()
+    };
+    call(&arguments("good")).expect(0, "1 cases, 1 pass");
+    call(&arguments("{good,gone}")).expect(2, "matches nothing");
+}
+
+#[test]
+fn an_update_keeps_what_people_wrote() {
+    let folder = with_failure();
+    folder.add("new", b"no model");
+    let text = "# ours\nruntime: builtin\nexpect:\n  # an old model\n  - {cases: bad, outcome: unsupported, reason: old}\n  \
+                # not any more\n  - {cases: good, outcome: error}\n# the end\n";
+    let file = folder.write("expectations.yaml", text);
+    let arguments = ["run", "--suite", &folder.argument(), "--expectations", &file];
+    let printed = call(&arguments).expect(1, "to accept what came: onnx-conformance run --suite");
+    assert!(printed.err.trim_end().ends_with("--update-expectations"), "{}", printed.err);
+    call(&[&arguments[..], &["--update-expectations"]].concat()).expect(0, "wrote");
+    let expected = "# ours\nruntime: builtin\nexpect:\n  # an old model\n  - {cases: bad, outcome: error, reason: old}\n  \
+                    - {cases: new, outcome: error}\n# the end\n";
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    call(&arguments).expect(0, "2 failures expected");
+}
+
+#[test]
+fn only_a_whole_run_rewrites_expectations() {
+    let folder = with_failure();
+    let results = folder.file("results.jsonl");
+    let suite = folder.argument();
+    let base = ["run", "--suite", &suite, "--update-expectations"];
+    for part in [&["good"][..], &["--shard", "1/2"], &["--resume", &results]] {
+        call(&[&base[..], part].concat()).expect(64, "needs a run of the whole suite");
+    }
+}
+
+#[test]
+fn a_first_file_holds_and_is_not_overwritten() {
+    let folder = with_failure();
+    let file = folder.file("new/builtin.yaml");
+    let init = ["init", "--suite", &folder.argument(), "-o", &file];
+    call(&init).expect(0, "1 entries");
+    call(&init).expect(4, "there is such a file already");
+    call(&["run", "--suite", &folder.argument(), "--expectations", &file]).expect(0, "1 failures expected");
+}

@@ -6,3 +6,7 @@ mod folders;
 mod help;
 mod models;
 mod program;
+mod reports;
+mod results;
+mod shards;
+mod variants;

@@ -128,3 +128,8 @@ pub(crate) fn external(location: &str) -> TensorProto {
     let entry = StringStringEntryProto { key: Some("location".to_owned()), value: Some(location.to_owned()) };
     TensorProto { data_location: Some(1), external_data: vec![entry], raw_data: None, ..raw(&[3], 0) }
 }
+
+/// Three floats, the last of which is not that of [`three`].
+pub(crate) fn four() -> Value {
+    Value::Tensor(Tensor::of_floats(ElementType::Float, &[3], &[1.0, 2.0, 4.0]).unwrap())
+}

@@ -7,6 +7,7 @@ use crate::kernels::error::{Missing, invalid, unsupported};
 use crate::kernels::window::Axis;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::sum;
 
 /// A place between elements has two neighbours along each axis, so their number doubles with every one.
 const MOST_AXES: usize = 16;
@@ -85,7 +86,7 @@ impl Places {
             return 0.0;
         }
         let corners = 1usize << place.len();
-        (0..corners).map(|corner| self.corner(plane, place, corner)).sum()
+        sum((0..corners).map(|corner| self.corner(plane, place, corner)))
     }
 
     /// What one of the elements around a place adds to it; each bit of `corner` says which side it is on.

@@ -8,6 +8,7 @@ use crate::kernels::error::{Missing, invalid, unsupported};
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::{Sum, dot};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("AffineGrid", 20, affine_grid),
@@ -48,7 +49,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
         let even = (0..rank).rev().map(|axis| lines[axis][at / steps[axis] % dims[axis]]);
         let rows = theta[image * rank * (rank + 1)..].chunks(rank + 1);
         for (row, coordinate) in rows.zip(place) {
-            *coordinate = row.iter().zip(even.clone().chain([1.0])).map(|(factor, even)| factor * even).sum();
+            *coordinate = dot(row.iter().copied().zip(even.clone().chain([1.0])));
         }
     }
     Ok(room.floats(results)?.into())
@@ -267,13 +268,13 @@ fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64
     let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
         return values.get(position).copied().unwrap_or(0.0);
     };
-    let mut sum = 0.0;
+    let mut sum = Sum::default();
     for &(element, weight) in taps {
         if let Some(element) = element.filter(|_| weight != 0.0) {
-            sum += weight * weigh(inner, steps, values, position + element * step);
+            sum.add_product(weight, weigh(inner, steps, values, position + element * step));
         }
     }
-    sum
+    sum.value()
 }
 
 /// A place outside two ends, mirrored at them until it lies between.
@@ -377,6 +378,18 @@ mod tests {
         };
         assert_eq!(node_at(20).tensor().floats(), [15.0]);
         assert!(node_at(16).error().contains("does not fit"));
+    }
+
+    #[test]
+    fn doubles_keep_what_cancels() {
+        let large = libm::ldexp(1.0, 60);
+        let x = typed(ElementType::Double, &[1, 1, 4], &[32.0, large, -large, 0.0]);
+        let middle = typed(ElementType::Double, &[1, 1, 1], &[0.0]);
+        assert_eq!(node("GridSample", 20).input(x).input(middle).set("mode", "cubic").tensor().floats(), [-3.0]);
+        // At (-1, -1): -1 - large + large.
+        let theta = typed(ElementType::Double, &[1, 2, 3], &[1.0, large, large, 0.0, 0.0, 0.0]);
+        let affine = node("AffineGrid", 20).input(theta).input(ints(&[4], &[1, 1, 2, 2])).set("align_corners", 1);
+        assert_eq!(affine.tensor().floats()[0], -1.0);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
-use crate::dtype::Kind;
+use crate::dtype::{ElementType, Kind};
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::dot;
 
 /// How an index of the output becomes a place in the input, by the names of `coordinate_transformation_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,9 +154,10 @@ fn outside(call: &Call<'_>, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Re
     Ok(outside)
 }
 
-/// Weighs along one axis after the other.
+/// Weighs along one axis after the other, with compensated sums where `f64` is not wide.
 fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usize, Vec<Taps>)]) -> Result<Vec<f64>> {
     let mut shape = x.shape().to_vec();
+    let compensated = matches!(x.element_type(), ElementType::Double | ElementType::Complex128);
     for (axis, line) in lines {
         let inner = element_count(&shape[axis + 1..])?;
         let input = shape[*axis];
@@ -165,16 +167,28 @@ fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usi
             let blocks = out.par_chunks_mut(line.len() * inner).zip(values.par_chunks(input * inner));
             blocks.for_each(|(out, values)| {
                 for (taps, out) in line.iter().zip(out.chunks_mut(inner)) {
-                    for &(at, weight) in taps {
-                        let row = &values[at * inner..(at + 1) * inner];
-                        out.iter_mut().zip(row).for_each(|(out, value)| *out += weight * value);
-                    }
+                    weigh(taps, values, compensated, out);
                 }
             });
         }
         values = out;
     }
     Ok(values)
+}
+
+/// A row of the output from the weighted rows of the input.
+fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f64]) {
+    let inner = out.len();
+    if compensated {
+        for (column, out) in out.iter_mut().enumerate() {
+            *out = dot(taps.iter().map(|&(at, weight)| (weight, values[at * inner + column])));
+        }
+        return;
+    }
+    for &(at, weight) in taps {
+        let row = &values[at * inner..(at + 1) * inner];
+        out.iter_mut().zip(row).for_each(|(out, value)| *out += weight * value);
+    }
 }
 
 impl Plan {

@@ -349,6 +349,8 @@ mod tests {
         assert_eq!((quantized, scale, zero), (vec![0.0, 51.0, 255.0], vec![1.0], vec![51.0]));
         let positive = run(&[51.0, 510.0]);
         assert_eq!(positive, [vec![26.0, 255.0], vec![2.0], vec![0.0]]);
+        // 6.5000002 by the scale as a float, and a tie in float.
+        assert_eq!(run(&[0.0, 0.025_490_198_284_387_59, 1.0])[0], [0.0, 6.0, 255.0]);
         assert_eq!(run(&[0.0])[1..], [vec![0.0], vec![0.0]]);
         assert!(run(&[])[0].is_empty());
     }

@@ -5,6 +5,7 @@ use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
+use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("MaxRoiPool", 1, max_roi_pool),
@@ -121,7 +122,7 @@ fn pool_bins(samples: &[Sample], plane: &[f64], mode: Mode, out: &mut [f64]) {
             })
         };
         *out = match mode {
-            Mode::Average => samples.iter().flat_map(terms).sum::<f64>() / of_bin.max(1) as f64,
+            Mode::Average => sum(samples.iter().flat_map(terms)) / of_bin.max(1) as f64,
             Mode::Maximum => samples.iter().flat_map(terms).reduce(greater).unwrap_or(0.0),
         };
     }
@@ -264,7 +265,7 @@ fn edges(call: &Call<'_>, region: [f64; 2], bins: usize, length: usize) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{OneNode, floats, ints, node};
+    use crate::testing::{OneNode, floats, ints, node, typed};
 
     /// 0, 1, 2, ... in rows of `width`.
     fn image(height: usize, width: usize) -> Tensor {
@@ -288,6 +289,16 @@ mod tests {
     fn a_region_without_extent_is_one_pixel_or_has_no_samples() {
         assert_eq!(align(10, [1.0, 1.0, 1.0, 1.0]).tensor().floats(), [7.5]);
         assert_eq!(align(16, [1.0, 1.0, 1.0, 1.0]).tensor().floats(), [0.0]);
+    }
+
+    #[test]
+    fn the_average_of_doubles_keeps_what_cancels() {
+        let large = libm::ldexp(1.0, 60);
+        let mut plane = [0.0; 16];
+        (plane[5], plane[6], plane[9]) = (4.0, large, -large);
+        let node = node("RoiAlign", 10).input(typed(ElementType::Double, &[1, 1, 4, 4], &plane));
+        let region = typed(ElementType::Double, &[1, 4], &[0.5, 0.5, 2.5, 2.5]);
+        assert_eq!(node.input(region).input(ints(&[1], &[0])).set("sampling_ratio", 2).tensor().floats(), [1.0]);
     }
 
     #[test]

@@ -292,6 +292,15 @@ mod tests {
     }
 
     #[test]
+    fn doubles_between_elements_keep_what_cancels() {
+        // Halfway between the large ones, which weigh 19/32 each, 32 weighs -3/32.
+        let large = libm::ldexp(1.0, 60);
+        let x = typed(ElementType::Double, &[4], &[32.0, large, -large, 0.0]);
+        let node = scaled_by(19, x, 2.0).set("mode", "cubic").set("coordinate_transformation_mode", "asymmetric");
+        assert_eq!(node.tensor().floats()[3], -3.0);
+    }
+
+    #[test]
     fn a_crop_reads_its_region_and_a_value_beyond() {
         let crop = |roi: &[f64]| {
             let node = node("Resize", 11).input(line()).input(floats(&[2], roi)).input(floats(&[1], &[1.0]));

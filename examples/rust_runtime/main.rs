@@ -1,0 +1,76 @@
+//! The tests of a small runtime: how a runtime written in Rust holds itself to the suite in its own `cargo test`.
+//!
+//! The runtime knows three operators on `float`, and has a mistake. `expectations.yaml` beside this file lists what it
+//! does not pass; take a line out, or repair the mistake, and the run fails.
+//!
+//!     cargo test --example rust_runtime                            # all tests
+//!     cargo test --example rust_runtime -- Neg                     # those of one operator
+//!     UPDATE_EXPECTATIONS=1 cargo test --example rust_runtime      # what it does is what is expected
+//!
+//! In a crate of its own this file is `tests/conformance.rs`, with `harness = false` in Cargo.toml.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use onnx_conformance::harness::Harness;
+use onnx_conformance::reference::dtype::ElementType;
+use onnx_conformance::reference::proto::{Message as _, ModelProto};
+use onnx_conformance::reference::tensor::Tensor;
+use onnx_conformance::reference::value::Value;
+use onnx_conformance::runtime::{Declaration, Phase, Request, Response, Runtime};
+
+fn main() -> ExitCode {
+    let expectations = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/rust_runtime/expectations.yaml");
+    Harness::new(Small, expectations)
+        // A runtime with more to offer leaves this out, and is asked for everything.
+        .cases(&["ai.onnx/{Abs,Neg,Relu,Sign}-*/**", "onnx-*/node/test_{abs,neg,relu,sign}"])
+        .again(|id| format!("cargo run -- show '{id}'"))
+        .run()
+}
+
+/// A runtime for models of one node.
+struct Small;
+
+impl Runtime for Small {
+    fn declaration(&self) -> Declaration {
+        Declaration::named("small", "0.1.0")
+    }
+
+    fn run(&self, request: &Request<'_>) -> Response {
+        run(request).unwrap_or_else(|failure| failure)
+    }
+}
+
+fn run(request: &Request<'_>) -> Result<Response, Response> {
+    let refused = |message: &str| Response::Error { phase: Phase::Load, message: message.to_owned() };
+    let model = ModelProto::decode(request.model.clone()).map_err(|error| refused(&error.to_string()))?;
+    let graph = model.graph.ok_or_else(|| refused("the model has no graph"))?;
+    let [node] = graph.node.as_slice() else { return Err(lacks("graphs of several nodes")) };
+    let operator = match node.op_type() {
+        // The mistake: infinity and NaN become a number.
+        "Abs" => |x: f64| x.abs().min(f64::from(f32::MAX)),
+        "Neg" => |x: f64| -x,
+        "Relu" => |x: f64| if x < 0.0 { 0.0 } else { x },
+        other => return Err(lacks(&format!("operator ai.onnx/{other}"))),
+    };
+    if !node.attribute.is_empty() {
+        return Err(refused("the operators that there are have no attributes"));
+    }
+    let ([input], [_]) = (node.input.as_slice(), node.output.as_slice()) else {
+        return Err(refused("the operators that there are have one input and one output"));
+    };
+    let value = request.inputs.iter().find(|given| given.name == *input);
+    let tensor = value.and_then(|given| given.value.as_tensor()).ok_or_else(|| refused("there is no such input"))?;
+    if tensor.element_type() != ElementType::Float {
+        return Err(lacks(&format!("tensor({})", tensor.element_type())));
+    }
+    let values: Vec<f64> = tensor.floats().into_iter().map(operator).collect();
+    let output = Tensor::of_floats(ElementType::Float, tensor.shape(), &values);
+    let output = output.map_err(|error| Response::Error { phase: Phase::Run, message: error.to_string() })?;
+    Ok(Response::Outputs { values: vec![Value::Tensor(output)], cells: Vec::new() })
+}
+
+/// What is not there, in words that are the same for every case that lacks it.
+fn lacks(what: &str) -> Response {
+    Response::Unsupported { what: what.to_owned(), message: format!("{what} is not supported") }
+}

@@ -1,0 +1,76 @@
+//! Results files: taken up again, cut off, locked, full.
+
+use std::fs::{self, File};
+
+use crate::models::{Folder, identity};
+use crate::program::call;
+use onnx_conformance::reference::proto::Message;
+
+fn with_results() -> (Folder, String) {
+    let folder = Folder::with_identity("a");
+    folder.add("b", b"no model");
+    let file = folder.file("results.jsonl");
+    call(&["run", "--suite", &folder.argument(), "--results", &file]).expect(1, "2 cases");
+    (folder, file)
+}
+
+#[test]
+fn a_run_is_taken_up_where_it_failed() {
+    let (folder, file) = with_results();
+    let other = folder.file("other.jsonl");
+    let resume = ["run", "--suite", &folder.argument(), "--resume", &file];
+    call(&[&resume[..], &["--results", &other]].concat()).expect(1, "1 cases passed before");
+    assert_eq!(fs::read_to_string(&other).unwrap().lines().count(), 3);
+    call(&resume).expect(1, "1 cases passed before");
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_taken_up_too() {
+    let (folder, file) = with_results();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &text[..text.len() - 10]).unwrap();
+    let called = call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(1, "2 cases");
+    assert!(called.err.contains("results.jsonl: the last line is cut off"), "{}", called.err);
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn nothing_is_lost_by_taking_up_less() {
+    let (folder, file) = with_results();
+    let before = fs::read_to_string(&file).unwrap();
+    let arguments = ["run", "b", "--suite", &folder.argument(), "--resume", &file];
+    call(&arguments).expect(4, "1 results would be lost");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+}
+
+#[test]
+fn a_run_of_another_suite_is_not_taken_up() {
+    let (folder, file) = with_results();
+    folder.add("c", &identity().encode_to_vec());
+    call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "another suite");
+    let text = fs::read_to_string(&file).unwrap().replace("builtin", "other");
+    fs::write(&file, text).unwrap();
+    call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "results of two runtimes");
+    fs::write(&file, "a,b\n").unwrap();
+    call(&["run", "--suite", &folder.argument(), "--resume", &file]).expect(4, "it is no results file");
+}
+
+#[test]
+fn two_runs_do_not_write_one_file() {
+    let (folder, file) = with_results();
+    let before = fs::read_to_string(&file).unwrap();
+    let other = File::options().write(true).open(&file).unwrap();
+    other.lock().unwrap();
+    let arguments = ["run", "--suite", &folder.argument(), "--results", &file];
+    call(&arguments).expect(4, "results.jsonl: another run is writing this file");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_plain_error() {
+    let folder = Folder::with_identity("a");
+    let called = call(&["run", "--suite", &folder.argument(), "--results", "/dev/full"]).expect(4, "/dev/full");
+    assert_eq!(called.err.lines().count(), 1, "{}", called.err);
+}

@@ -1,0 +1,82 @@
+//! The document of traps and the specs: every version that a row names has a case of that row, with outputs by hand.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use onnx_conformance::generate::{OperatorFile, read_operator};
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+}
+
+/// A row: operators, versions, and the names of cases.
+struct Row {
+    operators: Vec<String>,
+    versions: Vec<u32>,
+    cases: Vec<String>,
+}
+
+/// The rows of the first table, which is the one with versions in its second column.
+fn rows() -> Vec<Row> {
+    let text = read(&root().join("docs/traps.md"));
+    let list = |cell: &str| cell.split(',').map(|item| item.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
+        let [operators, versions, _, cases] = cells[..] else { return None };
+        let versions = list(versions).iter().map(|version| version.parse().ok()).collect::<Option<Vec<u32>>>()?;
+        Some(Row { operators: list(operators), versions, cases: list(cases) })
+    };
+    text.lines().filter_map(row).collect()
+}
+
+fn operator(name: &str) -> OperatorFile {
+    let path = root().join("specs/ai.onnx").join(name).join("op.yaml");
+    read_operator(&path.display().to_string(), &read(&path)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The versions for which an operator's record lists a case: its name stands between slashes, with what it runs with behind
+/// them, or behind a slash by itself.
+fn recorded(operator: &str, case: &str) -> BTreeSet<u32> {
+    let text = read(&root().join("records/ai.onnx").join(format!("{operator}.txt")));
+    let lists = |rest: &str| match rest.split_once('/') {
+        Some((name, _)) => name == case,
+        None => rest.split(' ').any(|name| name == case),
+    };
+    let lines = text.lines().filter_map(|line| line.split_once(" /")).filter(|(_, rest)| lists(rest));
+    lines.flat_map(|(versions, _)| versions.split(',').filter_map(|version| version.parse().ok())).collect()
+}
+
+#[test]
+fn every_version_of_a_trap_has_a_case_with_outputs_by_hand() {
+    let rows = rows();
+    assert!(rows.len() > 90, "only {} rows were read", rows.len());
+    let mut wrong = Vec::new();
+    for row in &rows {
+        for name in &row.operators {
+            let file = operator(name);
+            let by_hand = |case: &str| {
+                let cases = file.cases.iter().filter(|found| found.name == case);
+                cases
+                    .flat_map(|found| &found.outputs.0)
+                    .any(|(_, output)| output.values.is_some() || output.any_of.is_some())
+            };
+            let told: BTreeSet<u32> =
+                row.cases.iter().filter(|case| by_hand(case)).flat_map(|case| recorded(name, case)).collect();
+            let exists = |version: &u32| root().join(format!("specs/ai.onnx/{name}/{version}.yaml")).exists();
+            let missing = row.versions.iter().filter(|version| exists(version) && !told.contains(version));
+            wrong.extend(missing.map(|version| format!("{name}-{version}: no case among {:?}", row.cases)));
+        }
+        for case in &row.cases {
+            let versions: BTreeSet<u32> = row.operators.iter().flat_map(|name| recorded(name, case)).collect();
+            if row.versions.iter().all(|version| !versions.contains(version)) {
+                wrong.push(format!("{:?} have no case {case} in {:?}", row.operators, row.versions));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
