@@ -302,10 +302,10 @@ pub(crate) fn graph(name: &str, text: &str, types: &Assignment) -> Result<Attrib
     })
 }
 
-/// A type as ONNX's text syntax spells it: a tensor by its element type.
+/// A type as ONNX's text syntax spells it. Tensors are of any rank: the element type alone would declare a scalar.
 fn spelt(value_type: &ValueType) -> String {
     match value_type {
-        ValueType::Tensor(element) => element.to_string(),
+        ValueType::Tensor(element) => format!("{element}[]"),
         ValueType::SparseTensor(element) => format!("sparse_tensor({element})"),
         ValueType::Sequence(inner) => format!("seq({})", spelt(inner)),
         ValueType::Optional(inner) => format!("optional({})", spelt(inner)),

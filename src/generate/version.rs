@@ -14,7 +14,7 @@ use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Spe
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, Expected, Named};
+use crate::case::{Case, DataSet, Evidence, Expected, Level, Named};
 use crate::generate::expected::Output;
 use crate::generate::instance::{Fitted, Instance, NodeParts};
 use crate::generate::model::{Declared, one_node};
@@ -233,10 +233,15 @@ impl<'a> Version<'a> {
             folder: None,
             data: vec![DataSet { inputs: parts.inputs, outputs: expected }],
             refusal: None,
-            level: planned.case.level,
+            level: self.level(planned),
             evidence,
             judged: None,
         })
+    }
+
+    /// How binding a case is. A runtime is right to refuse a deprecated version, as the checker of ONNX does.
+    fn level(&self, planned: &Planned<'_>) -> Level {
+        if self.spec.deprecated { Level::Open } else { planned.case.level }
     }
 
     /// The types of the outputs as far as the inputs tell; the run tells the rest.
