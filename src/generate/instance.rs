@@ -9,10 +9,9 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::choice::{Axis, Choice};
+use crate::generate::choice::Axis;
 use crate::generate::model::attribute_message;
 use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
-use crate::generate::ordered::Ordered;
 use crate::generate::output::Alternative;
 use crate::generate::types::{Assignment, assignments, label};
 use crate::generate::value::{Maker, attribute, graph, input_setting};
@@ -59,6 +58,19 @@ pub(crate) struct Fitted<'a> {
 impl<'a> Fitted<'a> {
     /// The case at the version, or why it does not fit: it is for other versions, or names or lacks a parameter.
     pub(crate) fn new(file: &'a OperatorFile, case: &'a CaseFile, spec: &'a OpSpec) -> Result<Fitted<'a>, String> {
+        let fitted = Fitted::incomplete(file, case, spec)?;
+        match fitted.lacking() {
+            Some(what) => Err(format!("{} requires {what}", spec.version)),
+            None => Ok(fitted),
+        }
+    }
+
+    /// The case at the version, though it may lack what the version requires.
+    pub(crate) fn incomplete(
+        file: &'a OperatorFile,
+        case: &'a CaseFile,
+        spec: &'a OpSpec,
+    ) -> Result<Fitted<'a>, String> {
         let fitted = Fitted { file, case, spec };
         match fitted.misfit() {
             Some(reason) => Err(reason),
@@ -82,7 +94,7 @@ impl<'a> Fitted<'a> {
         if let Some(name) = outputs().find(|name| self.output(name).is_none()) {
             return unknown("output", name);
         }
-        self.lacking().map(|what| format!("{version} requires {what}"))
+        None
     }
 
     /// Something that the version requires and the case does not give.
@@ -112,12 +124,19 @@ impl<'a> Fitted<'a> {
     }
 
     /// The positions of the formal inputs that the case gives.
-    fn given_inputs(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn given_inputs(&self) -> impl Iterator<Item = usize> {
         let set = self.case.set.keys().filter_map(|name| match self.parameter(name) {
             Some(Parameter::Input(at, _)) => Some(at),
             _ => None,
         });
         self.case.inputs.keys().filter_map(|name| self.input(name)).map(|(at, _)| at).chain(set)
+    }
+
+    /// How many values the case gives a formal input.
+    pub(crate) fn count_given(&self, at: usize) -> usize {
+        let is_there = |name: &str| self.input(name).is_some_and(|(position, _)| position == at);
+        let given = self.case.inputs.0.iter().filter(|(name, _)| is_there(name));
+        given.map(|(_, input)| values_of(input).0.len()).sum()
     }
 
     /// The names under which a parameter may stand in this version: its own, then the older ones.
@@ -408,7 +427,7 @@ fn value_axes(value: &ValueFile, name: &str, axes: &mut Vec<Axis>) {
 }
 
 /// Every combination of alternatives, or with `zip` one from each list in turn.
-fn combinations(axes: &[Axis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
+pub(crate) fn combinations(axes: &[Axis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
     if zip {
         let lengths: BTreeSet<usize> = axes.iter().map(|axis| axis.labels.len()).collect();
         if lengths.len() > 1 {
@@ -421,18 +440,4 @@ fn combinations(axes: &[Axis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
         let with = |row: &Vec<usize>, at: usize| [row.as_slice(), &[at]].concat();
         rows.iter().flat_map(|row| (0..axis.labels.len()).map(move |at| with(row, at))).collect()
     }))
-}
-
-/// Replaces inputs and settings of a control case by those of a refusal.
-pub(crate) fn replaced(case: &CaseFile, inputs: &Ordered<InputFile>, set: &Ordered<Choice<Setting>>) -> CaseFile {
-    let mut case = case.clone();
-    for (name, input) in &inputs.0 {
-        case.inputs.0.retain(|(other, _)| other != name);
-        case.inputs.0.push((name.clone(), input.clone()));
-    }
-    for (name, setting) in &set.0 {
-        case.set.0.retain(|(other, _)| other != name);
-        case.set.0.push((name.clone(), setting.clone()));
-    }
-    case
 }

@@ -14,11 +14,13 @@ mod ordered;
 mod output;
 mod random;
 mod refuse;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod types;
 mod value;
 mod version;
+mod violation;
 
 pub use operator::{OperatorFile, read_operator};
 pub use random::Random;

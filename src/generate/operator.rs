@@ -288,12 +288,24 @@ pub struct RefusalFile {
     pub since: Option<u32>,
     /// The last version it is for, by its since.
     pub until: Option<u32>,
-    /// Inputs in place of the control's.
+    /// Inputs in place of the control's; each alternative is a refusal of its own.
     #[serde(default)]
     pub inputs: Ordered<InputFile>,
     /// Parameters in place of the control's.
     #[serde(default)]
     pub set: Ordered<Choice<Setting>>,
+    /// Inputs and attributes of the control that are left out.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// The outputs asked for, in place of the control's.
+    pub request: Option<Vec<String>>,
+}
+
+impl RefusalFile {
+    /// Whether the refusal may be for the version that begins at this opset.
+    pub fn covers(&self, since: u32) -> bool {
+        self.since.is_none_or(|first| first <= since) && self.until.is_none_or(|last| since <= last)
+    }
 }
 
 /// Reads an op.yaml.

@@ -1,183 +1,130 @@
 //! What must be refused: what the signature tells by itself, and what op.yaml adds.
 
-use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::model::Attribute;
-use onnx_conformance_reference::spec::{FormalParameter, FormalType, OpSpec, Presence, Specs};
-use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_reference::value::Value;
+use std::collections::{BTreeMap, HashSet};
 
-use crate::case::{Case, DataSet, Level, Named, Refusal};
-use crate::generate::instance::{Fitted, NodeParts, replaced};
-use crate::generate::model::{Declared, attribute_message, one_node};
-use crate::generate::types::short;
+use onnx_conformance_reference::spec::OpSpec;
+
+use crate::case::{Case, DataSet, Level, Refusal};
+use crate::generate::choice::Axis;
+use crate::generate::instance::{Fitted, NodeParts, combinations};
+use crate::generate::model::{Declared, one_node};
+use crate::generate::operator::{CaseFile, OperatorFile, RefusalFile};
+use crate::generate::signature;
 use crate::generate::version::{GenerateError, Planned, Version};
+use crate::generate::violation::{Violation, break_rule};
 
 /// A refusal that is planned but not made.
 pub(super) struct PlannedRefusal {
     pub(super) id: String,
-    rule: String,
-    level: Level,
+    pub(super) rule: String,
+    pub(super) level: Level,
     /// The position of the control among the planned cases.
-    control: usize,
-    violation: Violation,
+    pub(super) control: usize,
+    pub(super) violation: Violation,
 }
 
-/// The one thing that is wrong.
-enum Violation {
-    /// An input of a type outside the constraint.
-    Type { input: String, value_type: ValueType },
-    /// A required input left out.
-    Missing { at: usize },
-    /// One input more than the version takes.
-    Surplus,
-    /// An attribute that the version does not have.
-    UnknownAttribute { name: String },
-    /// An attribute of another type than declared.
-    AttributeType { name: String },
-    /// A required attribute left out.
-    MissingAttribute { name: String },
-    /// A homogeneous variadic input of two types.
-    Mixed { at: usize, value_type: ValueType },
-    /// What a refusal of op.yaml says, by its name.
-    Written { name: String },
-}
-
-/// The refusals of a version. Each stands against the version's first case, or against the control that the file names.
+/// The refusals of a version: what its signature excludes, and what the file adds, against the controls that it names.
 pub(super) fn planned(version: &Version<'_>, cases: &[Planned<'_>]) -> Result<Vec<PlannedRefusal>, GenerateError> {
-    let mut refusals = Vec::new();
-    if let Some(first) = cases.first() {
-        let parts = version.parts(first)?;
-        signature(version.spec, &parts, &mut refusals);
-    }
-    for file in &version.file.refuse {
-        let since = version.spec.version.since;
-        if file.since.is_some_and(|first| since < first) || file.until.is_some_and(|last| since > last) {
-            continue;
-        }
+    let mut refusals = signature::refusals(version.spec, cases);
+    for file in version.file.refuse.iter().filter(|file| file.covers(version.spec.version.since)) {
         let Some(control) = cases.iter().position(|planned| planned.case.name == file.control) else { continue };
-        let case = replaced(cases[control].case, &file.inputs, &file.set);
-        if Fitted::new(version.file, &case, version.spec).is_err() {
-            continue;
+        let case = broken(cases[control].case, file);
+        let Ok(fitted) = Fitted::incomplete(version.file, &case, version.spec) else { continue };
+        let alternatives =
+            alternatives(file, &fitted, &cases[control]).map_err(|message| version.at(&file.name, message))?;
+        for (label, picks) in alternatives {
+            refusals.push(PlannedRefusal {
+                id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
+                rule: version.file.constraints.get(&file.constraint).cloned().unwrap_or_default(),
+                level: file.level,
+                control,
+                violation: Violation::Written { name: file.name.clone(), picks },
+            });
         }
-        refusals.push(PlannedRefusal {
-            id: file.name.clone(),
-            rule: version.file.constraints.get(&file.constraint).cloned().unwrap_or_default(),
-            level: file.level,
-            control,
-            violation: Violation::Written { name: file.name.clone() },
-        });
     }
     let prefix = format!("{}/refuse", version.spec.version.qualified());
+    let mut ids = HashSet::new();
     for refusal in &mut refusals {
         refusal.id = format!("{prefix}/{}", refusal.id);
+        if !ids.insert(refusal.id.clone()) {
+            let message = format!("two refusals have the id {}", refusal.id);
+            return Err(match &refusal.violation {
+                Violation::Written { name, .. } => version.at(name, message),
+                _ => GenerateError::Refused { id: refusal.id.clone(), reason: message },
+            });
+        }
     }
     Ok(refusals)
 }
 
-/// What the signature alone excludes.
-fn signature(spec: &OpSpec, parts: &NodeParts, refusals: &mut Vec<PlannedRefusal>) {
-    let mut add = |id: String, rule: String, level: Level, violation: Violation| {
-        refusals.push(PlannedRefusal { id, rule, level, control: 0, violation });
+/// Why a refusal fits none of these versions, the first of them; nothing if it fits any.
+pub(super) fn misfit(file: &OperatorFile, refusal: &RefusalFile, versions: &[&OpSpec]) -> Option<String> {
+    let mut first = None;
+    let control = file.cases.iter().find(|case| case.name == refusal.control)?;
+    let case = broken(control, refusal);
+    let known = |name: &String| control.inputs.get(name).is_some() || control.set.get(name).is_some();
+    let unknown = |name: &&String| {
+        !known(name) && !control.bind.0.iter().any(|(_, how)| how.strip_prefix("attribute ") == Some(name.as_str()))
     };
-    let mut seen = Vec::new();
-    for (at, name) in parts.input_names.iter().enumerate() {
-        let Some(formal) = spec.input_at(at) else { continue };
-        let Some(given) = parts.inputs.iter().find(|input| input.name == *name) else { continue };
-        if let FormalType::Parameter(parameter) = &formal.kind
-            && !seen.contains(&parameter)
-        {
-            seen.push(parameter);
-            for value_type in outside(spec, parameter, &given.value) {
-                let (label, rule) = (short(&value_type), format!("{parameter} does not allow {value_type}"));
-                let violation = Violation::Type { input: name.clone(), value_type };
-                add(format!("{parameter}={label}"), rule, Level::Recommended, violation);
-            }
-        }
-        if formal.presence == Presence::Single {
-            let rule = format!("input '{}' is required", formal.name);
-            add(format!("missing={}", formal.name), rule, Level::Required, Violation::Missing { at });
-        }
+    if let Some(name) = refusal.without.iter().find(unknown) {
+        return Some(format!("its control gives no '{name}' to leave out"));
     }
-    variadic(spec, parts, &mut add);
-    if !spec.inputs.last().is_some_and(FormalParameter::is_variadic) {
-        let rule = format!("{} takes at most {} inputs", spec.version, spec.inputs.len());
-        add("surplus-input".to_owned(), rule, Level::Recommended, Violation::Surplus);
+    for spec in versions.iter().filter(|spec| refusal.covers(spec.version.since)) {
+        let fits = Fitted::new(file, control, spec).and_then(|_| Fitted::incomplete(file, &case, spec));
+        first.get_or_insert(fits.err()?);
     }
-    let unknown = newer_attribute(spec).unwrap_or_else(|| "no_such_attribute".to_owned());
-    let rule = format!("{} has no attribute '{unknown}'", spec.version);
-    add(format!("attribute={unknown}"), rule, Level::Recommended, Violation::UnknownAttribute { name: unknown });
-    for (name, attribute) in &spec.attributes {
-        if attribute.required {
-            let rule = format!("attribute '{name}' is required");
-            add(
-                format!("missing-attribute={name}"),
-                rule,
-                Level::Required,
-                Violation::MissingAttribute { name: name.clone() },
-            );
-        }
-        if parts.attributes.iter().any(|other| other.name() == name) {
-            let rule = format!("attribute '{name}' is of type {}", attribute.kind);
-            add(
-                format!("attribute-type={name}"),
-                rule,
-                Level::Recommended,
-                Violation::AttributeType { name: name.clone() },
-            );
-        }
-    }
+    first.or_else(|| Some("since and until leave none of the versions".to_owned()))
 }
 
-fn variadic(spec: &OpSpec, parts: &NodeParts, add: &mut impl FnMut(String, String, Level, Violation)) {
-    let Some(formal) = spec.inputs.last() else { return };
-    let Presence::Variadic { heterogeneous: false, .. } = formal.presence else { return };
-    let at = parts.input_names.len().saturating_sub(1);
-    if at < spec.inputs.len() {
-        return;
-    }
-    let given = parts.inputs.last().map(|input| input.value.value_type());
-    if let Some(other) = spec.allowed(&formal.kind).iter().find(|allowed| Some(*allowed) != given.as_ref()) {
-        let rule = format!("all of '{}' have one type", formal.name);
-        let violation = Violation::Mixed { at, value_type: other.clone() };
-        add(format!("mixed={}", formal.name), rule, Level::Recommended, violation);
-    }
-}
-
-/// Two types that the parameter does not allow: one that no version allows, and one that only a later one does.
-fn outside(spec: &OpSpec, parameter: &str, given: &Value) -> Vec<ValueType> {
-    if !matches!(given, Value::Tensor(_)) {
-        return Vec::new();
-    }
-    let specs = Specs::embedded();
-    let version = &spec.version;
-    let allowed = |spec: &OpSpec, value_type: &ValueType| {
-        spec.types.get(parameter).is_some_and(|types| types.contains(value_type))
+/// What the alternatives of a refusal are called, and which alternative of each axis they are. Alternatives that the
+/// control alone has are as in the control.
+fn alternatives(
+    file: &RefusalFile,
+    fitted: &Fitted<'_>,
+    control: &Planned<'_>,
+) -> Result<Vec<(String, Vec<usize>)>, String> {
+    let of_control: BTreeMap<String, usize> =
+        control.fitted.axes().into_iter().map(|axis| axis.name).zip(control.instance.picks.iter().copied()).collect();
+    let is_own = |axis: &Axis| {
+        let mut names = file.inputs.keys().chain(file.set.keys());
+        names.any(|name| axis.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
     };
-    let others: Vec<&OpSpec> = specs
-        .versions(&version.domain, &version.name)
-        .filter_map(|since| specs.find(&version.domain, &version.name, since).ok())
-        .collect();
-    let candidates =
-        || ElementType::ALL.into_iter().map(ValueType::Tensor).filter(|value_type| !allowed(spec, value_type));
-    let never = candidates().find(|value_type| !others.iter().any(|other| allowed(other, value_type)));
-    let later = candidates().find(|value_type| {
-        others.iter().any(|other| other.version.since > version.since && allowed(other, value_type))
-    });
-    never.into_iter().chain(later).collect()
+    let axes = fitted.axes();
+    let own: Vec<Axis> = axes.iter().filter(|axis| is_own(axis)).cloned().collect();
+    let rows = combinations(&own, false)?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let labels: Vec<String> =
+                own.iter().zip(&row).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
+            let mut own_picks = row.into_iter();
+            let pick = |axis: &Axis| match is_own(axis) {
+                true => own_picks.next().unwrap_or(0),
+                false => of_control.get(&axis.name).copied().unwrap_or(0),
+            };
+            (labels.join(","), axes.iter().map(pick).collect())
+        })
+        .collect())
 }
 
-/// An attribute that only a later version has.
-fn newer_attribute(spec: &OpSpec) -> Option<String> {
-    let specs = Specs::embedded();
-    let version = &spec.version;
-    specs
-        .versions(&version.domain, &version.name)
-        .filter(|since| *since > version.since)
-        .filter_map(|since| specs.find(&version.domain, &version.name, since).ok())
-        .flat_map(|later| later.attributes.keys())
-        .find(|name| !spec.attributes.contains_key(*name))
-        .cloned()
+/// The control case with what a refusal writes in its place, and without what it leaves out.
+pub(super) fn broken(case: &CaseFile, file: &RefusalFile) -> CaseFile {
+    let mut case = case.clone();
+    for (name, input) in &file.inputs.0 {
+        case.inputs.0.retain(|(other, _)| other != name);
+        case.inputs.0.push((name.clone(), input.clone()));
+    }
+    for (name, setting) in &file.set.0 {
+        case.set.0.retain(|(other, _)| other != name);
+        case.set.0.push((name.clone(), setting.clone()));
+    }
+    case.inputs.0.retain(|(name, _)| !file.without.contains(name));
+    case.set.0.retain(|(name, _)| !file.without.contains(name));
+    case.bind
+        .0
+        .retain(|(_, how)| !how.strip_prefix("attribute ").is_some_and(|name| file.without.iter().any(|w| w == name)));
+    case.request = file.request.clone().or(case.request);
+    case
 }
 
 /// Makes a planned refusal.
@@ -190,8 +137,14 @@ pub(super) fn make(
     let planned = cases.get(refusal.control).ok_or_else(nothing)?;
     let control = version.make(planned)?;
     let mut parts = version.parts(planned)?;
-    let outputs: Vec<Declared> = control.data.iter().flat_map(|data| &data.outputs).map(declared).collect();
-    break_rule(version, planned, &refusal.violation, &mut parts)?;
+    let mut outputs: Vec<Declared> = control.data.iter().flat_map(|data| &data.outputs).map(declared).collect();
+    if let Violation::Written { name, picks } = &refusal.violation {
+        parts = written(version, planned, name, picks)?;
+        let more = version.guess_outputs(planned, &parts);
+        outputs.retain(|output| parts.output_names.contains(&output.name));
+        outputs.extend(more.into_iter().filter(|more| !control.data.iter().any(|data| has_output(data, &more.name))));
+    }
+    break_rule(version.spec, &refusal.violation, &mut parts);
     Ok(Case {
         id: refusal.id.clone(),
         model: one_node(version.spec, planned.opset, &parts, &outputs),
@@ -209,84 +162,24 @@ fn declared(output: &crate::case::Expected) -> Declared {
     Declared { name: output.name.clone(), value_type, shape }
 }
 
-/// Breaks exactly one rule of a node that is right.
-fn break_rule(
-    version: &Version<'_>,
-    planned: &Planned<'_>,
-    violation: &Violation,
-    parts: &mut NodeParts,
-) -> Result<(), GenerateError> {
-    match violation {
-        Violation::Type { input, value_type } => {
-            // Every input that shares the type parameter changes with it, so that the type alone is wrong.
-            let parameter = |name: &String| {
-                let at = parts.input_names.iter().position(|other| other == name)?;
-                version.spec.input_at(at).map(|formal| formal.kind.clone())
-            };
-            let kind = parameter(input);
-            let shared: Vec<String> =
-                parts.input_names.iter().filter(|name| parameter(name) == kind).cloned().collect();
-            for given in parts.inputs.iter_mut().filter(|given| shared.contains(&given.name)) {
-                retype(given, value_type.element_type());
-            }
-        }
-        Violation::Missing { at } => {
-            if let Some(name) = parts.input_names.get_mut(*at) {
-                let name = std::mem::take(name);
-                parts.inputs.retain(|input| input.name != name);
-            }
-        }
-        Violation::Surplus => {
-            while parts.input_names.len() < version.spec.inputs.len() {
-                parts.input_names.push(String::new());
-            }
-            parts.input_names.push("surplus".to_owned());
-            parts.inputs.push(Named { name: "surplus".to_owned(), value: zeros(ElementType::Float, &[1]) });
-        }
-        Violation::UnknownAttribute { name } => parts.attributes.push(attribute_message(name, &Attribute::Int(1))),
-        Violation::AttributeType { name } => {
-            for other in parts.attributes.iter_mut().filter(|other| other.name() == name) {
-                let wrong = if other.f.is_some() { Attribute::Int(1) } else { Attribute::Float(1.0) };
-                *other = attribute_message(name, &wrong);
-            }
-        }
-        Violation::MissingAttribute { name } => parts.attributes.retain(|other| other.name() != name),
-        Violation::Mixed { at, value_type } => {
-            let name = parts.input_names.get(*at).cloned().unwrap_or_default();
-            for given in parts.inputs.iter_mut().filter(|given| given.name == name) {
-                retype(given, value_type.element_type());
-            }
-        }
-        Violation::Written { name } => *parts = written(version, planned, name)?,
-    }
-    Ok(())
+fn has_output(data: &DataSet, name: &str) -> bool {
+    data.outputs.iter().any(|output| output.name == name)
 }
 
 /// The node of a refusal of op.yaml.
-fn written(version: &Version<'_>, planned: &Planned<'_>, name: &str) -> Result<NodeParts, GenerateError> {
+fn written(
+    version: &Version<'_>,
+    planned: &Planned<'_>,
+    name: &str,
+    picks: &[usize],
+) -> Result<NodeParts, GenerateError> {
     let wrong = |message: &str| version.at(name, message.to_owned());
     let file = version.file.refuse.iter().find(|file| file.name == name).ok_or_else(|| wrong("is not there"))?;
-    let case = replaced(planned.case, &file.inputs, &file.set);
-    let fitted = Fitted::new(version.file, &case, version.spec).map_err(|reason| version.at(name, reason))?;
+    let case = broken(planned.case, file);
+    let fitted = Fitted::incomplete(version.file, &case, version.spec).map_err(|reason| version.at(name, reason))?;
     let seed = format!("{}/refuse/{name}", version.spec.version.qualified());
-    let picks = vec![0; 16];
     fitted
-        .parts(&picks, &planned.instance.types, Some(&seed))
+        .parts(picks, &planned.instance.types, Some(&seed))
         .map_err(|message| version.at(name, message))?
         .ok_or_else(|| wrong("its types cannot hold its values"))
-}
-
-fn zeros(element: ElementType, shape: &[usize]) -> Value {
-    let count: usize = shape.iter().product();
-    let tensor = match element {
-        ElementType::String => Tensor::of_strings(shape, &vec![""; count]),
-        _ => Tensor::of_integers(element, shape, &vec![0; count]),
-    };
-    Value::Tensor(tensor.unwrap_or_else(|error| unreachable!("a small tensor: {error}")))
-}
-
-fn retype(given: &mut Named, element: ElementType) {
-    if let Value::Tensor(tensor) = &given.value {
-        given.value = zeros(element, tensor.shape());
-    }
 }

@@ -237,3 +237,77 @@ fn the_file_of_another_operator_is_shown() {
   help: correct the line, or move the file to the folder Max"
     );
 }
+
+/// The ids of the refusals of an operator version that are made from these cases and refusals.
+fn refusals(operator: &str, since: u32, text: &str) -> Vec<String> {
+    let text = format!("op: {operator}\nsummary: A test.\nconstraints: {{C1: a rule}}\n{text}");
+    let operators = Operators::new("specs", [(format!("ai.onnx/{operator}/op.yaml"), text)]);
+    let version = OperatorVersion::new("", operator, since);
+    let prefix = format!("ai.onnx/{operator}-{since}/refuse/");
+    let ids = ids(&operators, &version).unwrap();
+    ids.iter().filter_map(|id| id.strip_prefix(&prefix)).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_signature_tells_what_is_refused() {
+    let sum = "cases: [{name: one, inputs: {data_0: [{shape: [2]}, {shape: [2]}]}}]";
+    assert_eq!(
+        refusals("Sum", 8, sum),
+        [
+            "T=uint8",
+            "T=bfloat16",
+            "too-few-inputs",
+            "mixed=data_0",
+            "surplus-output",
+            "attribute=consumed_inputs",
+            "attribute=no_such_attribute"
+        ]
+    );
+    let gather = "cases: [{name: one, inputs: {data: {shape: [2]}, indices: {values: [1]}}}]";
+    let refused = refusals("Gather", 13, gather);
+    for expected in
+        ["missing=data", "missing=indices", "too-few-inputs", "surplus-input", "surplus-output", "attribute-type=axis"]
+    {
+        assert!(refused.iter().any(|id| id == expected), "{expected} is not among {refused:?}");
+    }
+    assert!(refused.contains(&"Tind=float".to_owned()), "{refused:?}");
+}
+
+#[test]
+fn an_input_that_the_first_case_leaves_out_is_broken_where_it_is_given() {
+    let erase = "cases:\n  - {name: plain, inputs: {input_sequence: {shape: [2]}}}\n  - {name: at, inputs: {input_sequence: {shape: [2]}, position: {values: 0}}}";
+    let refused = refusals("SequenceErase", 11, erase);
+    assert!(refused.contains(&"I=float".to_owned()), "{refused:?}");
+    assert!(refused.contains(&"S=float".to_owned()), "a tensor is no sequence: {refused:?}");
+}
+
+#[test]
+fn a_written_refusal_may_leave_out_and_have_alternatives() {
+    let text = "\
+cases: [{name: one, inputs: {data: {values: [1, 2]}, indices: {values: [1]}}}]
+refuse:
+  - {name: out, constraint: C1, control: one, inputs: {indices: {values: {each: [[2], [-3]]}}}}
+  - {name: none, constraint: C1, control: one, without: [indices]}
+";
+    let refused = refusals("Gather", 13, text);
+    for expected in ["out/indices=2", "out/indices=-3", "none"] {
+        assert!(refused.iter().any(|id| id == expected), "{expected} is not among {refused:?}");
+    }
+}
+
+#[test]
+fn a_refusal_that_fits_no_version_is_shown() {
+    assert_eq!(
+        mistake("inputs: {data_0: [{shape: [2]}, {shape: [3]}]}", "without: [data]"),
+        "\
+× specs/ai.onnx/Sum/op.yaml:12: the refusal 'shapes' fits no version of Sum
+    ╭─[specs/ai.onnx/Sum/op.yaml:12:11]
+ 11 │ refuse:
+ 12 │   - name: shapes
+    ·           ───┬──
+    ·              ╰── here
+ 13 │     constraint: C1
+    ╰────
+  help: its control gives no 'data' to leave out"
+    );
+}

@@ -122,6 +122,12 @@ fn check_fits(path: &str, text: &str, file: &OperatorFile, version: &OperatorVer
             return Err(at_case(path, text, &case.name, message, Some(reason)).into());
         }
     }
+    for refusal in &file.refuse {
+        if let Some(reason) = refuse::misfit(file, refusal, &newest_first) {
+            let message = format!("the refusal '{}' fits no version of {}", refusal.name, version.name);
+            return Err(at_case(path, text, &refusal.name, message, Some(reason)).into());
+        }
+    }
     Ok(())
 }
 
@@ -245,7 +251,7 @@ impl<'a> Version<'a> {
     }
 
     /// The types of the outputs as far as the inputs tell; the run tells the rest.
-    fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeParts) -> Vec<Declared> {
+    pub(super) fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeParts) -> Vec<Declared> {
         let any = ValueType::Tensor(ElementType::Float);
         let declared = |(at, name): (usize, &String)| {
             let known =

@@ -1,0 +1,241 @@
+//! What the signature of a version alone excludes, each against the first case that gives what is broken.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence, Specs};
+use onnx_conformance_reference::types::ValueType;
+
+use crate::case::Level;
+use crate::generate::refuse::PlannedRefusal;
+use crate::generate::types::short;
+use crate::generate::version::Planned;
+use crate::generate::violation::Violation;
+
+/// The refusals of a version that follow from its signature.
+pub(super) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefusal> {
+    let mut signature = Signature { spec, cases, refusals: Vec::new() };
+    if !cases.is_empty() {
+        signature.types();
+        signature.bound_types();
+        signature.inputs();
+        signature.variadic();
+        signature.outputs();
+        signature.attributes();
+    }
+    signature.refusals
+}
+
+struct Signature<'a> {
+    spec: &'a OpSpec,
+    cases: &'a [Planned<'a>],
+    refusals: Vec<PlannedRefusal>,
+}
+
+impl Signature<'_> {
+    fn add(&mut self, id: String, rule: String, level: Level, control: usize, violation: Violation) {
+        self.refusals.push(PlannedRefusal { id, rule, level, control, violation });
+    }
+
+    /// The first case that gives one of the formal inputs of a type parameter, and the position of that input.
+    fn giving(&self, kind: &FormalType) -> Option<(usize, usize)> {
+        self.cases.iter().enumerate().find_map(|(control, planned)| {
+            let mut given: Vec<usize> = planned.fitted.given_inputs().collect();
+            given.sort_unstable();
+            let is_of = |at: &usize| self.spec.inputs.get(*at).is_some_and(|formal| formal.kind == *kind);
+            given.into_iter().find(is_of).map(|at| (control, at))
+        })
+    }
+
+    /// Types of inputs that the version does not allow; a tensor, too, where only containers are allowed.
+    fn types(&mut self) {
+        let mut seen = Vec::new();
+        for formal in &self.spec.inputs {
+            let FormalType::Parameter(parameter) = &formal.kind else {
+                self.literal_type(formal);
+                continue;
+            };
+            let Some((control, at)) = self.giving(&formal.kind).filter(|_| !seen.contains(&parameter)) else {
+                continue;
+            };
+            seen.push(parameter);
+            let given = self.cases.get(control).and_then(|planned| planned.instance.types.get(parameter));
+            let is_tensor = |value_type: &ValueType| matches!(value_type, ValueType::Tensor(_));
+            let has_tensors = self.spec.allowed(&formal.kind).iter().any(is_tensor);
+            let tensor = (!has_tensors).then_some(ValueType::Tensor(ElementType::Float));
+            for value_type in outside(self.spec, parameter, given).into_iter().chain(tensor) {
+                let (label, rule) = (short(&value_type), format!("{parameter} does not allow {value_type}"));
+                let violation = Violation::Type { at, value_type };
+                self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
+            }
+        }
+    }
+
+    /// Another type than the one that an input has.
+    fn literal_type(&mut self, formal: &FormalParameter) {
+        let Some(at) = self.spec.inputs.iter().position(|other| other.name == formal.name) else { return };
+        let gives = |planned: &Planned<'_>| planned.fitted.given_inputs().any(|given| given == at);
+        let Some(control) = self.cases.iter().position(gives) else { return };
+        let FormalType::Literal(value_type) = &formal.kind else { return };
+        let is_float = value_type.element_type() == ElementType::Float;
+        let other = if is_float { ElementType::Int64 } else { ElementType::Float };
+        let rule = format!("input '{}' is of type {value_type}", formal.name);
+        let violation = Violation::Type { at, value_type: ValueType::Tensor(other) };
+        self.add(format!("input-type={}", formal.name), rule, Level::Recommended, control, violation);
+    }
+
+    /// Types of outputs that an attribute names and the version does not allow.
+    fn bound_types(&mut self) {
+        let mut seen = Vec::new();
+        for (control, planned) in self.cases.iter().enumerate() {
+            for (parameter, how) in &planned.case.bind.0 {
+                let Some(attribute) = how.strip_prefix("attribute ") else { continue };
+                let is_of_input =
+                    self.spec.inputs.iter().any(|formal| formal.kind == FormalType::Parameter(parameter.clone()));
+                if seen.contains(&parameter) || is_of_input {
+                    continue;
+                }
+                seen.push(parameter);
+                for value_type in outside(self.spec, parameter, planned.instance.types.get(parameter)) {
+                    let (label, rule) = (short(&value_type), format!("{parameter} does not allow {value_type}"));
+                    let violation =
+                        Violation::BoundType { attribute: attribute.to_owned(), element: value_type.element_type() };
+                    self.refusals.push(PlannedRefusal {
+                        id: format!("{parameter}={label}"),
+                        rule,
+                        level: Level::Recommended,
+                        control,
+                        violation,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Required inputs left out, and inputs too few and too many.
+    fn inputs(&mut self) {
+        let spec = self.spec;
+        let required = |formal: &FormalParameter| match formal.presence {
+            Presence::Single => 1,
+            Presence::Variadic { min, .. } => min,
+            Presence::Optional => 0,
+        };
+        let mut least = 0;
+        for (at, formal) in spec.inputs.iter().enumerate() {
+            if formal.presence == Presence::Single {
+                let rule = format!("input '{}' is required", formal.name);
+                let violation = Violation::Missing { at };
+                self.add(format!("missing={}", formal.name), rule, Level::Required, 0, violation);
+            }
+            if required(formal) > 0 {
+                least = at + required(formal) as usize;
+            }
+        }
+        if let Some(count) = least.checked_sub(1) {
+            let rule = format!("{} takes at least {least} inputs", spec.version);
+            self.add("too-few-inputs".to_owned(), rule, Level::Required, 0, Violation::Fewer { count });
+        }
+        if !spec.inputs.last().is_some_and(FormalParameter::is_variadic) {
+            let rule = format!("{} takes at most {} inputs", spec.version, spec.inputs.len());
+            self.add("surplus-input".to_owned(), rule, Level::Recommended, 0, Violation::Surplus);
+        }
+    }
+
+    /// A homogeneous variadic input of two types.
+    fn variadic(&mut self) {
+        let Some(formal) = self.spec.inputs.last() else { return };
+        let Presence::Variadic { heterogeneous: false, .. } = formal.presence else { return };
+        let at = self.spec.inputs.len() - 1;
+        let control = self.cases.iter().position(|planned| planned.fitted.count_given(at) > 1);
+        let Some((control, planned)) = control.and_then(|control| Some((control, self.cases.get(control)?))) else {
+            return;
+        };
+        let given = planned.fitted.formal_type(formal, &planned.instance.types);
+        let other = self.spec.allowed(&formal.kind).iter().find(|allowed| Some(*allowed) != given.as_ref());
+        if let Some(other) = other {
+            let rule = format!("all of '{}' have one type", formal.name);
+            let violation = Violation::Mixed { value_type: other.clone() };
+            self.add(format!("mixed={}", formal.name), rule, Level::Recommended, control, violation);
+        }
+    }
+
+    /// An output more than the version has.
+    fn outputs(&mut self) {
+        let spec = self.spec;
+        if !spec.outputs.last().is_some_and(FormalParameter::is_variadic) {
+            let rule = format!("{} has at most {} outputs", spec.version, spec.outputs.len());
+            self.add("surplus-output".to_owned(), rule, Level::Recommended, 0, Violation::SurplusOutput);
+        }
+    }
+
+    /// Attributes that the version does not have, that are of another type, and required ones left out.
+    fn attributes(&mut self) {
+        let spec = self.spec;
+        let others = other_attributes(spec);
+        for unknown in others.iter().map(String::as_str).chain(["no_such_attribute"]) {
+            let rule = format!("{} has no attribute '{unknown}'", spec.version);
+            let violation = Violation::UnknownAttribute { name: unknown.to_owned() };
+            self.add(format!("attribute={unknown}"), rule, Level::Recommended, 0, violation);
+        }
+        for (name, attribute) in &spec.attributes {
+            if attribute.required {
+                let rule = format!("attribute '{name}' is required");
+                let violation = Violation::MissingAttribute { name: name.clone() };
+                self.add(format!("missing-attribute={name}"), rule, Level::Required, 0, violation);
+            }
+            let rule = format!("attribute '{name}' is of type {}", attribute.kind);
+            let is_float = attribute.kind == AttributeType::Float;
+            let violation = Violation::AttributeType { name: name.clone(), is_float };
+            self.add(format!("attribute-type={name}"), rule, Level::Recommended, 0, violation);
+        }
+    }
+}
+
+/// Types that the parameter does not allow, of the kind that is given: one that no version allows, and one that only a
+/// later one does.
+fn outside(spec: &OpSpec, parameter: &str, given: Option<&ValueType>) -> Vec<ValueType> {
+    let specs = Specs::embedded();
+    let version = &spec.version;
+    let types = |spec: &OpSpec| spec.types.get(parameter).cloned().unwrap_or_default();
+    let here = types(spec);
+    let Some(given) = given.or(here.first()) else { return Vec::new() };
+    let others: Vec<&OpSpec> = specs
+        .versions(&version.domain, &version.name)
+        .filter_map(|since| specs.find(&version.domain, &version.name, since).ok())
+        .collect();
+    let candidates = || {
+        ElementType::ALL.into_iter().filter_map(|element| alike(given, element)).filter(|other| !here.contains(other))
+    };
+    let never = candidates().find(|value_type| !others.iter().any(|other| types(other).contains(value_type)));
+    let later = candidates().find(|value_type| {
+        others.iter().any(|other| other.version.since > version.since && types(other).contains(value_type))
+    });
+    never.into_iter().chain(later).collect()
+}
+
+/// The type with another element type; nothing for types whose elements have none of their own.
+fn alike(given: &ValueType, element: ElementType) -> Option<ValueType> {
+    Some(match given {
+        ValueType::Tensor(_) => ValueType::Tensor(element),
+        ValueType::SparseTensor(_) => ValueType::SparseTensor(element),
+        ValueType::Sequence(inner) => ValueType::Sequence(Box::new(alike(inner, element)?)),
+        ValueType::Optional(inner) => ValueType::Optional(Box::new(alike(inner, element)?)),
+        ValueType::Map(..) => return None,
+    })
+}
+
+/// An attribute that only a later version has, and one that only an earlier version has.
+fn other_attributes(spec: &OpSpec) -> Vec<String> {
+    let specs = Specs::embedded();
+    let version = &spec.version;
+    let of = |is_later: bool| {
+        specs
+            .versions(&version.domain, &version.name)
+            .filter(|since| if is_later { *since > version.since } else { *since < version.since })
+            .filter_map(|since| specs.find(&version.domain, &version.name, since).ok())
+            .flat_map(|other| other.attributes.keys())
+            .find(|name| !spec.attributes.contains_key(*name))
+            .cloned()
+    };
+    let (later, earlier) = (of(true), of(false));
+    let earlier = earlier.filter(|name| later.as_ref() != Some(name));
+    later.into_iter().chain(earlier).collect()
+}
