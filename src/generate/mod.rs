@@ -7,6 +7,7 @@ mod expected;
 mod expression;
 mod fill;
 mod instance;
+mod ir;
 mod literal;
 mod model;
 mod operator;
@@ -22,6 +23,7 @@ mod value;
 mod version;
 mod violation;
 
+pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
 pub use operator::{OperatorFile, read_operator};
 pub use random::Random;
 pub use version::{GenerateError, Operators, cases, ids};

@@ -6,6 +6,7 @@ mod filter;
 mod folder;
 mod generated;
 mod index;
+mod ir;
 mod sources;
 mod upstream;
 
@@ -16,4 +17,5 @@ pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use index::{Index, Recorded, records, stale_records};
+pub use ir::Ir;
 pub use sources::{Chosen, Source, Suite, SuiteError, Unit};

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::case::{Case, CaseError, Variant, digest_of_texts, vary};
 use crate::generate::GenerateError;
 use crate::suite::export::MANIFEST;
-use crate::suite::{Corpus, Exported, Filter, FolderSuite, Generated};
+use crate::suite::{Corpus, Exported, Filter, FolderSuite, Generated, Ir};
 
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,6 +105,7 @@ impl Suite {
             sources.push(Box::new(Corpus::new(&release)));
         }
         sources.push(Box::new(generated));
+        sources.push(Box::new(Ir::new(testdata)));
         Ok(Suite::new(sources))
     }
 

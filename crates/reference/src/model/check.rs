@@ -12,13 +12,13 @@ pub(super) fn check_model(model: &Model) -> Result<(), ModelError> {
     for (key, function) in &model.functions {
         let place = format!("function {key}");
         check_opsets(&place, &function.opsets)?;
-        let scope = Scope { model, opsets: &function.opsets, visible: Vec::new() };
+        let scope = Scope { model, opsets: &function.opsets, is_function: true, visible: Vec::new() };
         scope.check_graph(&place, &function.body)?;
     }
     check_recursion(model)?;
     let place = format!("graph '{}'", model.graph.name);
     check_parameters(model, &place)?;
-    Scope { model, opsets: &model.opsets, visible: Vec::new() }.check_graph(&place, &model.graph)
+    Scope { model, opsets: &model.opsets, is_function: false, visible: Vec::new() }.check_graph(&place, &model.graph)
 }
 
 /// Every imported version of a known domain exists.
@@ -109,6 +109,8 @@ impl Node {
 struct Scope<'a> {
     model: &'a Model,
     opsets: &'a Opsets,
+    /// Whether nodes may refer to attributes of a caller.
+    is_function: bool,
     visible: Vec<&'a BTreeSet<&'a str>>,
 }
 
@@ -139,7 +141,7 @@ impl Scope<'_> {
             }
             self.check_node(place, node, &defined)?;
             for output in node.outputs.iter().filter(|name| !name.is_empty()) {
-                if !defined.insert(output) {
+                if self.sees(output) || !defined.insert(output) {
                     return Err(broken(
                         format!("{place}, {node}"),
                         format!("'{output}' has a value already; every name is assigned once"),
@@ -157,9 +159,14 @@ impl Scope<'_> {
         if !self.model.functions.contains_key(&node.function_key()) {
             self.check_signature(place, node)?;
         }
+        let is_reference = |(_, value): &(&String, &Attribute)| matches!(value, Attribute::Reference(..));
+        if let Some((name, _)) = node.attributes.iter().find(is_reference).filter(|_| !self.is_function) {
+            let rule = format!("attribute '{name}' refers to an attribute of the caller, which only functions have");
+            return Err(broken(format!("{place}, {node}"), rule));
+        }
         let mut visible = self.visible.clone();
         visible.push(defined);
-        let inner = Scope { model: self.model, opsets: self.opsets, visible };
+        let inner = Scope { visible, ..*self };
         for (name, attribute) in &node.attributes {
             for graph in attribute.graphs() {
                 inner.check_graph(&format!("{place}, {node}, attribute '{name}'"), graph)?;

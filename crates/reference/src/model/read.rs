@@ -138,9 +138,14 @@ fn function(proto: &FunctionProto, external: &dyn ExternalData) -> Result<Functi
 fn read_graph(proto: &GraphProto, external: &dyn ExternalData) -> Result<Graph, ModelError> {
     let place = format!("graph '{}'", proto.name());
     let mut initializers = BTreeMap::new();
-    let mut add = |name: &str, value: Value| match initializers.insert(name.to_owned(), value) {
-        Some(_) => Err(broken(&place, format!("initializer '{name}' stands twice"))),
-        None => Ok(()),
+    let mut add = |name: &str, value: Value| {
+        if name.is_empty() {
+            return Err(broken(&place, "an initializer has no name"));
+        }
+        match initializers.insert(name.to_owned(), value) {
+            Some(_) => Err(broken(&place, format!("initializer '{name}' stands twice"))),
+            None => Ok(()),
+        }
     };
     for proto in &proto.initializer {
         add(proto.name(), Value::Tensor(decode::tensor(proto, external)?))?;

@@ -337,7 +337,9 @@ enum Place {
 fn place(path: &str) -> Option<Place> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
-        ["enums.yaml" | "excuses.yaml" | "recipes.yaml" | "releases.yaml"] | [_, _, "op.yaml"] => Some(Place::Other),
+        ["enums.yaml" | "excuses.yaml" | "recipes.yaml" | "releases.yaml"] | ["ir", _] | [_, _, "op.yaml"] => {
+            Some(Place::Other)
+        },
         [domain, name, file] => {
             let since = file.strip_suffix(".yaml")?.parse().ok()?;
             Some(Place::Version(OperatorVersion { domain: (*domain).to_owned(), name: (*name).to_owned(), since }))

@@ -1,0 +1,308 @@
+//! From a file under `specs/ir` to cases.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bytes::Bytes;
+use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::proto::onnx::type_proto;
+use onnx_conformance_reference::proto::{AttributeProto, Message, ModelProto, NodeProto};
+use onnx_conformance_reference::spec::embedded;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::value::Value;
+
+use crate::case::{Case, DataSet, Evidence, Expected, Level, Named, Refusal, Want};
+use crate::compare::Accuracy;
+use crate::generate::GenerateError;
+use crate::generate::choice::Choice;
+use crate::generate::ir::file::{CaseFile, GroupFile, Part, RefusalFile};
+use crate::generate::ir::tensor::{EncodingFile, SparseFile, TensorFile};
+use crate::generate::operator::ValueFile;
+use crate::generate::value::Maker;
+
+/// The folder of the files, below `specs`.
+const FOLDER: &str = "ir/";
+
+/// A file of cases of the format.
+#[derive(Debug)]
+pub struct IrFile {
+    path: String,
+    text: &'static str,
+    prefix: String,
+    group: GroupFile,
+}
+
+/// The files that the program was built with: the common beginning of their ids, and their text.
+pub fn embedded_ir() -> impl Iterator<Item = (String, &'static str)> {
+    let name = |path: &str| path.strip_prefix(FOLDER)?.strip_suffix(".yaml").map(|name| format!("{FOLDER}{name}"));
+    embedded::FILES.iter().filter_map(move |(path, text)| Some((name(path)?, *text)))
+}
+
+/// Reads a file, whose ids begin so.
+pub fn read_ir(prefix: &str, text: &'static str) -> Result<IrFile, GenerateError> {
+    let path = format!("specs/{prefix}.yaml");
+    let group: GroupFile = yaml::read(&path, text)?;
+    let file = IrFile { path, text, prefix: prefix.to_owned(), group };
+    if file.group.summary.trim().is_empty() {
+        return Err(file.wrong("summary", "the summary is empty; say in a sentence what the cases are about"));
+    }
+    let mut ids = ir_ids(&file);
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair.first() == pair.last()).and_then(<[String]>::first) {
+        Some(id) => Err(file.wrong(id.rsplit('/').next().unwrap_or(id), &format!("the id {id} stands twice"))),
+        None => Ok(file),
+    }
+}
+
+/// The ids of a file's cases.
+pub fn ir_ids(file: &IrFile) -> Vec<String> {
+    let (prefix, group) = (&file.prefix, &file.group);
+    let cases = group.cases.iter().map(|case| format!("{prefix}/{}", case.name));
+    let encodings =
+        group.encodings.iter().flat_map(forms).map(|(encoding, raw)| format!("{prefix}/{}", form_name(encoding, raw)));
+    let refusals = group.refuse.iter().map(|refusal| format!("{prefix}/refuse/{}", refusal.name));
+    cases.chain(encodings).chain(refusals).collect()
+}
+
+/// The cases of a file that are wanted. Models with data outside themselves stand in the folder.
+pub fn ir_cases(
+    file: &IrFile,
+    folder: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Case>, GenerateError> {
+    let (prefix, group) = (&file.prefix, &file.group);
+    let mut cases = Vec::new();
+    for case in &group.cases {
+        let id = format!("{prefix}/{}", case.name);
+        if wanted(&id) {
+            cases.push(file.case(id, case, folder)?);
+        }
+    }
+    for (encoding, raw) in group.encodings.iter().flat_map(forms) {
+        let name = form_name(encoding, raw);
+        let id = format!("{prefix}/{name}");
+        if wanted(&id) {
+            cases.push(file.case(id, &encoded(encoding, name, raw), folder)?);
+        }
+    }
+    for refusal in &group.refuse {
+        let id = format!("{prefix}/refuse/{}", refusal.name);
+        if wanted(&id) {
+            cases.push(file.refusal(id, refusal, folder)?);
+        }
+    }
+    Ok(cases)
+}
+
+/// The forms in which an encoding stores its tensor: not raw, raw.
+fn forms(encoding: &EncodingFile) -> impl Iterator<Item = (&EncodingFile, bool)> {
+    let (typed, raw) = encoding.stored.given();
+    [(typed, false), (raw, true)].into_iter().filter(|(given, _)| *given).map(move |(_, raw)| (encoding, raw))
+}
+
+fn form_name(encoding: &EncodingFile, raw: bool) -> String {
+    let form = if raw { "raw" } else { "typed" };
+    let note = encoding.note.as_deref().map(|note| format!("{note}/")).unwrap_or_default();
+    format!("{form}/{note}T={}", encoding.r#type)
+}
+
+/// The case of an initializer that is handed on.
+fn encoded(encoding: &EncodingFile, name: String, raw: bool) -> CaseFile {
+    let dims: Vec<String> = encoding.dims.iter().map(i64::to_string).collect();
+    let shape = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
+    let output = encoding.output.as_ref().unwrap_or(&encoding.r#type);
+    let operator = encoding.operator.as_deref().unwrap_or("Identity");
+    let tensor = TensorFile {
+        name: "w".to_owned(),
+        r#type: Some(encoding.r#type.clone()),
+        dims: encoding.dims.clone(),
+        stored: encoding.stored.only(raw),
+        ..TensorFile::default()
+    };
+    let expected = ValueFile {
+        r#type: Some(output.clone()),
+        values: Some(Choice::One(encoding.values.clone())),
+        ..ValueFile::default()
+    };
+    let newest = if operator == "Identity" { 25 } else { 28 };
+    CaseFile {
+        name,
+        rule: "the typed field and raw bytes of a tensor mean the same elements (onnx.proto, TensorProto)".to_owned(),
+        level: Level::Required,
+        model: format!(
+            "<ir_version: 13, opset_import: [\"\" : {newest}]> g () => ({output}{shape} y) {{ y = {operator} (w) }}"
+        ),
+        initializers: vec![tensor],
+        sparse: Vec::new(),
+        inputs: BTreeMap::new(),
+        outputs: BTreeMap::from([("y".to_owned(), expected)]),
+    }
+}
+
+impl IrFile {
+    /// What the file says in its summary.
+    pub fn summary(&self) -> &str {
+        &self.group.summary
+    }
+
+    fn case(&self, id: String, case: &CaseFile, folder: &Path) -> Result<Case, GenerateError> {
+        let model = self.model(&case.name, &case.model, (&case.initializers, &case.sparse), &case.rule)?;
+        let names = |outputs: bool| -> Vec<String> {
+            let graph = model.graph.clone().unwrap_or_default();
+            let list = if outputs { graph.output } else { graph.input };
+            list.iter().map(|info| info.name().to_owned()).collect()
+        };
+        let inputs = self.values(&case.name, &case.inputs, &names(false))?;
+        let outputs = self.values(&case.name, &case.outputs, &names(true))?;
+        if outputs.len() != names(true).len() {
+            return Err(self.wrong(&case.name, "every output of the graph needs its value under `outputs`"));
+        }
+        let expected = |Named { name, value }| Expected { name, want: Want::Value(value, Accuracy::Exact) };
+        Ok(Case {
+            id,
+            folder: is_outside(&case.initializers).then(|| folder.to_owned()),
+            model: serialized(&model),
+            data: vec![DataSet { inputs, outputs: outputs.into_iter().map(expected).collect() }],
+            refusal: None,
+            level: case.level,
+            evidence: vec![Evidence::Literal],
+            judged: None,
+        })
+    }
+
+    fn refusal(&self, id: String, refusal: &RefusalFile, folder: &Path) -> Result<Case, GenerateError> {
+        let wrong = |rule: &str| self.wrong(&refusal.name, rule);
+        let found = self.group.cases.iter().find(|case| case.name == refusal.control);
+        let control = found.ok_or_else(|| wrong(&format!("there is no case '{}' in this file", refusal.control)))?;
+        let mut text = control.model.clone();
+        for (from, to) in &refusal.replace {
+            if text.matches(from.as_str()).count() != 1 {
+                return Err(wrong(&format!("'{from}' does not stand once in the model of its control")));
+            }
+            text = text.replace(from.as_str(), to);
+        }
+        let initializers = refusal.initializers.as_ref().unwrap_or(&control.initializers);
+        let sparse = refusal.sparse.as_ref().unwrap_or(&control.sparse);
+        let mut model = self.model(&refusal.name, &text, (initializers, sparse), &refusal.rule)?;
+        let mut bytes = serialized(&model);
+        if let Some(part) = refusal.without {
+            take_out(&mut model, part).ok_or_else(|| wrong("the model has no such part to take out"))?;
+            bytes = serialized(&model);
+            if matches!(part, Part::Tail) {
+                bytes.truncate(bytes.len() / 2);
+            }
+        }
+        let control = self.case(format!("{}/{}", self.prefix, control.name), control, folder)?;
+        if bytes == control.model {
+            return Err(wrong("breaks nothing: give it `replace`, `without`, `initializers` or `sparse`"));
+        }
+        let inputs = control.data.first().map(|data| data.inputs.clone()).unwrap_or_default();
+        Ok(Case {
+            id,
+            folder: is_outside(initializers).then(|| folder.to_owned()),
+            model: bytes,
+            data: vec![DataSet { inputs, outputs: Vec::new() }],
+            refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
+            level: refusal.level,
+            evidence: Vec::new(),
+            judged: None,
+        })
+    }
+
+    /// The model of a text, with what the text cannot say.
+    fn model(
+        &self,
+        name: &str,
+        text: &str,
+        (initializers, sparse): (&[TensorFile], &[SparseFile]),
+        rule: &str,
+    ) -> Result<ModelProto, GenerateError> {
+        let mut model = parse_model(text).map_err(|error| self.wrong(name, &format!("in its model, {error}")))?;
+        let wrong = |rule: String| self.wrong(name, &rule);
+        let graph = model.graph.get_or_insert_default();
+        for tensor in initializers {
+            graph.initializer.push(tensor.message().map_err(wrong)?);
+        }
+        for tensor in sparse {
+            graph.sparse_initializer.push(tensor.message().map_err(wrong)?);
+        }
+        model.producer_name.get_or_insert_with(|| "onnx-conformance".to_owned());
+        model.doc_string = Some(rule.to_owned());
+        Ok(model)
+    }
+
+    /// The values that are written, in the order of the names.
+    fn values(
+        &self,
+        case: &str,
+        files: &BTreeMap<String, ValueFile>,
+        names: &[String],
+    ) -> Result<Vec<Named>, GenerateError> {
+        if let Some(name) = files.keys().find(|name| !names.contains(name)) {
+            return Err(self.wrong(case, &format!("the graph has no '{name}'")));
+        }
+        let value = |(name, file): (&String, &ValueFile)| {
+            let wrong = |rule: &str| self.wrong(case, &format!("'{name}': {rule}"));
+            let maker = Maker { names: &BTreeMap::new(), types: &BTreeMap::default(), seed: None };
+            let value: Option<Value> =
+                maker.value(file, None, &mut std::iter::empty()).map_err(|rule| wrong(&rule))?;
+            let value = value.ok_or_else(|| wrong("its type does not hold the values"))?;
+            Ok(Named { name: name.clone(), value })
+        };
+        names.iter().filter_map(|name| files.get_key_value(name)).map(value).collect()
+    }
+
+    /// An error at the case or refusal of a name.
+    fn wrong(&self, name: &str, rule: &str) -> GenerateError {
+        let wanted = format!("name: {name}");
+        let is_here = |line: &&str| line.trim_start_matches(['-', ' ', '{']).split(',').next() == Some(&wanted);
+        let lines: Vec<&str> = self.text.lines().collect();
+        let at = lines.iter().position(|line| is_here(&line)).unwrap_or(0);
+        let column = lines.get(at).and_then(|line| line.find(&wanted)).map_or(1, |column| column + 1);
+        let message = format!("{name}: {rule}");
+        GenerateError::File(Box::new(YamlError::new(&self.path, self.text, (at + 1, column), message, None)))
+    }
+}
+
+fn serialized(model: &ModelProto) -> Bytes {
+    model.encode_to_vec().into()
+}
+
+/// Whether a tensor stands in a file of its own.
+fn is_outside(initializers: &[TensorFile]) -> bool {
+    initializers.iter().any(|tensor| tensor.external.is_some())
+}
+
+/// Takes a part out of a model; nothing where the model does not have it.
+fn take_out(model: &mut ModelProto, part: Part) -> Option<()> {
+    fn node(model: &mut ModelProto) -> Option<&mut NodeProto> {
+        model.graph.as_mut()?.node.first_mut()
+    }
+    fn attribute(model: &mut ModelProto) -> Option<&mut AttributeProto> {
+        node(model)?.attribute.first_mut()
+    }
+    match part {
+        Part::Graph => model.graph.take().map(drop),
+        Part::IrVersion => model.ir_version.take().map(drop),
+        Part::Imports => (!std::mem::take(&mut model.opset_import).is_empty()).then_some(()),
+        Part::Operator => node(model)?.op_type.take().map(drop),
+        Part::AttributeName => attribute(model)?.name.take().map(drop),
+        Part::AttributeType => attribute(model)?.r#type.take().map(drop),
+        Part::AttributeValue => {
+            let attribute = attribute(model)?;
+            *attribute = AttributeProto {
+                name: attribute.name.take(),
+                r#type: attribute.r#type,
+                ..AttributeProto::default()
+            };
+            Some(())
+        }
+        Part::InputType => model.graph.as_mut()?.input.first_mut()?.r#type.take().map(drop),
+        Part::InputElement => match model.graph.as_mut()?.input.first_mut()?.r#type.as_mut()?.value.as_mut()? {
+            type_proto::Value::TensorType(tensor) => tensor.elem_type.take().map(drop),
+            _ => None,
+        },
+        Part::InputName => model.graph.as_mut()?.input.first_mut()?.name.take().map(drop),
+        Part::Tail => Some(()),
+    }
+}

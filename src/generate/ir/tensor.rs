@@ -1,0 +1,157 @@
+//! Tensors as the format stores them, field by field.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::onnx::StringStringEntryProto;
+use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
+use onnx_conformance_reference::proto::{SparseTensorProto, TensorProto};
+use serde::Deserialize;
+
+use crate::generate::literal::Literal;
+
+/// A `TensorProto`, with whatever stands in its fields.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TensorFile {
+    /// Empty for none.
+    #[serde(default)]
+    pub(super) name: String,
+    pub(super) r#type: Option<String>,
+    /// A number in place of the type, such as one that no type has.
+    pub(super) code: Option<i32>,
+    #[serde(default)]
+    pub(super) dims: Vec<i64>,
+    /// What the fields for elements hold.
+    #[serde(default)]
+    pub(super) stored: Fields,
+    /// Where the elements are outside the model: the entries of `external_data`.
+    pub(super) external: Option<BTreeMap<String, String>>,
+}
+
+/// The fields that hold elements.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fields {
+    /// `raw_data` in hexadecimal; spaces are for the eye.
+    raw: Option<String>,
+    #[serde(default)]
+    int32_data: Vec<i32>,
+    #[serde(default)]
+    int64_data: Vec<i64>,
+    #[serde(default)]
+    uint64_data: Vec<u64>,
+    #[serde(default)]
+    float_data: Vec<f32>,
+    #[serde(default)]
+    double_data: Vec<f64>,
+    #[serde(default)]
+    string_data: Vec<String>,
+}
+
+/// A `SparseTensorProto`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SparseFile {
+    pub(super) dims: Vec<i64>,
+    pub(super) values: Option<TensorFile>,
+    pub(super) indices: Option<TensorFile>,
+}
+
+/// One tensor in its typed field and in raw bytes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EncodingFile {
+    pub(super) r#type: String,
+    /// Tells tensors of one type apart.
+    pub(super) note: Option<String>,
+    pub(super) dims: Vec<i64>,
+    /// What a typed field and the raw bytes hold.
+    pub(super) stored: Fields,
+    /// The elements, derived by hand from the bits.
+    pub(super) values: Literal,
+    /// The operator that hands the tensor on, where Identity does not take it: `Cast <to = 1>`.
+    pub(super) operator: Option<String>,
+    /// The type of the output, where it is another.
+    pub(super) output: Option<String>,
+}
+
+impl TensorFile {
+    pub(super) fn message(&self) -> Result<TensorProto, String> {
+        let code = match (&self.r#type, self.code) {
+            (Some(name), None) => {
+                Some(name.parse::<ElementType>().map_err(|_| format!("'{name}' is no element type"))?.code())
+            }
+            (None, code) => code,
+            (Some(_), Some(_)) => return Err("a tensor has either a type or a code".to_owned()),
+        };
+        let mut proto = TensorProto {
+            name: (!self.name.is_empty()).then(|| self.name.clone()),
+            data_type: code,
+            dims: self.dims.clone(),
+            ..TensorProto::default()
+        };
+        self.stored.fill(&mut proto)?;
+        if let Some(entries) = &self.external {
+            let entry = |(key, value): (&String, &String)| StringStringEntryProto {
+                key: Some(key.clone()),
+                value: Some(value.clone()),
+            };
+            proto.data_location = Some(DataLocation::External as i32);
+            proto.external_data = entries.iter().map(entry).collect();
+        }
+        Ok(proto)
+    }
+}
+
+impl Fields {
+    /// Whether the elements stand in a typed field, and whether they stand in raw bytes.
+    pub(super) fn given(&self) -> (bool, bool) {
+        let typed = self.int32_data.len()
+            + self.int64_data.len()
+            + self.uint64_data.len()
+            + self.float_data.len()
+            + self.double_data.len()
+            + self.string_data.len();
+        (typed > 0, self.raw.is_some())
+    }
+
+    /// Only the typed fields, or only the raw bytes.
+    pub(super) fn only(&self, raw: bool) -> Fields {
+        if raw {
+            Fields { raw: self.raw.clone(), ..Fields::default() }
+        } else {
+            Fields { raw: None, ..self.clone() }
+        }
+    }
+
+    fn fill(&self, proto: &mut TensorProto) -> Result<(), String> {
+        proto.raw_data = self.raw.as_deref().map(bytes).transpose()?;
+        proto.int32_data.clone_from(&self.int32_data);
+        proto.int64_data.clone_from(&self.int64_data);
+        proto.uint64_data.clone_from(&self.uint64_data);
+        proto.float_data.clone_from(&self.float_data);
+        proto.double_data.clone_from(&self.double_data);
+        proto.string_data = self.string_data.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
+        Ok(())
+    }
+}
+
+impl SparseFile {
+    pub(super) fn message(&self) -> Result<SparseTensorProto, String> {
+        let part = |part: &Option<TensorFile>| part.as_ref().map(TensorFile::message).transpose();
+        Ok(SparseTensorProto { values: part(&self.values)?, indices: part(&self.indices)?, dims: self.dims.clone() })
+    }
+}
+
+/// Bytes from hexadecimal digits.
+fn bytes(text: &str) -> Result<Bytes, String> {
+    let digits: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let byte = |pair: &[char]| match pair {
+        [high, low] => u8::from_str_radix(&format!("{high}{low}"), 16).ok(),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+    bytes.map(Bytes::from).ok_or_else(|| format!("'{text}' is not bytes in hexadecimal, two digits each"))
+}
