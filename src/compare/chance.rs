@@ -65,11 +65,14 @@ pub fn mask(ratio: f64, actual: &Tensor) -> Result<(), Difference> {
 
 fn as_many(fallen: usize, all: usize, ratio: f64) -> Result<(), Difference> {
     let (mean, deviation) = (all as f64 * ratio, libm::sqrt(all as f64 * ratio * (1.0 - ratio)));
-    if (fallen as f64 - mean).abs() <= DEVIATIONS * deviation {
+    let allowed = DEVIATIONS * deviation;
+    if (fallen as f64 - mean).abs() <= allowed {
         return Ok(());
     }
-    let message = format!("{fallen} of {all} elements are dropped at a ratio of {ratio}");
-    Err(different(DifferenceKind::Values, message))
+    let message = format!(
+        "{fallen} of {all} elements are dropped at a ratio of {ratio}; chance allows {allowed} more or less than {mean}"
+    );
+    Err(wrong(message))
 }
 
 /// A distribution that a draw has.
@@ -217,7 +220,9 @@ fn check_count(probability: f64, found: usize, all: usize, what: &str) -> Result
     if (found as f64 - mean).abs() <= allowed {
         return Ok(());
     }
-    Err(wrong(format!("{found} of {all} elements are {what} at a probability of {probability}")))
+    Err(wrong(format!(
+        "{found} of {all} elements are {what} at a probability of {probability}; chance allows {allowed} more or less than {mean}"
+    )))
 }
 
 /// Every element is a class, and in each row each class is as frequent as chance allows.

@@ -3,6 +3,8 @@
 pub mod chance;
 pub mod order;
 mod rule;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use rule::Accuracy;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::value::Value;
+use onnx_conformance_reference::value::{Map, MapKey, Value};
 
 use crate::compare::Accuracy;
 use crate::compare::rule::ulps;
@@ -72,13 +72,13 @@ pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<
         },
         (Value::Map(expected), Value::Map(actual)) => {
             if !expected.entries.keys().eq(actual.entries.keys()) {
-                let keys = |map: &onnx_conformance_reference::value::Map| format!("{:?}", map.entries.keys());
-                let message = format!("expected keys {}, got {}", keys(expected), keys(actual));
+                let keys = |map: &Map| map.entries.keys().map(MapKey::to_string).collect::<Vec<_>>().join(", ");
+                let message = format!("expected keys [{}], got [{}]", keys(expected), keys(actual));
                 return Err(different(DifferenceKind::Shape, message));
             }
             let pairs = expected.entries.iter().zip(actual.entries.values());
             all(pairs
-                .map(|((key, expected), actual)| within(&format!("key {key:?}"), compare(expected, actual, accuracy))))
+                .map(|((key, expected), actual)| within(&format!("key {key}"), compare(expected, actual, accuracy))))
         }
         _ => Err(different(DifferenceKind::Type, format!("expected {want}, got {got}"))),
     }
@@ -194,18 +194,18 @@ fn compare_reals(
     Err(mismatch(expected, actual, wrong, at, rule, &detail))
 }
 
+/// Compares complex numbers by their parts, as reals with one axis more: 0 is the real part, 1 the imaginary one.
 fn compare_complexes(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> Result<Agreement, Difference> {
     let part = match expected.element_type() {
         ElementType::Complex64 => ElementType::Float,
         _ => ElementType::Double,
     };
-    let close = |want: f64, got: f64| accuracy.holds(part, (want, part.round(want)), (got, part.round(got)));
-    let (wants, gots) = (expected.complexes(), actual.complexes());
-    let same = |at: usize| match (wants.get(at), gots.get(at)) {
-        (Some(want), Some(got)) => close(want.re, got.re) && close(want.im, got.im),
-        _ => false,
+    let parts = |tensor: &Tensor| {
+        let shape = [tensor.shape(), &[2]].concat();
+        Tensor::from_bytes(part, shape, tensor.bytes().clone())
+            .map_err(|error| different(DifferenceKind::Type, error.to_string()))
     };
-    compare_exact(expected, actual, same)
+    within("parts", compare_tensors(&parts(expected)?, &parts(actual)?, accuracy))
 }
 
 fn mismatch(expected: &Tensor, actual: &Tensor, wrong: usize, at: usize, rule: &str, detail: &str) -> Difference {

@@ -72,6 +72,16 @@ pub enum MapKey {
     String(Arc<str>),
 }
 
+impl fmt::Display for MapKey {
+    /// A number, or a text in quotes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MapKey::Integer(key) => write!(f, "{key}"),
+            MapKey::String(key) => write!(f, "{key:?}"),
+        }
+    }
+}
+
 impl Value {
     /// The type of the value.
     pub fn value_type(&self) -> ValueType {

@@ -65,11 +65,7 @@ pub fn ir_ids(file: &IrFile) -> Vec<String> {
 }
 
 /// The cases of a file that are wanted. Models with data outside themselves stand in the folder.
-pub fn ir_cases(
-    file: &IrFile,
-    folder: &Path,
-    wanted: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Case>, GenerateError> {
+pub fn ir_cases(file: &IrFile, folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, GenerateError> {
     let (prefix, group) = (&file.prefix, &file.group);
     let mut cases = Vec::new();
     for case in &group.cases {
@@ -244,8 +240,7 @@ impl IrFile {
         let value = |(name, file): (&String, &ValueFile)| {
             let wrong = |rule: &str| self.wrong(case, &format!("'{name}': {rule}"));
             let maker = Maker { names: &BTreeMap::new(), types: &BTreeMap::default(), seed: None };
-            let value: Option<Value> =
-                maker.value(file, None, &mut std::iter::empty()).map_err(|rule| wrong(&rule))?;
+            let value: Option<Value> = maker.value(file, None, &mut std::iter::empty()).map_err(|rule| wrong(&rule))?;
             let value = value.ok_or_else(|| wrong("its type does not hold the values"))?;
             Ok(Named { name: name.clone(), value })
         };
@@ -290,11 +285,8 @@ fn take_out(model: &mut ModelProto, part: Part) -> Option<()> {
         Part::AttributeType => attribute(model)?.r#type.take().map(drop),
         Part::AttributeValue => {
             let attribute = attribute(model)?;
-            *attribute = AttributeProto {
-                name: attribute.name.take(),
-                r#type: attribute.r#type,
-                ..AttributeProto::default()
-            };
+            *attribute =
+                AttributeProto { name: attribute.name.take(), r#type: attribute.r#type, ..AttributeProto::default() };
             Some(())
         }
         Part::InputType => model.graph.as_mut()?.input.first_mut()?.r#type.take().map(drop),

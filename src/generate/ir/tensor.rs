@@ -119,11 +119,7 @@ impl Fields {
 
     /// Only the typed fields, or only the raw bytes.
     pub(super) fn only(&self, raw: bool) -> Fields {
-        if raw {
-            Fields { raw: self.raw.clone(), ..Fields::default() }
-        } else {
-            Fields { raw: None, ..self.clone() }
-        }
+        if raw { Fields { raw: self.raw.clone(), ..Fields::default() } } else { Fields { raw: None, ..self.clone() } }
     }
 
     fn fill(&self, proto: &mut TensorProto) -> Result<(), String> {

@@ -140,6 +140,13 @@ impl<'a> Frame<'a> {
         self.values.get(name).or_else(|| self.parent.and_then(|parent| parent.get(name)))
     }
 
+    /// Whether a name is an input of the function that its caller left out.
+    fn is_absent_input(&self, name: &str) -> bool {
+        !self.values.contains_key(name)
+            && (self.graph.inputs.iter().any(|input| input.name == name)
+                || self.parent.is_some_and(|parent| parent.is_absent_input(name)))
+    }
+
     /// Runs the nodes of the graph in order and returns its outputs.
     fn run_graph(&mut self) -> Result<Vec<Value>> {
         let graph = self.graph;
@@ -170,7 +177,7 @@ impl<'a> Frame<'a> {
 
     fn run_node(&self, node: &Node, last_uses: &[String]) -> Result {
         let input = |name: &String| {
-            if name.is_empty() {
+            if name.is_empty() || self.is_absent_input(name) {
                 return Ok(None);
             }
             let none = || {

@@ -158,6 +158,8 @@ impl Scope<'_> {
     fn check_node<'b>(&'b self, place: &str, node: &'b Node, defined: &'b BTreeSet<&'b str>) -> Result<(), ModelError> {
         if !self.model.functions.contains_key(&node.function_key()) {
             self.check_signature(place, node)?;
+        } else if self.opsets.version(&node.domain).is_none() {
+            return Err(at(place, not_imported(node)));
         }
         let is_reference = |(_, value): &(&String, &Attribute)| matches!(value, Attribute::Reference(..));
         if let Some((name, _)) = node.attributes.iter().find(is_reference).filter(|_| !self.is_function) {
@@ -210,14 +212,13 @@ pub(crate) fn validate_node(
 /// The operator version that a node means.
 pub(crate) fn find_spec(opsets: &Opsets, node: &Node) -> Result<&'static OpSpec, ModelError> {
     let operator = |source| ModelError::Operator { node: node.to_string(), source };
-    let Some(opset) = opsets.version(&node.domain) else {
-        let domain = if node.domain.is_empty() { "ai.onnx" } else { model_domain(&node.domain) };
-        return Err(broken(
-            node.to_string(),
-            format!("domain '{domain}' is not in opset_import; import the version meant"),
-        ));
-    };
+    let opset = opsets.version(&node.domain).ok_or_else(|| not_imported(node))?;
     Specs::embedded().find(&node.domain, &node.op_type, opset).map_err(operator)
+}
+
+fn not_imported(node: &Node) -> ModelError {
+    let domain = if node.domain.is_empty() { "ai.onnx" } else { model_domain(&node.domain) };
+    broken(node.to_string(), format!("domain '{domain}' is not in opset_import; import the version meant"))
 }
 
 /// Why a name has no value where a node uses it.

@@ -339,7 +339,7 @@ fn place(path: &str) -> Option<Place> {
     match parts.as_slice() {
         ["enums.yaml" | "excuses.yaml" | "recipes.yaml" | "releases.yaml"] | ["ir", _] | [_, _, "op.yaml"] => {
             Some(Place::Other)
-        },
+        }
         [domain, name, file] => {
             let since = file.strip_suffix(".yaml")?.parse().ok()?;
             Some(Place::Version(OperatorVersion { domain: (*domain).to_owned(), name: (*name).to_owned(), since }))
