@@ -361,7 +361,11 @@ fn maps_have_the_same_keys() {
                 (MapKey::Integer(key), Value::Tensor(Tensor::of_floats(ElementType::Float, &[], &[value]).unwrap()))
             })
             .collect();
-        Value::Map(Map { key_type: ElementType::Int64, value_type: ValueType::Tensor(ElementType::Float), entries: entries.into() })
+        Value::Map(Map {
+            key_type: ElementType::Int64,
+            value_type: ValueType::Tensor(ElementType::Float),
+            entries: entries.into(),
+        })
     };
     let one_ulp = Accuracy::Ulp(1);
     let step = f64::from(f32::EPSILON);
