@@ -98,9 +98,12 @@ fn alternatives(
             let labels: Vec<String> =
                 own.iter().zip(&row).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
             let mut own_picks = row.into_iter();
-            let pick = |axis: &Axis| match is_own(axis) {
-                true => own_picks.next().unwrap_or(0),
-                false => of_control.get(&axis.name).copied().unwrap_or(0),
+            let pick = |axis: &Axis| {
+                if is_own(axis) {
+                    own_picks.next().unwrap_or(0)
+                } else {
+                    of_control.get(&axis.name).copied().unwrap_or(0)
+                }
             };
             (labels.join(","), axes.iter().map(pick).collect())
         })

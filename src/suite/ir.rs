@@ -48,6 +48,6 @@ impl Source for Ir {
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
         let texts: Vec<&str> = embedded_ir().map(|(_, text)| text).collect();
-        Ok(digest_of_texts(texts.into_iter()))
+        Ok(digest_of_texts(texts))
     }
 }
