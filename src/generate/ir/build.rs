@@ -252,7 +252,7 @@ impl IrFile {
         let wanted = format!("name: {name}");
         let is_here = |line: &&str| line.trim_start_matches(['-', ' ', '{']).split(',').next() == Some(&wanted);
         let lines: Vec<&str> = self.text.lines().collect();
-        let at = lines.iter().position(|line| is_here(line)).unwrap_or(0);
+        let at = lines.iter().position(is_here).unwrap_or(0);
         let column = lines.get(at).and_then(|line| line.find(&wanted)).map_or(1, |column| column + 1);
         let message = format!("{name}: {rule}");
         GenerateError::File(Box::new(YamlError::new(&self.path, self.text, (at + 1, column), message, None)))
