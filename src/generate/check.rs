@@ -66,6 +66,13 @@ impl CheckFile {
         }
     }
 
+    /// The names of inputs that the check speaks of.
+    pub(crate) fn input_names(&mut self) -> Vec<&mut String> {
+        let CheckFile::Rule(rule) = self else { return Vec::new() };
+        let pairs = [&mut rule.dropout, &mut rule.mask].into_iter().flatten().map(|(name, _)| name);
+        rule.bernoulli.iter_mut().chain(rule.multinomial.iter_mut()).chain(pairs).collect()
+    }
+
     /// What an output of a declared type and shape must be.
     pub(crate) fn want(
         &self,

@@ -13,9 +13,10 @@ use crate::generate::accuracy::{AccuracyFile, Ask};
 use crate::generate::instance::NodeParts;
 use crate::generate::model::Declared;
 use crate::generate::operator::ValueFile;
+use crate::generate::operators::GenerateError;
 use crate::generate::output::OutputFile;
 use crate::generate::value::Maker;
-use crate::generate::version::{GenerateError, Planned, Version, by_name};
+use crate::generate::version::{Planned, Version, by_name};
 
 /// An output of a case, and what is known of it.
 pub(super) struct Output<'a> {

@@ -11,9 +11,11 @@ mod ir;
 mod literal;
 mod model;
 mod operator;
+mod operators;
 mod ordered;
 mod output;
 mod random;
+mod recipe;
 mod refuse;
 mod signature;
 #[cfg(test)]
@@ -24,6 +26,8 @@ mod version;
 mod violation;
 
 pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
-pub use operator::{OperatorFile, read_operator};
+pub use operator::OperatorFile;
+pub use operators::{GenerateError, Operators};
 pub use random::Random;
-pub use version::{GenerateError, Operators, cases, ids};
+pub use recipe::{RecipeError, RecipesFile};
+pub use version::{cases, ids};

@@ -50,7 +50,15 @@ pub struct OperatorFile {
 #[serde(deny_unknown_fields)]
 pub struct CaseFile {
     /// The name, unique in the file.
+    #[serde(default)]
     pub name: String,
+    /// The recipes whose cases stand in this place, instead of one: nothing but `constraint`, for those that name none,
+    /// stands beside it.
+    #[serde(default, rename = "use")]
+    pub uses: Vec<String>,
+    /// The recipe that the case comes from.
+    #[serde(skip)]
+    pub recipe: Option<String>,
     /// The first version it is for.
     pub since: Option<u32>,
     /// The last version it is for, by its since.
@@ -308,42 +316,38 @@ impl RefusalFile {
     }
 }
 
-/// Reads an op.yaml.
-pub fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlError>> {
+/// Reads an op.yaml, without putting in the cases of the recipes that it uses.
+pub(super) fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlError>> {
     let file: OperatorFile = yaml::read(path, text)?;
-    check(path, text, &file)?;
-    Ok(file)
-}
-
-/// Names are unique, refusals name constraints and controls that exist, and the folder is the operator's.
-fn check(path: &str, text: &str, file: &OperatorFile) -> Result<(), Box<YamlError>> {
     if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
         let line = text.lines().position(|line| line.starts_with("op:")).map_or(1, |at| at + 1);
         let message = format!("this folder is not the one of {}", file.op);
         let help = format!("correct the line, or move the file to the folder {}", file.op);
         return Err(Box::new(YamlError::new(path, text, (line, "op: ".len() + 1), message, Some(help))));
     }
-    check_names(path, text, "case", file.cases.iter().map(|case| case.name.as_str()))?;
-    check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
-    let check_constraint = |name: &str, id: &str| {
-        if file.constraints.get(id).is_some() {
-            return Ok(());
-        }
-        let help = format!("write {id} under `constraints`, or correct the id");
-        Err(at_case(path, text, name, format!("there is no constraint {id}"), Some(help)))
-    };
     for case in &file.cases {
-        case.constraint.iter().try_for_each(|id| check_constraint(&case.name, id))?;
+        check_use(path, text, case)?;
     }
-    for refusal in &file.refuse {
-        check_constraint(&refusal.name, &refusal.constraint)?;
-        if !file.cases.iter().any(|case| case.name == refusal.control) {
-            let message = format!("there is no case '{}' to be the control", refusal.control);
-            let help = "a control is a case that differs in the violation alone, and runs".to_owned();
-            return Err(at_case(path, text, &refusal.name, message, Some(help)));
-        }
+    check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
+    Ok(file)
+}
+
+/// A case has a name, or uses recipes and has nothing of its own.
+fn check_use(path: &str, text: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+    let name = case.uses.first().map_or(case.name.as_str(), String::as_str);
+    let at = |message: String, help: &str| {
+        let line = text.lines().position(|line| line.contains("use:") && line.contains(name)).map_or(1, |at| at + 1);
+        Err(Box::new(YamlError::new(path, text, (line, 1), message, Some(help.to_owned()))))
+    };
+    let empty = CaseFile { uses: case.uses.clone(), constraint: case.constraint.clone(), ..CaseFile::default() };
+    match case.uses.is_empty() {
+        true if case.name.is_empty() => at("a case has no name".to_owned(), "give it `name`, or let it `use` recipes"),
+        false if *case != empty => at(
+            format!("a case that uses '{name}' has something of its own"),
+            "beside `use` stands `constraint` alone; write a case of its own",
+        ),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn check_names<'a>(
@@ -375,7 +379,7 @@ pub(crate) fn at_case(path: &str, text: &str, name: &str, message: String, help:
 }
 
 /// Where the text says `name: NAME`: the lines and columns of NAME, counted from 1.
-fn places<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
+pub(crate) fn places<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
     text.lines().enumerate().filter_map(move |(line, content)| {
         let column = content.find("name: ")? + "name: ".len();
         let rest = content.get(column..)?;

@@ -9,8 +9,9 @@ use crate::generate::choice::Axis;
 use crate::generate::instance::{Fitted, NodeParts, combinations};
 use crate::generate::model::{Declared, one_node};
 use crate::generate::operator::{CaseFile, OperatorFile, RefusalFile};
+use crate::generate::operators::GenerateError;
 use crate::generate::signature;
-use crate::generate::version::{GenerateError, Planned, Version};
+use crate::generate::version::{Planned, Version};
 use crate::generate::violation::{Violation, break_rule};
 
 /// A refusal that is planned but not made.

@@ -32,10 +32,13 @@ fn sum(text: &str) -> Result<Vec<String>, GenerateError> {
 /// The report of what becomes of the file in which `from` is written as `to`.
 fn mistake(from: &str, to: &str) -> String {
     assert!(SUM.contains(from));
-    let error = sum(&SUM.replacen(from, to, 1)).unwrap_err();
+    report(&sum(&SUM.replacen(from, to, 1)).unwrap_err())
+}
+
+fn report(error: &GenerateError) -> String {
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
-    handler.render_report(&mut text, &error as &dyn Diagnostic).unwrap();
+    handler.render_report(&mut text, error as &dyn Diagnostic).unwrap();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
@@ -310,4 +313,52 @@ fn a_refusal_that_fits_no_version_is_shown() {
     ╰────
   help: its control gives no 'data' to leave out"
     );
+}
+
+const RECIPES: &str = "\
+recipes:
+  pair:
+    summary: Two of a kind.
+    cases:
+      - name: pair
+        inputs: {$0: [{shape: [2]}, {shape: [2]}]}
+      - name: second
+        inputs: {$1: {shape: [2]}}
+";
+
+/// What becomes of Sum-13 with a file of recipes.
+fn with_recipes(text: &str, recipes: &str) -> Result<Vec<String>, GenerateError> {
+    let files = [("ai.onnx/Sum/op.yaml", text), ("recipes.yaml", recipes)];
+    let operators = Operators::new("specs", files.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    ids(&operators, &OperatorVersion::new("", "Sum", 13))
+}
+
+#[test]
+fn a_recipe_names_inputs_by_position() {
+    let recipes = RECIPES.split("      - name: second").next().unwrap();
+    let ids = with_recipes(&SUM.replacen("- name: same\n", "- use: [pair]\n  - name: same\n", 1), recipes).unwrap();
+    assert!(ids.contains(&"ai.onnx/Sum-13/pair/T=float".to_owned()), "{ids:?}");
+    assert_eq!(ids.first().map(String::as_str), Some("ai.onnx/Sum-13/pair/T=float"));
+}
+
+#[test]
+fn a_recipe_that_does_not_suit_is_shown_where_it_is_used() {
+    let text = SUM.replacen("- name: same\n", "- use: [pair]\n  - name: same\n", 1);
+    let shown = |recipes: &str| report(&with_recipes(&text, recipes).unwrap_err());
+    let lacking = shown(RECIPES);
+    assert!(lacking.contains("Sum-13 has no input for '$1' of the recipe"), "{lacking}");
+    assert!(lacking.contains("specs/ai.onnx/Sum/op.yaml:6:"), "{lacking}");
+    let clashing = shown(&RECIPES.split("      - name: second").next().unwrap().replace("name: pair", "name: same"));
+    for part in ["another case is called 'same'", "specs/ai.onnx/Sum/op.yaml:6:", "specs/recipes.yaml:5:"] {
+        assert!(clashing.contains(part), "{part} is not in {clashing}");
+    }
+    let unknown = shown("recipes: {}\n");
+    assert!(unknown.contains("there is no recipe 'pair'"), "{unknown}");
+}
+
+#[test]
+fn a_use_has_nothing_of_its_own() {
+    let text = SUM.replacen("- name: same\n", "- use: [pair]\n", 1);
+    let shown = report(&with_recipes(&text, RECIPES).unwrap_err());
+    assert!(shown.contains("a case that uses 'pair' has something of its own"), "{shown}");
 }

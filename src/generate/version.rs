@@ -1,16 +1,13 @@
 //! All cases of one operator version.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::OnceLock;
 
-use miette::Diagnostic;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::budget::Limits;
 use onnx_conformance_reference::model::{Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
-use onnx_conformance_reference::spec::yaml::YamlError;
-use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
+use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
@@ -18,128 +15,9 @@ use crate::case::{Case, DataSet, Evidence, Expected, Level, Named};
 use crate::generate::expected::Output;
 use crate::generate::instance::{Fitted, Instance, NodeParts};
 use crate::generate::model::{Declared, one_node};
-use crate::generate::operator::{CaseFile, OperatorFile, at_case, read_operator};
+use crate::generate::operator::{CaseFile, OperatorFile};
+use crate::generate::operators::{GenerateError, Operators};
 use crate::generate::refuse;
-
-/// Cases that cannot be made from the specs.
-#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
-pub enum GenerateError {
-    /// A version file or the list of releases cannot be read, or there is no such version.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Spec(#[from] LookupError),
-    /// The operator has no op.yaml.
-    #[error("{path} is missing; `cargo xtask new-op` writes a first one")]
-    Missing {
-        /// The file that is missing.
-        path: String,
-    },
-    /// An op.yaml is wrong.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    File(#[from] Box<YamlError>),
-    /// The built-in executor refuses a case that should run.
-    #[error("{id}: a case that should run does not: {reason}")]
-    Refused {
-        /// The case.
-        id: String,
-        /// Why.
-        reason: String,
-    },
-}
-
-/// The op.yaml files, each read when it is first asked for.
-#[derive(Debug)]
-pub struct Operators {
-    root: String,
-    files: BTreeMap<String, (String, OnceLock<Result<OperatorFile, GenerateError>>)>,
-}
-
-impl Operators {
-    /// The files that were embedded when the program was built.
-    pub fn embedded() -> Operators {
-        Operators::new("specs", embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
-    }
-
-    /// Files by their paths below the folder `root`, which only errors name; those that are no op.yaml are left out.
-    pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> Operators {
-        let operators = files.into_iter().filter(|(path, _)| path.ends_with("/op.yaml"));
-        let files = operators.map(|(path, text)| (path, (text, OnceLock::new()))).collect();
-        Operators { root: root.to_owned(), files }
-    }
-
-    /// The texts of all files, in the order of their paths.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.files.values().map(|(text, _)| text.as_str())
-    }
-
-    /// Whether an operator has an op.yaml, without reading it.
-    pub fn has(&self, version: &OperatorVersion) -> bool {
-        self.files.contains_key(&key(version))
-    }
-
-    /// The op.yaml of an operator, and its text.
-    pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
-        let missing = || GenerateError::Missing { path: self.display(version) };
-        let (text, file) = self.files.get(&key(version)).ok_or_else(missing)?;
-        let read = || {
-            let path = self.display(version);
-            let file = read_operator(&path, text)?;
-            check_fits(&path, text, &file, version)?;
-            Ok(file)
-        };
-        Ok((file.get_or_init(read).as_ref().map_err(GenerateError::clone)?, text))
-    }
-
-    /// Where the op.yaml of an operator is, for people.
-    fn display(&self, version: &OperatorVersion) -> String {
-        format!("{}/{}", self.root, key(version))
-    }
-}
-
-fn key(version: &OperatorVersion) -> String {
-    format!("{}/{}/op.yaml", version.domain, version.name)
-}
-
-/// Every case fits some version of the operator.
-fn check_fits(path: &str, text: &str, file: &OperatorFile, version: &OperatorVersion) -> Result<(), GenerateError> {
-    let specs = Specs::embedded();
-    let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
-    let mut newest_first = Vec::new();
-    for &since in sinces.iter().rev() {
-        newest_first.push(specs.get(&OperatorVersion::new(&version.domain, &version.name, since))?);
-    }
-    for case in &file.cases {
-        let versions: Vec<&OpSpec> =
-            newest_first.iter().copied().filter(|spec| case.covers(spec.version.since)).collect();
-        let reason = if versions.is_empty() {
-            Some(format!("since and until leave none of the versions {sinces:?}"))
-        } else {
-            misfit(file, case, &versions)
-        };
-        if let Some(reason) = reason {
-            let message = format!("the case '{}' fits no version of {}", case.name, version.name);
-            return Err(at_case(path, text, &case.name, message, Some(reason)).into());
-        }
-    }
-    for refusal in &file.refuse {
-        if let Some(reason) = refuse::misfit(file, refusal, &newest_first) {
-            let message = format!("the refusal '{}' fits no version of {}", refusal.name, version.name);
-            return Err(at_case(path, text, &refusal.name, message, Some(reason)).into());
-        }
-    }
-    Ok(())
-}
-
-/// Why a case does not fit the first of these versions; nothing if it fits any.
-fn misfit(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<String> {
-    let mut first = None;
-    for spec in versions {
-        let reason = Fitted::new(file, case, spec).err()?;
-        first.get_or_insert(reason);
-    }
-    first
-}
 
 /// A case of a version that is planned but not made.
 pub(super) struct Planned<'a> {
@@ -154,20 +32,19 @@ pub(super) struct Planned<'a> {
 pub(super) struct Version<'a> {
     pub(super) spec: &'a OpSpec,
     pub(super) file: &'a OperatorFile,
-    text: &'a str,
-    path: String,
+    operators: &'a Operators,
 }
 
 impl<'a> Version<'a> {
     fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
         let spec = Specs::embedded().get(version)?;
-        let (file, text) = operators.get(version)?;
-        Ok(Version { spec, file, text, path: operators.display(version) })
+        let (file, _) = operators.get(version)?;
+        Ok(Version { spec, file, operators })
     }
 
     /// An error that points at a case of the file.
     pub(super) fn at(&self, name: &str, message: String) -> GenerateError {
-        GenerateError::File(at_case(&self.path, self.text, name, message, None))
+        self.operators.at(&self.spec.version, name, message, None)
     }
 
     /// Every case that must run: at the version's own opset, and the first once more at the last opset of its range.
@@ -183,7 +60,7 @@ impl<'a> Version<'a> {
                 if !ids.insert(id.clone()) {
                     let help = "alternatives enter ids by value; write them as `each: {NAME: VALUE, ...}`".to_owned();
                     let message = format!("two cases have the id {id}");
-                    return Err(at_case(&self.path, self.text, &case.name, message, Some(help)).into());
+                    return Err(self.operators.at(version, &case.name, message, Some(help)));
                 }
                 planned.push(Planned { id, fitted, case, instance, opset: version.since });
             }

@@ -1,0 +1,238 @@
+//! The op.yaml files of a set of specs, and whether each suits its operator.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use miette::Diagnostic;
+use onnx_conformance_reference::spec::yaml::YamlError;
+use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
+
+use crate::generate::instance::Fitted;
+use crate::generate::operator::{CaseFile, OperatorFile, at_case, read_operator};
+use crate::generate::recipe::{RecipeError, Recipes};
+use crate::generate::refuse;
+
+/// The file of the recipes, below the folder of the specs.
+const RECIPES: &str = "recipes.yaml";
+
+/// Cases that cannot be made from the specs.
+#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+pub enum GenerateError {
+    /// A version file or the list of releases cannot be read, or there is no such version.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Spec(#[from] LookupError),
+    /// The operator has no op.yaml.
+    #[error("{path} is missing; `cargo xtask new-op` writes a first one")]
+    Missing {
+        /// The file that is missing.
+        path: String,
+    },
+    /// An op.yaml, or the file of the recipes, is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] Box<YamlError>),
+    /// A recipe does not suit an operator that uses it.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Recipe(#[from] Box<RecipeError>),
+    /// The built-in executor refuses a case that should run.
+    #[error("{id}: a case that should run does not: {reason}")]
+    Refused {
+        /// The case.
+        id: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The op.yaml files, each read when it is first asked for, and the recipes that they share.
+#[derive(Debug)]
+pub struct Operators {
+    root: String,
+    files: BTreeMap<String, (String, OnceLock<Result<OperatorFile, GenerateError>>)>,
+    shared: (String, OnceLock<Result<Recipes, GenerateError>>),
+}
+
+impl Operators {
+    /// The files that were embedded when the program was built.
+    pub fn embedded() -> Operators {
+        Operators::new("specs", embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
+    }
+
+    /// Files by their paths below the folder `root`, which only errors name; those that are neither op.yaml nor the recipes
+    /// are left out.
+    pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> Operators {
+        let mut operators = Operators {
+            root: root.to_owned(),
+            files: BTreeMap::new(),
+            shared: ("recipes: {}\n".to_owned(), OnceLock::new()),
+        };
+        for (path, text) in files {
+            if path == RECIPES {
+                operators.shared.0 = text;
+            } else if path.ends_with("/op.yaml") {
+                operators.files.insert(path, (text, OnceLock::new()));
+            }
+        }
+        operators
+    }
+
+    /// The texts of all files, in the order of their paths.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.files.values().map(|(text, _)| text.as_str()).chain([self.shared.0.as_str()])
+    }
+
+    /// Whether an operator has an op.yaml, without reading it.
+    pub fn has(&self, version: &OperatorVersion) -> bool {
+        self.files.contains_key(&key(version))
+    }
+
+    /// The op.yaml of an operator with the cases of the recipes that it uses, and its text.
+    pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
+        let (text, file) = self.files.get(&key(version)).ok_or_else(|| self.missing(version))?;
+        Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
+    }
+
+    fn missing(&self, version: &OperatorVersion) -> GenerateError {
+        GenerateError::Missing { path: self.display(version) }
+    }
+
+    fn recipes(&self) -> Result<&Recipes, GenerateError> {
+        let read = || Ok(Recipes::read(&format!("{}/{RECIPES}", self.root), &self.shared.0)?);
+        self.shared.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
+    }
+
+    fn read(&self, version: &OperatorVersion, text: &str) -> Result<OperatorFile, GenerateError> {
+        let path = self.display(version);
+        let specs = Specs::embedded();
+        let mut newest_first = Vec::new();
+        for since in specs.versions(&version.domain, &version.name) {
+            newest_first.insert(0, specs.get(&OperatorVersion::new(&version.domain, &version.name, since))?);
+        }
+        let mut file = read_operator(&path, text)?;
+        if let Some(newest) = newest_first.first() {
+            file = self.recipes()?.expand(&path, text, file, newest)?;
+        }
+        let places = Places { operators: self, path: &path, text, file: &file };
+        check_names(&places)?;
+        check_fits(&places, &newest_first)?;
+        Ok(file)
+    }
+
+    /// An error that points at a case or refusal of an operator's file, and at the recipe that it comes from.
+    pub(super) fn at(
+        &self,
+        version: &OperatorVersion,
+        name: &str,
+        message: String,
+        help: Option<String>,
+    ) -> GenerateError {
+        match self.get(version) {
+            Ok((file, text)) => {
+                Places { operators: self, path: &self.display(version), text, file }.at(name, message, help)
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// Where the op.yaml of an operator is, for people.
+    fn display(&self, version: &OperatorVersion) -> String {
+        format!("{}/{}", self.root, key(version))
+    }
+}
+
+fn key(version: &OperatorVersion) -> String {
+    format!("{}/{}/op.yaml", version.domain, version.name)
+}
+
+/// Where cases and refusals stand.
+struct Places<'a> {
+    operators: &'a Operators,
+    path: &'a str,
+    text: &'a str,
+    file: &'a OperatorFile,
+}
+
+impl Places<'_> {
+    fn at(&self, name: &str, message: String, help: Option<String>) -> GenerateError {
+        let recipe = self.file.cases.iter().filter(|case| case.name == name).find_map(|case| case.recipe.as_ref());
+        match (recipe, self.operators.recipes()) {
+            (Some(recipe), Ok(recipes)) => {
+                Box::new(recipes.error((self.path, self.text), recipe, name, &message, help)).into()
+            }
+            _ => at_case(self.path, self.text, name, message, help).into(),
+        }
+    }
+}
+
+/// Names are unique, and cases and refusals name constraints and controls that exist.
+fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
+    let file = places.file;
+    let mut seen = BTreeSet::new();
+    if let Some(case) = file.cases.iter().find(|case| !seen.insert(&case.name)) {
+        let help = "a name becomes part of ids; give each its own".to_owned();
+        let message = format!("another case is called '{}'", case.name);
+        let is_shared = file.cases.iter().any(|other| other.name == case.name && other.recipe.is_some());
+        let place = crate::generate::operator::places(places.text, &case.name).last();
+        return match place.filter(|_| !is_shared) {
+            Some(place) => Err(Box::new(YamlError::new(places.path, places.text, place, message, Some(help))).into()),
+            None => Err(places.at(&case.name, message, Some(help))),
+        };
+    }
+    let check_constraint = |name: &str, id: &str| {
+        if file.constraints.get(id).is_some() {
+            return Ok(());
+        }
+        let help = format!("write {id} under `constraints`, or correct the id");
+        Err(places.at(name, format!("there is no constraint {id}"), Some(help)))
+    };
+    for case in &file.cases {
+        case.constraint.iter().try_for_each(|id| check_constraint(&case.name, id))?;
+    }
+    for refusal in &file.refuse {
+        check_constraint(&refusal.name, &refusal.constraint)?;
+        if !file.cases.iter().any(|case| case.name == refusal.control) {
+            let message = format!("there is no case '{}' to be the control", refusal.control);
+            let help = "a control is a case that differs in the violation alone, and runs".to_owned();
+            return Err(places.at(&refusal.name, message, Some(help)));
+        }
+    }
+    Ok(())
+}
+
+/// Every case and every refusal fits some version of the operator.
+fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), GenerateError> {
+    let file = places.file;
+    for case in &file.cases {
+        let versions: Vec<&OpSpec> =
+            newest_first.iter().copied().filter(|spec| case.covers(spec.version.since)).collect();
+        let reason = if versions.is_empty() {
+            let sinces: Vec<u32> = newest_first.iter().rev().map(|spec| spec.version.since).collect();
+            Some(format!("since and until leave none of the versions {sinces:?}"))
+        } else {
+            misfit(file, case, &versions)
+        };
+        if let Some(reason) = reason {
+            let message = format!("the case '{}' fits no version of {}", case.name, file.op);
+            return Err(places.at(&case.name, message, Some(reason)));
+        }
+    }
+    for refusal in &file.refuse {
+        if let Some(reason) = refuse::misfit(file, refusal, newest_first) {
+            let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
+            return Err(places.at(&refusal.name, message, Some(reason)));
+        }
+    }
+    Ok(())
+}
+
+/// Why a case does not fit the first of these versions; nothing if it fits any.
+fn misfit(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<String> {
+    let mut first = None;
+    for spec in versions {
+        let reason = Fitted::new(file, case, spec).err()?;
+        first.get_or_insert(reason);
+    }
+    first
+}

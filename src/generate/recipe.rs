@@ -1,0 +1,173 @@
+//! Recipes: cases that several operators share, and how they become cases of one.
+
+use miette::Diagnostic;
+use onnx_conformance_reference::spec::OpSpec;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use serde::Deserialize;
+
+use crate::generate::operator::{CaseFile, OperatorFile, at_case};
+use crate::generate::ordered::Ordered;
+
+/// `specs/recipes.yaml`: cases that several operators share, by the name of the recipe.
+///
+/// They name parameters by position: `$0` is the first input of the operator's newest version, `$1` the second,
+/// `$output` the first output and `$output1` the second.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RecipesFile {
+    /// The recipes.
+    pub recipes: Ordered<RecipeFile>,
+}
+
+/// Cases that several operators share.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RecipeFile {
+    /// What operators it is for.
+    pub summary: String,
+    /// The cases.
+    pub cases: Vec<CaseFile>,
+}
+
+/// The recipes, and the text they come from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recipes {
+    path: String,
+    text: String,
+    file: RecipesFile,
+}
+
+/// A recipe that does not suit an operator: where it is used, and where it stands.
+#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+#[error("{message}")]
+pub struct RecipeError {
+    message: String,
+    #[related]
+    places: Vec<YamlError>,
+}
+
+impl Recipes {
+    /// Reads the text of `specs/recipes.yaml`.
+    pub(super) fn read(path: &str, text: &str) -> Result<Recipes, Box<YamlError>> {
+        let file: RecipesFile = yaml::read(path, text)?;
+        for (name, recipe) in &file.recipes.0 {
+            if let Some(case) = recipe.cases.iter().find(|case| !case.uses.is_empty()) {
+                let message = format!("the recipe '{name}' uses another recipe");
+                let help = Some("write its cases out, or have operators use both".to_owned());
+                let name = case.uses.first().map_or("", String::as_str);
+                return Err(Box::new(YamlError::new(path, text, place_of_use(text, name), message, help)));
+            }
+        }
+        Ok(Recipes { path: path.to_owned(), text: text.to_owned(), file })
+    }
+
+    /// Puts the cases of recipes in the places where they are used.
+    pub(super) fn expand(
+        &self,
+        path: &str,
+        text: &str,
+        file: OperatorFile,
+        newest: &OpSpec,
+    ) -> Result<OperatorFile, Box<YamlError>> {
+        let mut cases = Vec::new();
+        for case in file.cases {
+            for name in &case.uses {
+                let Some(recipe) = self.file.recipes.get(name) else {
+                    let message = format!("there is no recipe '{name}'");
+                    let known: Vec<&str> = self.file.recipes.keys().collect();
+                    let help = format!("specs/recipes.yaml has {}", known.join(", "));
+                    return Err(Box::new(YamlError::new(path, text, place_of_use(text, name), message, Some(help))));
+                };
+                for shared in &recipe.cases {
+                    let mut made = shared.clone();
+                    substitute(&mut made, newest).map_err(|message| {
+                        Box::new(YamlError::new(path, text, place_of_use(text, name), message, None))
+                    })?;
+                    made.constraint = made.constraint.or_else(|| case.constraint.clone());
+                    made.recipe = Some(name.clone());
+                    cases.push(made);
+                }
+            }
+            if case.uses.is_empty() {
+                cases.push(case);
+            }
+        }
+        Ok(OperatorFile { cases, ..file })
+    }
+
+    /// An error about a case that a recipe made: it points at the place of use and at the case in the recipe.
+    pub(super) fn error(
+        &self,
+        (path, text): (&str, &str),
+        recipe: &str,
+        case: &str,
+        message: &str,
+        help: Option<String>,
+    ) -> RecipeError {
+        let used = format!("the recipe '{recipe}' is used here");
+        let stands = *at_case(&self.path, &self.text, case, format!("its case '{case}' stands here"), help);
+        RecipeError {
+            message: format!("{path}: recipe '{recipe}': {message}"),
+            places: vec![YamlError::new(path, text, place_of_use(text, recipe), used, None), stands],
+        }
+    }
+}
+
+/// The line and column, counted from 1, where a file says `use:` and then the name.
+fn place_of_use(text: &str, name: &str) -> (usize, usize) {
+    let place = text.lines().enumerate().find_map(|(line, content)| {
+        let list = content.find("use:")? + "use:".len();
+        let mut from = list;
+        loop {
+            let at = from + content.get(from..)?.find(name)?;
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            let before = content.get(..at)?.chars().next_back().is_some_and(is_word);
+            let after = content.get(at + name.len()..)?.chars().next().is_some_and(is_word);
+            if !before && !after {
+                return Some((line + 1, at + 1));
+            }
+            from = at + 1;
+        }
+    });
+    place.unwrap_or((1, 1))
+}
+
+/// Replaces the positions that a case names by the operator's own names.
+fn substitute(case: &mut CaseFile, newest: &OpSpec) -> Result<(), String> {
+    let own = |name: &mut String| -> Result<(), String> {
+        let Some(position) = name.strip_prefix('$') else { return Ok(()) };
+        let (formals, number, kind) = match position.strip_prefix("output") {
+            Some(number) => (&newest.outputs, number, "output"),
+            None => (&newest.inputs, position, "input"),
+        };
+        // What stands behind a dot is the number of a value of a variadic parameter.
+        let (number, rest) = number.split_once('.').map_or((number, None), |(number, rest)| (number, Some(rest)));
+        let at = if number.is_empty() { Some(0) } else { number.parse::<usize>().ok() };
+        let formal = at.and_then(|at| formals.get(at));
+        let formal = formal.ok_or_else(|| format!("{} has no {kind} for '{name}' of the recipe", newest.version))?;
+        *name = rest.map_or_else(|| formal.name.clone(), |rest| format!("{}.{rest}", formal.name));
+        Ok(())
+    };
+    case.inputs.0.iter_mut().try_for_each(|(name, _)| own(name))?;
+    case.set.0.iter_mut().try_for_each(|(name, _)| own(name))?;
+    case.request.iter_mut().flatten().try_for_each(own)?;
+    for (name, output) in &mut case.outputs.0 {
+        own(name)?;
+        output.check.iter_mut().flat_map(|check| check.input_names()).try_for_each(own)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_use_is_the_name_itself() {
+        let text = "cases:\n  - use: [unary-more, unary]\n";
+        assert_eq!(place_of_use(text, "unary"), (2, 23));
+        assert_eq!(place_of_use(text, "unary-more"), (2, 11));
+    }
+}
