@@ -1,4 +1,7 @@
-//! Filling tensors with numbers that stay clear of rounding: integers and multiples of 1/8 near zero.
+//! Filling tensors with numbers that stay clear of rounding: integers, and multiples of a power of two near zero.
+//!
+//! Every second float or double, on average, is a multiple of 1/8; the others lie on a grid so fine that the next narrower type
+//! cannot hold them, and so coarse that products of two, and sums of such products, are exact in double.
 
 use std::sync::Arc;
 
@@ -33,13 +36,14 @@ pub enum Fill {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Named {
-    /// Floats: multiples of 1/8 from -4 to 4. Integers: -4 to 4, unsigned ones 0 to 8.
+    /// Floats: multiples of 1/8 from -4 to 4, in `float` also of 2^-10, in `double` of 2^-23. Integers: -4 to 4, unsigned
+    /// ones 0 to 8.
     Uniform,
     /// The positive ones of `uniform`.
     Positive,
     /// Those of `uniform` that are not 0.
     Nonzero,
-    /// Floats: multiples of 1/8 strictly between -1 and 1. Integers: -1 to 1, unsigned ones 0 and 1.
+    /// Floats: those of `uniform` strictly between -1 and 1. Integers: -1 to 1, unsigned ones 0 and 1.
     Unit,
     /// Each value once, in an order of its own, as far as the type has so many.
     Distinct,
@@ -159,7 +163,7 @@ impl Named {
                 buffer.floats(values)
             }
             Kind::Float => {
-                let values: Vec<f64> = (0..count).map(|_| self.eighths(random) as f64 / 8.0).collect();
+                let values: Vec<f64> = (0..count).map(|_| self.float(element, random)).collect();
                 buffer.floats(values)
             }
             Kind::Signed | Kind::Unsigned => {
@@ -179,6 +183,22 @@ impl Named {
                 buffer.integers(values)
             }
         }
+    }
+
+    /// A float: an eighth, or one nearer to zero by less than an eighth.
+    fn float(self, element: ElementType, random: &mut Random) -> f64 {
+        let eighths = self.eighths(random);
+        let steps = match element {
+            ElementType::Float => 1 << 7,
+            ElementType::Double => 1 << 20,
+            _ => 1,
+        };
+        if steps == 1 || matches!(self, Named::Ones | Named::Zeros) || random.below(2) == 0 {
+            return eighths as f64 / 8.0;
+        }
+        // From the eighth towards zero, so that the ends of the range stay its ends.
+        let back = random.between(0, steps - 1) as f64 / steps as f64;
+        (eighths as f64 - (eighths.signum() as f64) * back) / 8.0
     }
 
     /// A float in eighths.
