@@ -47,7 +47,8 @@ pub enum Named {
     Unit,
     /// Each value once, in an order of its own, as far as the type has so many.
     Distinct,
-    /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; of integers the ends.
+    /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; of integers the ends. Types
+    /// that have none are filled as by `uniform`.
     Special,
     /// All 1.
     Ones,
@@ -113,7 +114,7 @@ impl Fill {
         let count = buffer.len();
         let text = |error: TensorError| error.to_string();
         match self {
-            Fill::Named(Named::Special) => special(element, buffer).map_err(text),
+            Fill::Named(Named::Special) if has_ends(element.kind()) => special(element, buffer).map_err(text),
             Fill::Named(named) => named.tensor(element, buffer, random).map_err(text),
             Fill::Range(Range { range: (low, high) }) => {
                 let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(*low, *high))).collect();
@@ -252,6 +253,11 @@ fn distinct_floats(element: ElementType, count: usize, random: &mut Random) -> V
 fn distinct_integers(element: ElementType, count: usize, random: &mut Random) -> Vec<i128> {
     let half = if element.kind() == Kind::Signed { count as i128 / 2 } else { 0 };
     random.permutation(count).into_iter().map(|at| at as i128 - half).collect()
+}
+
+/// Whether numbers of a kind have a least and a greatest.
+fn has_ends(kind: Kind) -> bool {
+    matches!(kind, Kind::Float | Kind::Signed | Kind::Unsigned)
 }
 
 /// The values at which implementations go wrong, in turn.
