@@ -145,7 +145,7 @@ impl<'a> Fitted<'a> {
         std::iter::once(name.to_owned()).chain(older)
     }
 
-    fn input(&self, name: &str) -> Option<(usize, &'a FormalParameter)> {
+    pub(crate) fn input(&self, name: &str) -> Option<(usize, &'a FormalParameter)> {
         self.spellings(name)
             .find_map(|name| self.spec.inputs.iter().enumerate().find(|(_, formal)| formal.name == name))
     }
@@ -407,7 +407,7 @@ impl<'a> Fitted<'a> {
 }
 
 /// The values of an input, and whether it is a list of them.
-fn values_of(input: &InputFile) -> (&[ValueFile], bool) {
+pub(crate) fn values_of(input: &InputFile) -> (&[ValueFile], bool) {
     match input {
         InputFile::One(value) => (std::slice::from_ref(value), false),
         InputFile::Many(values) => (values, true),

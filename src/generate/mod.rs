@@ -1,6 +1,8 @@
 //! From the specs and op.yaml to cases, with their expected outputs.
 
 mod accuracy;
+#[cfg(test)]
+mod audit;
 mod check;
 mod choice;
 mod expected;

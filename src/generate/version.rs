@@ -36,7 +36,7 @@ pub(super) struct Version<'a> {
 }
 
 impl<'a> Version<'a> {
-    fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
+    pub(super) fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
         let spec = Specs::embedded().get(version)?;
         let (file, _) = operators.get(version)?;
         Ok(Version { spec, file, operators })

@@ -23,7 +23,7 @@ pub(super) fn convolve(call: &Call<'_>, terms: Terms) -> Result {
         let message = format!("DeformConv over {} spatial axes; at most {MOST_AXES} are computed", axes.len());
         return Err(unsupported(Missing::Attribute, message));
     }
-    let places = Places::of(call, &shapes, &axes)?;
+    let places = Places::of(call, &shapes, &axes, terms)?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
         |group, rows| {
             let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
@@ -52,7 +52,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(call: &Call<'_>, shapes: &Shapes, axes: &[Axis]) -> Result<Places> {
+    fn of(call: &Call<'_>, shapes: &Shapes, axes: &[Axis], terms: Terms) -> Result<Places> {
         let outputs: Vec<usize> = axes.iter().map(|axis| axis.output).collect();
         let taps = element_count(&shapes.kernel)?;
         let channels = shapes.channels * shapes.groups;
@@ -67,6 +67,7 @@ impl Places {
         };
         let offsets = checked("offset", call.tensor(2)?, expected(axes.len())?)?;
         let mask = call.optional_tensor(4)?.map(|mask| checked("mask", mask, expected(1)?)).transpose()?;
+        let mask = mask.map(|mask| terms.of(mask));
         Ok(Places {
             axes: axes.to_vec(),
             steps: strides(&shapes.input),
