@@ -65,6 +65,9 @@ impl Made<'_> {
 fn filled(planned: &Planned<'_>) -> BTreeSet<String> {
     let is_filled = |file: &ValueFile| file.values.is_none() && file.sequence.is_none() && file.map.is_none();
     let mut names = BTreeSet::new();
+    if planned.case.nodes.is_some() {
+        return names;
+    }
     for (name, input) in &planned.case.inputs.0 {
         let Some((_, formal)) = planned.fitted.input(name) else { continue };
         for (at, _) in values_of(input).0.iter().enumerate().filter(|(_, file)| is_filled(file)) {

@@ -12,6 +12,7 @@ mod instance;
 mod ir;
 mod literal;
 mod model;
+mod nodes;
 mod operator;
 mod operators;
 mod ordered;

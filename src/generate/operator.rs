@@ -74,6 +74,11 @@ pub struct CaseFile {
     /// The inputs by name; those left out are absent.
     #[serde(default)]
     pub inputs: Ordered<InputFile>,
+    /// Nodes in ONNX's text syntax, one of the operator among them, instead of one node: inputs and outputs are then those
+    /// of the graph, by names of their own, and each input has a `type`. `$T` stands for the type of a type parameter.
+    pub nodes: Option<String>,
+    /// The operator of the file, which must be among `nodes`.
+    pub under_test: Option<String>,
     /// Values around the node that only its subgraphs use, by name.
     #[serde(default)]
     pub outer: Ordered<ValueFile>,
