@@ -96,7 +96,7 @@ pub struct CaseFile {
     /// The types that the case is not for, by type parameter.
     #[serde(default)]
     pub except: Ordered<Vec<ValueType>>,
-    /// A condition on the types, as in `bits(T1) == bits(T2)`.
+    /// A condition on the types, as in `bits(T1) == bits(T2)`, `T1 != T2` or `elem(S) == T`.
     #[serde(rename = "where")]
     pub condition: Option<String>,
     /// Type parameters of outputs that something other than an input decides: `attribute to`, or `free` where a
