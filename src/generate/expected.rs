@@ -95,9 +95,10 @@ impl Version<'_> {
             return Ok(Want::AnyOf(values.collect::<Result<_, _>>()?));
         }
         let written = file.written(&planned.fitted.axes(), &planned.instance.picks).map_err(wrong)?;
-        let value = match written {
-            Some(written) => Some(self.written(planned, declared, &written)?),
-            None => (*computed).cloned(),
+        let value = match (written, &file.same_as) {
+            (Some(written), _) => Some(self.written(planned, declared, &written)?),
+            (None, Some(name)) => Some(same_as(parts, name).map_err(wrong)?),
+            (None, None) => (*computed).cloned(),
         };
         if let Some(check) = &file.check {
             return check.want(declared, value.as_ref(), parts).map_err(wrong);
@@ -125,6 +126,14 @@ impl Version<'_> {
         let message = || format!("{} cannot hold the output '{}' as written", declared.value_type, declared.name);
         value.ok_or_else(|| wrong(message()))
     }
+}
+
+/// The value of an input that an output must equal.
+fn same_as(parts: &NodeParts, name: &str) -> Result<Value, String> {
+    let found = parts.inputs.iter().find(|input| input.name == name);
+    found
+        .map(|input| input.value.clone())
+        .ok_or_else(|| format!("same_as names '{name}', which is no input of the case"))
 }
 
 /// A multiple of each magnitude.

@@ -18,7 +18,7 @@ use crate::generate::random::Random;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]} or {indices: SIZE}"
+    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, untied, distinct, special, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]} or {indices: SIZE}"
 )]
 pub enum Fill {
     /// A range of its own name.
@@ -45,6 +45,8 @@ pub enum Named {
     Nonzero,
     /// Floats: those of `uniform` strictly between -1 and 1. Integers: -1 to 1, unsigned ones 0 and 1.
     Unit,
+    /// Floats: odd multiples of 1/8 between -4 and 4, which lie halfway between no two integers. Integers: as `uniform`.
+    Untied,
     /// Each value once, in an order of its own, as far as the type has so many.
     Distinct,
     /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; of integers the ends. Types
@@ -207,6 +209,7 @@ impl Named {
         match self {
             Named::Positive => random.between(1, 32),
             Named::Unit => random.between(-7, 7),
+            Named::Untied => 2 * random.between(-16, 15) + 1,
             Named::Ones => 8,
             Named::Zeros => 0,
             Named::Nonzero => {

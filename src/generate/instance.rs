@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::model::Attribute;
-use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
@@ -11,6 +11,7 @@ use onnx_conformance_reference::value::Value;
 use crate::case::Named;
 use crate::generate::choice::Axis;
 use crate::generate::model::attribute_message;
+use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::output::Alternative;
 use crate::generate::types::{Assignment, assignments, label};
@@ -38,6 +39,8 @@ pub(crate) struct NodeParts {
     pub attributes: Vec<AttributeProto>,
     /// The names of the node's outputs; `""` for one not asked for.
     pub output_names: Vec<String>,
+    /// The nodes of the graph, where there are several.
+    pub nodes: Vec<NodeProto>,
 }
 
 /// What a parameter is at a version.
@@ -83,6 +86,9 @@ impl<'a> Fitted<'a> {
         if !case.covers(version.since) {
             return Some(format!("it is not for {version}"));
         }
+        if case.nodes.is_some() {
+            return nodes::misfit(case, self.spec);
+        }
         let outputs = || case.outputs.keys().chain(case.request.iter().flatten().map(String::as_str));
         let unknown = |kind, name| Some(format!("{version} has no {kind} '{name}'"));
         if let Some(name) = case.inputs.keys().find(|name| self.input(name).is_none()) {
@@ -99,6 +105,9 @@ impl<'a> Fitted<'a> {
 
     /// Something that the version requires and the case does not give.
     fn lacking(&self) -> Option<String> {
+        if self.case.nodes.is_some() {
+            return None;
+        }
         let given: BTreeSet<usize> = self.given_inputs().collect();
         let attributes: BTreeSet<&str> = self
             .case
@@ -129,7 +138,9 @@ impl<'a> Fitted<'a> {
             Some(Parameter::Input(at, _)) => Some(at),
             _ => None,
         });
-        self.case.inputs.keys().filter_map(|name| self.input(name)).map(|(at, _)| at).chain(set)
+        // The inputs of several nodes are those of the graph.
+        let inputs = self.case.inputs.keys().filter(|_| self.case.nodes.is_none());
+        inputs.filter_map(|name| self.input(name)).map(|(at, _)| at).chain(set)
     }
 
     /// How many values the case gives a formal input.
@@ -145,7 +156,7 @@ impl<'a> Fitted<'a> {
         std::iter::once(name.to_owned()).chain(older)
     }
 
-    fn input(&self, name: &str) -> Option<(usize, &'a FormalParameter)> {
+    pub(crate) fn input(&self, name: &str) -> Option<(usize, &'a FormalParameter)> {
         self.spellings(name)
             .find_map(|name| self.spec.inputs.iter().enumerate().find(|(_, formal)| formal.name == name))
     }
@@ -231,8 +242,11 @@ impl<'a> Fitted<'a> {
             FormalType::Parameter(name) => Some(name.clone()),
             FormalType::Literal(_) => None,
         });
+        let named = self.case.inputs.0.iter().flat_map(|(_, input)| values_of(input).0);
+        let named = named.filter_map(|value| value.r#type.clone().filter(|_| self.case.nodes.is_some()));
+        let named = named.filter(|name| self.spec.types.contains_key(name));
         let bound = self.case.bind.keys().filter(|name| self.spec.types.contains_key(*name)).map(str::to_owned);
-        of_inputs.chain(bound).collect()
+        of_inputs.chain(named).chain(bound).collect()
     }
 
     /// Whether every value that is written out can be held by its type.
@@ -243,7 +257,8 @@ impl<'a> Fitted<'a> {
     fn expected_fits(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Result<bool, String> {
         let names = self.sizes()?;
         for (name, output) in &self.case.outputs.0 {
-            let Some(formal) = self.output(name).and_then(|at| self.spec.outputs.get(at)) else { continue };
+            let formal = self.output(name).filter(|_| self.case.nodes.is_none());
+            let Some(formal) = formal.and_then(|at| self.spec.outputs.get(at)) else { continue };
             let Some(declared) = self.formal_type(formal, types) else { continue };
             let mut files: Vec<ValueFile> = output.any_of.iter().flatten().map(Alternative::value).collect();
             files.extend(output.written(axes, picks)?);
@@ -278,6 +293,9 @@ impl<'a> Fitted<'a> {
     ) -> Result<Option<NodeParts>, String> {
         let names = self.sizes()?;
         let mut picks = picks.iter().copied();
+        if self.case.nodes.is_some() {
+            return nodes::parts(self.case, &names, &mut picks, types, seed);
+        }
         let mut by_position: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
         for (name, input) in &self.case.inputs.0 {
             let Some((position, formal)) = self.input(name) else { continue };
@@ -398,6 +416,9 @@ impl<'a> Fitted<'a> {
 
     /// The name in the model of an output that the file names.
     pub(crate) fn output_in_model(&self, name: &str) -> Option<String> {
+        if self.case.nodes.is_some() {
+            return Some(name.to_owned());
+        }
         let formal = self.spec.outputs.get(self.output(name)?)?;
         Some(match name.rsplit_once('.') {
             Some((_, number)) if number != "0" => format!("{}_out.{number}", formal.name),
@@ -407,7 +428,7 @@ impl<'a> Fitted<'a> {
 }
 
 /// The values of an input, and whether it is a list of them.
-fn values_of(input: &InputFile) -> (&[ValueFile], bool) {
+pub(crate) fn values_of(input: &InputFile) -> (&[ValueFile], bool) {
     match input {
         InputFile::One(value) => (std::slice::from_ref(value), false),
         InputFile::Many(values) => (values, true),

@@ -1,6 +1,8 @@
 //! From the specs and op.yaml to cases, with their expected outputs.
 
 mod accuracy;
+#[cfg(test)]
+mod audit;
 mod check;
 mod choice;
 mod expected;
@@ -10,6 +12,7 @@ mod instance;
 mod ir;
 mod literal;
 mod model;
+mod nodes;
 mod operator;
 mod operators;
 mod ordered;

@@ -42,7 +42,7 @@ impl Declared {
     }
 }
 
-/// The model of a node at an opset, in the lowest IR version that allows it.
+/// The model of a node, or of several, at an opset, in the lowest IR version that allows it.
 pub(crate) fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[Declared]) -> Bytes {
     let domain = model_domain(&spec.version.domain);
     let node = NodeProto {
@@ -56,7 +56,7 @@ pub(crate) fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[
     let declared = |input: &Named| Declared::of(&input.name, &input.value).info();
     let graph = GraphProto {
         name: Some(spec.version.name.clone()),
-        node: vec![node],
+        node: if parts.nodes.is_empty() { vec![node] } else { parts.nodes.clone() },
         input: parts.inputs.iter().map(declared).collect(),
         output: outputs.iter().map(Declared::info).collect(),
         ..GraphProto::default()
@@ -70,9 +70,9 @@ pub(crate) fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[
         Specs::embedded().releases().ok().and_then(|releases| releases.lowest_ir(domain, opset)).unwrap_or(3)
     };
     let mut ir = lowest_ir(domain, opset);
-    // The nodes of a subgraph are of ONNX's own domain, in the newest version there is.
+    // The nodes of a subgraph, and those around a node, are of ONNX's own domain, in the newest version there is.
     if !domain.is_empty()
-        && parts.attributes.iter().any(|attribute| attribute.g.is_some())
+        && (parts.attributes.iter().any(|attribute| attribute.g.is_some()) || !parts.nodes.is_empty())
         && let Ok(newest) = Specs::embedded().newest_opset("")
     {
         imports.push(import("", newest));

@@ -74,6 +74,11 @@ pub struct CaseFile {
     /// The inputs by name; those left out are absent.
     #[serde(default)]
     pub inputs: Ordered<InputFile>,
+    /// Nodes in ONNX's text syntax, one of the operator among them, instead of one node: inputs and outputs are then those
+    /// of the graph, by names of their own, and each input has a `type`. `$T` stands for the type of a type parameter.
+    pub nodes: Option<String>,
+    /// The operator of the file, which must be among `nodes`.
+    pub under_test: Option<String>,
     /// Values around the node that only its subgraphs use, by name.
     #[serde(default)]
     pub outer: Ordered<ValueFile>,
@@ -91,7 +96,7 @@ pub struct CaseFile {
     /// The types that the case is not for, by type parameter.
     #[serde(default)]
     pub except: Ordered<Vec<ValueType>>,
-    /// A condition on the types, as in `bits(T1) == bits(T2)`.
+    /// A condition on the types, as in `bits(T1) == bits(T2)`, `T1 != T2` or `elem(S) == T`.
     #[serde(rename = "where")]
     pub condition: Option<String>,
     /// Type parameters of outputs that something other than an input decides: `attribute to`, or `free` where a

@@ -8,6 +8,7 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 
 use crate::generate::instance::Fitted;
+use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, OperatorFile, at_case, read_operator};
 use crate::generate::recipe::{RecipeError, Recipes};
 use crate::generate::refuse;
@@ -169,6 +170,7 @@ impl Places<'_> {
 /// Names are unique, and cases and refusals name constraints and controls that exist.
 fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     let file = places.file;
+    file.cases.iter().try_for_each(|case| nodes::check(places.path, places.text, &file.op, case))?;
     let mut seen = BTreeSet::new();
     if let Some(case) = file.cases.iter().find(|case| !seen.insert(&case.name)) {
         let help = "a name becomes part of ids; give each its own".to_owned();

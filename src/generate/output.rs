@@ -29,6 +29,8 @@ pub struct OutputFile {
     pub sparse: Option<Literal>,
     /// Several outputs that are all right.
     pub any_of: Option<Vec<Alternative>>,
+    /// The input that the output equals: what one node does, another undoes.
+    pub same_as: Option<String>,
     /// Only type and shape are fixed.
     #[serde(default)]
     pub unspecified: bool,
@@ -138,7 +140,11 @@ impl OutputFile {
     /// Whether anything but freedom is written for the alternatives of a case.
     pub(crate) fn says_something(&self, axes: &[Axis], picks: &[usize]) -> bool {
         let is_written = self.written(axes, picks).is_ok_and(|written| written.is_some());
-        is_written || self.any_of.is_some() || self.unspecified || self.check.as_ref().is_some_and(CheckFile::is_free)
+        is_written
+            || self.same_as.is_some()
+            || self.any_of.is_some()
+            || self.unspecified
+            || self.check.as_ref().is_some_and(CheckFile::is_free)
     }
 }
 

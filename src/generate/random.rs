@@ -1,7 +1,7 @@
 //! The numbers that fill tensors: SplitMix64, seeded from the SHA-256 of a text.
 //!
 //! Anyone can make them again: the state begins as the first eight bytes, little-endian, of the SHA-256 of
-//! `<case id>#<input name>`; each step adds 0x9e3779b97f4a7c15 and mixes as SplitMix64 does.
+//! `<case id>#<parameter>.<position in its list>`; each step adds 0x9e3779b97f4a7c15 and mixes as SplitMix64 does.
 
 use sha2::{Digest, Sha256};
 

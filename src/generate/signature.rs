@@ -12,8 +12,10 @@ use crate::generate::violation::Violation;
 
 /// The refusals of a version that follow from its signature.
 pub(super) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefusal> {
-    let mut signature = Signature { spec, cases, refusals: Vec::new() };
-    if !cases.is_empty() {
+    // What is broken stands alone in its model.
+    let first = cases.iter().position(|planned| planned.case.nodes.is_none());
+    let mut signature = Signature { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
+    if first.is_some() {
         signature.types();
         signature.bound_types();
         signature.inputs();
@@ -27,6 +29,8 @@ pub(super) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefus
 struct Signature<'a> {
     spec: &'a OpSpec,
     cases: &'a [Planned<'a>],
+    /// The first case of one node.
+    first: usize,
     refusals: Vec<PlannedRefusal>,
 }
 
@@ -123,7 +127,7 @@ impl Signature<'_> {
             if formal.presence == Presence::Single {
                 let rule = format!("input '{}' is required", formal.name);
                 let violation = Violation::Missing { at };
-                self.add(format!("missing={}", formal.name), rule, Level::Required, 0, violation);
+                self.add(format!("missing={}", formal.name), rule, Level::Required, self.first, violation);
             }
             if required(formal) > 0 {
                 least = at + required(formal);
@@ -131,11 +135,11 @@ impl Signature<'_> {
         }
         if let Some(count) = least.checked_sub(1) {
             let rule = format!("{} takes at least {least} inputs", spec.version);
-            self.add("too-few-inputs".to_owned(), rule, Level::Required, 0, Violation::Fewer { count });
+            self.add("too-few-inputs".to_owned(), rule, Level::Required, self.first, Violation::Fewer { count });
         }
         if !spec.inputs.last().is_some_and(FormalParameter::is_variadic) {
             let rule = format!("{} takes at most {} inputs", spec.version, spec.inputs.len());
-            self.add("surplus-input".to_owned(), rule, Level::Recommended, 0, Violation::Surplus);
+            self.add("surplus-input".to_owned(), rule, Level::Recommended, self.first, Violation::Surplus);
         }
     }
 
@@ -162,7 +166,7 @@ impl Signature<'_> {
         let spec = self.spec;
         if !spec.outputs.last().is_some_and(FormalParameter::is_variadic) {
             let rule = format!("{} has at most {} outputs", spec.version, spec.outputs.len());
-            self.add("surplus-output".to_owned(), rule, Level::Recommended, 0, Violation::SurplusOutput);
+            self.add("surplus-output".to_owned(), rule, Level::Recommended, self.first, Violation::SurplusOutput);
         }
     }
 
@@ -173,18 +177,18 @@ impl Signature<'_> {
         for unknown in others.iter().map(String::as_str).chain(["no_such_attribute"]) {
             let rule = format!("{} has no attribute '{unknown}'", spec.version);
             let violation = Violation::UnknownAttribute { name: unknown.to_owned() };
-            self.add(format!("attribute={unknown}"), rule, Level::Recommended, 0, violation);
+            self.add(format!("attribute={unknown}"), rule, Level::Recommended, self.first, violation);
         }
         for (name, attribute) in &spec.attributes {
             if attribute.required {
                 let rule = format!("attribute '{name}' is required");
                 let violation = Violation::MissingAttribute { name: name.clone() };
-                self.add(format!("missing-attribute={name}"), rule, Level::Required, 0, violation);
+                self.add(format!("missing-attribute={name}"), rule, Level::Required, self.first, violation);
             }
             let rule = format!("attribute '{name}' is of type {}", attribute.kind);
             let is_float = attribute.kind == AttributeType::Float;
             let violation = Violation::AttributeType { name: name.clone(), is_float };
-            self.add(format!("attribute-type={name}"), rule, Level::Recommended, 0, violation);
+            self.add(format!("attribute-type={name}"), rule, Level::Recommended, self.first, violation);
         }
     }
 }

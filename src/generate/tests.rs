@@ -81,8 +81,8 @@ fn an_unknown_fill_is_shown() {
    ·                          ╰── here
  8 │   - name: same_shape
    ╰────
-  help: it is uniform, positive, nonzero, unit, distinct, special, ones, zeros, {range: [LOW,
-        HIGH]}, {eighths: [LOW, HIGH]} or {indices: SIZE}"
+  help: it is uniform, positive, nonzero, unit, untied, distinct, special, ones, zeros, {range:
+        [LOW, HIGH]}, {eighths: [LOW, HIGH]} or {indices: SIZE}"
     );
 }
 

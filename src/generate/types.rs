@@ -101,7 +101,8 @@ fn covering(rows: Vec<Assignment>) -> Vec<Assignment> {
         .collect()
 }
 
-/// `TERM == TERM` or `TERM != TERM`, a term being a type parameter or the `bits` or `kind` of one.
+/// `TERM == TERM` or `TERM != TERM`, a term being a type parameter, the `bits` or `kind` of one, or the type
+/// of its `elem`, where it is a sequence or an optional.
 struct Condition {
     left: Term,
     right: Term,
@@ -111,6 +112,7 @@ struct Condition {
 enum Term {
     Bits(String),
     Kind(String),
+    Item(String),
     Type(String),
 }
 
@@ -135,8 +137,9 @@ impl Term {
         match text.split_once('(').and_then(|(function, rest)| Some((function, rest.strip_suffix(')')?.to_owned()))) {
             Some(("bits", parameter)) => Ok(Term::Bits(parameter)),
             Some(("kind", parameter)) => Ok(Term::Kind(parameter)),
+            Some(("elem", parameter)) => Ok(Term::Item(parameter)),
             None if known_somewhere(text) => Ok(Term::Type(text.to_owned())),
-            _ => Err(format!("'{text}' is neither a type parameter nor bits(...) or kind(...) of one")),
+            _ => Err(format!("'{text}' is neither a type parameter nor bits(...), kind(...) or elem(...) of one")),
         }
     }
 
@@ -144,6 +147,10 @@ impl Term {
         match self {
             Term::Bits(parameter) => Some(assignment.get(parameter)?.element_type().bits().to_string()),
             Term::Kind(parameter) => Some(format!("{:?}", assignment.get(parameter)?.element_type().kind())),
+            Term::Item(parameter) => match assignment.get(parameter)? {
+                ValueType::Sequence(item) | ValueType::Optional(item) => Some(item.to_string()),
+                other => Some(other.to_string()),
+            },
             Term::Type(parameter) => Some(assignment.get(parameter)?.to_string()),
         }
     }
@@ -167,5 +174,22 @@ pub(crate) fn short(value_type: &ValueType) -> String {
         ValueType::Sequence(inner) => format!("seq.{}", short(inner)),
         ValueType::Optional(inner) => format!("optional.{}", short(inner)),
         ValueType::Map(key, value) => format!("map.{key}.{}", short(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_of_a_sequence_may_have_the_type_of_another_parameter() {
+        let assignment = |sequence: &str, tensor: &str| {
+            let types = [("S", sequence), ("T", tensor)];
+            types.into_iter().map(|(name, text)| (name.to_owned(), text.parse().unwrap())).collect::<Assignment>()
+        };
+        let condition = Condition::parse("elem(S) == T").unwrap();
+        assert!(condition.holds(&assignment("seq(tensor(float))", "tensor(float)")));
+        assert!(!condition.holds(&assignment("seq(tensor(float))", "tensor(double)")));
+        assert!(Condition::parse("item(S) == T").is_err());
     }
 }

@@ -282,23 +282,27 @@ fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -
 /// A subgraph attribute from its text, in which `$T` stands for the type of the type parameter T, and `$T.item` for that
 /// of its items where it is a sequence.
 pub(crate) fn graph(name: &str, text: &str, types: &Assignment) -> Result<AttributeProto, String> {
+    let graph = parse_graph(&with_types(text, types)).map_err(|error| format!("graph '{name}': {error}"))?;
+    Ok(AttributeProto {
+        name: Some(name.to_owned()),
+        r#type: Some(AttributeType::Graph.code()),
+        g: Some(graph),
+        ..AttributeProto::default()
+    })
+}
+
+/// A text in which type parameters are replaced by what they stand for.
+pub(crate) fn with_types(text: &str, types: &Assignment) -> String {
     // Longer names first, so that $T1 is not read as $T and a 1.
     let mut names: Vec<&String> = types.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    let text = names.into_iter().fold(text.to_owned(), |text, name| {
+    names.into_iter().fold(text.to_owned(), |text, name| {
         let value_type = &types[name];
         let item = match value_type {
             ValueType::Sequence(item) => item,
             other => other,
         };
         text.replace(&format!("${name}.item"), &spelt(item)).replace(&format!("${name}"), &spelt(value_type))
-    });
-    let graph = parse_graph(&text).map_err(|error| format!("graph '{name}': {error}"))?;
-    Ok(AttributeProto {
-        name: Some(name.to_owned()),
-        r#type: Some(AttributeType::Graph.code()),
-        g: Some(graph),
-        ..AttributeProto::default()
     })
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Version<'a> {
 }
 
 impl<'a> Version<'a> {
-    fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
+    pub(super) fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
         let spec = Specs::embedded().get(version)?;
         let (file, _) = operators.get(version)?;
         Ok(Version { spec, file, operators })
@@ -131,8 +131,8 @@ impl<'a> Version<'a> {
     pub(super) fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeParts) -> Vec<Declared> {
         let any = ValueType::Tensor(ElementType::Float);
         let declared = |(at, name): (usize, &String)| {
-            let known =
-                self.spec.output_at(at).and_then(|formal| planned.fitted.formal_type(formal, &planned.instance.types));
+            let known = self.spec.output_at(at).filter(|_| parts.nodes.is_empty());
+            let known = known.and_then(|formal| planned.fitted.formal_type(formal, &planned.instance.types));
             Declared { name: name.clone(), value_type: known.unwrap_or_else(|| any.clone()), shape: None }
         };
         parts.output_names.iter().enumerate().filter(|(_, name)| !name.is_empty()).map(declared).collect()

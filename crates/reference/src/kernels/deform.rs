@@ -66,11 +66,8 @@ impl Places {
             found => Err(invalid(format!("{what} has shape {found:?}; the other inputs take {shape:?}"))),
         };
         let offsets = checked("offset", call.tensor(2)?, expected(axes.len())?)?;
-        let mask = call
-            .optional_tensor(4)?
-            .map(|mask| checked("mask", mask, expected(1)?))
-            .transpose()?
-            .map(|mask| terms.of(mask));
+        let mask = call.optional_tensor(4)?.map(|mask| checked("mask", mask, expected(1)?)).transpose()?;
+        let mask = mask.map(|mask| terms.of(mask));
         Ok(Places {
             axes: axes.to_vec(),
             steps: strides(&shapes.input),

@@ -1,0 +1,247 @@
+//! Cases of several nodes, written in ONNX's text syntax.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::model::text::parse_nodes;
+use onnx_conformance_reference::proto::NodeProto;
+use onnx_conformance_reference::spec::yaml::YamlError;
+use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
+
+use crate::case::Named;
+use crate::generate::instance::{NodeParts, values_of};
+use crate::generate::operator::{CaseFile, InputFile, places};
+use crate::generate::types::Assignment;
+use crate::generate::value::{Maker, with_types};
+
+/// What is wrong with the nodes of a case, and the word of the text at which it shows.
+struct Mistake<'a> {
+    /// Line and column in the text of the nodes, from 1; nothing where it is about the case.
+    place: Option<(usize, usize)>,
+    /// A word that the nodes or the case have, to point at.
+    word: Option<&'a str>,
+    message: String,
+    help: String,
+}
+
+impl<'a> Mistake<'a> {
+    fn of_case(message: String, help: &str) -> Mistake<'a> {
+        Mistake { place: None, word: None, message, help: help.to_owned() }
+    }
+
+    fn at(word: &'a str, message: String, help: String) -> Mistake<'a> {
+        Mistake { place: None, word: Some(word), message, help }
+    }
+}
+
+/// The first mistake that does not depend on version or types, shown where it stands.
+pub(super) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+    let nodes = case.nodes.as_deref().map(read_untyped);
+    let Some(Mistake { place, word, message, help }) = mistake(op, case, nodes.as_ref()) else { return Ok(()) };
+    let of_case = places(text, &case.name).next().unwrap_or((1, 1));
+    let of_nodes = place.or_else(|| find(case.nodes.as_deref().unwrap_or_default(), word?));
+    let shown = of_nodes.map_or_else(
+        || word.and_then(|word| find_below(text, of_case, word)).unwrap_or(of_case),
+        |place| in_file(text, of_case, place),
+    );
+    Err(Box::new(YamlError::new(path, text, shown, message, Some(help))))
+}
+
+type Read = Result<Vec<NodeProto>, ((usize, usize), String)>;
+
+/// The nodes with some type in place of each that the case chooses.
+fn read_untyped(text: &str) -> Read {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        plain.push_str(&rest[..at]);
+        plain.push_str("float[]");
+        let name = rest[at + 1..].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        rest = name.strip_prefix(".item").unwrap_or(name);
+    }
+    plain.push_str(rest);
+    parse_nodes(&plain).map_err(|error| ((error.line, error.column), error.rule))
+}
+
+fn mistake<'a>(op: &str, case: &'a CaseFile, nodes: Option<&'a Read>) -> Option<Mistake<'a>> {
+    let (nodes, under_test) = match (nodes, &case.under_test) {
+        (None, None) => return None,
+        (None, Some(_)) => {
+            return Some(Mistake::of_case("under_test goes with nodes".to_owned(), "write the nodes, or leave it out"));
+        }
+        (Some(_), None) => {
+            let help = format!("write `under_test: {op}`");
+            return Some(Mistake::of_case("the nodes do not say which operator is under test".to_owned(), &help));
+        }
+        (Some(Err((place, rule))), _) => {
+            let help =
+                "nodes are written as in `y = Add (a, b)` or `y = Concat <axis = 0> (a, b)`, one below the other";
+            return Some(Mistake { place: Some(*place), word: None, message: rule.clone(), help: help.to_owned() });
+        }
+        (Some(Ok(nodes)), Some(under_test)) => (nodes, under_test.as_str()),
+    };
+    if under_test != op {
+        let message = format!("the operator under test is {under_test}, in the file of {op}");
+        return Some(Mistake::at(
+            under_test,
+            message,
+            format!("write `under_test: {op}`, or move the case to {under_test}"),
+        ));
+    }
+    if !case.set.0.is_empty() || !case.bind.0.is_empty() {
+        let help = "write attributes in the nodes, and give settings that are inputs under `inputs`";
+        return Some(Mistake::of_case("`set` and `bind` are for a case of one node".to_owned(), help));
+    }
+    let is_known = |node: &&NodeProto| Specs::embedded().versions(node.domain(), node.op_type()).next().is_some();
+    if let Some(node) = nodes.iter().find(|node| !is_known(node)) {
+        let message = format!("there is no operator {} in {}", node.op_type(), canonical_domain(node.domain()));
+        return Some(Mistake::at(
+            node.op_type(),
+            message,
+            "correct the name; operators have folders below specs".to_owned(),
+        ));
+    }
+    if !nodes.iter().any(|node| node.op_type() == under_test) {
+        let message = format!("none of the nodes is of {under_test}, which is under test");
+        let known: Vec<&str> = nodes.iter().map(NodeProto::op_type).collect();
+        return Some(Mistake::at(under_test, message, format!("the nodes are of {}", known.join(", "))));
+    }
+    let made: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.output).map(String::as_str).collect();
+    let wanted = || outputs(case);
+    if let Some(name) = wanted().find(|name| !made.contains(name)) {
+        let made: Vec<&str> = made.into_iter().filter(|name| !name.is_empty()).collect();
+        return Some(Mistake::at(name, format!("no node gives '{name}'"), format!("they give {}", made.join(", "))));
+    }
+    if wanted().next().is_none() {
+        let help = "name outputs of nodes under `outputs`, or under `request`";
+        return Some(Mistake::of_case("a case of several nodes names no output".to_owned(), help));
+    }
+    None
+}
+
+/// The outputs of the graph.
+fn outputs(case: &CaseFile) -> impl Iterator<Item = &str> {
+    let requested = case.request.iter().flatten().map(String::as_str);
+    case.outputs.keys().chain(requested.filter(|name| case.outputs.get(name).is_none()))
+}
+
+/// Where a text has a word, as line and column from 1.
+fn find(text: &str, word: &str) -> Option<(usize, usize)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.lines().enumerate().find_map(|(line, content)| {
+        let is_whole =
+            |at: &usize| !content[..*at].ends_with(is_part) && !content[at + word.len()..].starts_with(is_part);
+        let at = content.match_indices(word).map(|(at, _)| at).find(is_whole)?;
+        Some((line + 1, at + 1))
+    })
+}
+
+/// Where the file has a word from a line on.
+fn find_below(text: &str, (line, _): (usize, usize), word: &str) -> Option<(usize, usize)> {
+    let from = text.split_inclusive('\n').take(line).map(str::len).sum();
+    find(text.get(from..)?, word).map(|(below, column)| (line + below, column))
+}
+
+/// Where a place in the nodes of a case is in the file, given where the case is named.
+fn in_file(text: &str, (named, column): (usize, usize), (line, of_line): (usize, usize)) -> (usize, usize) {
+    let lines: Vec<&str> = text.lines().collect();
+    let key = lines.iter().enumerate().skip(named).find(|(_, content)| content.trim_start().starts_with("nodes:"));
+    let Some((at, content)) = key else { return (named, column) };
+    let written = content.split_once("nodes:").map_or("", |(_, rest)| rest.trim());
+    if written.starts_with(['|', '>']) {
+        let indent = lines.get(at + 1).map_or(0, |first| first.len() - first.trim_start().len());
+        (at + 1 + line, indent + of_line)
+    } else {
+        (at + 1, content.find(written).unwrap_or(0) + of_line + usize::from(written.starts_with(['"', '\''])))
+    }
+}
+
+/// Why the nodes do not fit a version: one of their operators is not there yet.
+pub(super) fn misfit(case: &CaseFile, spec: &OpSpec) -> Option<String> {
+    let nodes = read_untyped(case.nodes.as_deref()?).ok()?;
+    nodes.iter().find_map(|node| {
+        let same = canonical_domain(node.domain()) == canonical_domain(&spec.version.domain);
+        let newest = || Specs::embedded().newest_opset(node.domain()).ok();
+        let opset = if same { spec.version.since } else { newest()? };
+        let found = Specs::embedded().find(node.domain(), node.op_type(), opset);
+        found.err().map(|_| format!("there is no {} at opset {opset}", node.op_type()))
+    })
+}
+
+/// The nodes with the inputs and outputs of their graph; nothing where a type cannot hold a value that is written out.
+pub(super) fn parts(
+    case: &CaseFile,
+    names: &BTreeMap<String, i64>,
+    picks: &mut impl Iterator<Item = usize>,
+    types: &Assignment,
+    seed: Option<&str>,
+) -> Result<Option<NodeParts>, String> {
+    let mut parts = NodeParts::default();
+    for (name, input) in &case.inputs.0 {
+        let (InputFile::One(_), ([file], _)) = (input, values_of(input)) else {
+            return Err(format!("'{name}' is an input of the graph, which is one value"));
+        };
+        let maker = Maker { names, types, seed: seed.map(|seed| format!("{seed}#{name}.0")) };
+        match maker.value(file, None, picks)? {
+            Some(value) => parts.inputs.push(Named { name: name.clone(), value }),
+            None => return Ok(None),
+        }
+    }
+    let text = with_types(case.nodes.as_deref().unwrap_or_default(), types);
+    parts.nodes = parse_nodes(&text).map_err(|error| format!("nodes: {error}"))?;
+    parts.output_names = outputs(case).map(str::to_owned).collect();
+    Ok(Some(parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::operator::read_operator;
+
+    const UNIQUE: &str = "\
+op: Unique
+summary: The unique elements.
+cases:
+  - name: gathered
+    under_test: Unique
+    inputs: {x: {values: [3, 1], type: T}}
+    nodes: |
+      unique, first, inverse = Unique (x)
+      back = Gather (unique, inverse)
+    outputs: {back: {same_as: x}}
+";
+
+    /// What the file with `from` written as `to` is refused for, and the line and column that are shown.
+    fn mistake(from: &str, to: &str) -> Option<(String, usize, usize)> {
+        assert!(UNIQUE.contains(from));
+        let text = UNIQUE.replacen(from, to, 1);
+        let file = read_operator("specs/ai.onnx/Unique/op.yaml", &text).unwrap();
+        let error = check("op.yaml", &text, &file.op, &file.cases[0]).err()?;
+        let message = error.to_string();
+        let mut place = message.split(':').skip(1).map(|part| part.trim().parse().unwrap_or(0));
+        let line = place.next().unwrap_or(0);
+        let offset =
+            miette::Diagnostic::labels(&*error).and_then(|mut labels| labels.next()).map_or(0, |label| label.offset());
+        let column = offset - text[..offset].rfind('\n').map_or(0, |at| at + 1) + 1;
+        Some((message, line, column))
+    }
+
+    #[test]
+    fn a_mistake_is_shown_where_it_stands() {
+        assert_eq!(mistake("op:", "op:"), None);
+        let rows = [
+            ("= Gather (unique, inverse)", "= Gather unique", "", 9, 21),
+            ("Gather", "Gathers", "there is no operator Gathers in ai.onnx", 9, 14),
+            ("{back: {same", "{bock: {same", "no node gives 'bock'", 10, 15),
+            ("= Unique (x)", "= Relu (x)", "none of the nodes is of Unique, which is under test", 5, 17),
+            ("    under_test: Unique\n", "", "do not say which operator is under test", 4, 11),
+            ("under_test: Unique", "under_test: TopK", "the operator under test is TopK, in the file of Unique", 5, 17),
+            ("    outputs: {back: {same_as: x}}\n", "", "names no output", 4, 11),
+            ("    inputs:", "    set: {sorted: 0}\n    inputs:", "`set` and `bind` are for a case of one node", 4, 11),
+        ];
+        for (from, to, message, line, column) in rows {
+            let (text, at, of_line) = mistake(from, to).unwrap_or_else(|| panic!("{to} is not refused"));
+            assert!(text.contains(message), "{to}: {text}");
+            assert_eq!((at, of_line), (line, column), "{to}: {text}");
+        }
+    }
+}
