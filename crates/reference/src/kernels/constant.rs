@@ -56,9 +56,7 @@ fn constant_of_shape(call: &Call<'_>) -> Result {
         return Err(invalid(format!("attribute value has shape {:?}, but must hold one element", value.shape())));
     }
     call.check_output_type(0, &ValueType::Tensor(value.element_type()))?;
-    let buffer = call.allocate(value.element_type(), &shape)?;
-    let positions = std::iter::repeat_n(0, buffer.len());
-    Ok(buffer.take(&value, positions)?.into())
+    Ok(call.allocate(value.element_type(), &shape)?.repeat(&value)?.into())
 }
 
 /// Ones at `[i, i + k]` of a matrix of the input's shape.

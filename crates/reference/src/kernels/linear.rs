@@ -4,12 +4,14 @@ use rayon::prelude::*;
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
+use crate::kernels::convolution::Terms;
 use crate::kernels::error::invalid;
+use crate::kernels::factors::{Factors, Product};
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add};
 use crate::tensor::index::Walk;
-use crate::tensor::shape::{broadcast, element_count};
+use crate::tensor::shape::broadcast;
 use crate::tensor::sum::dot;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -19,69 +21,6 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("MatMulInteger", 10, matmul_integer),
     Kernel::new("QLinearMatMul", 10, quantized_matmul),
 ];
-
-/// The shapes of a product of two stacks of matrices, by the rules of `numpy.matmul`.
-#[derive(Debug)]
-struct Product {
-    /// The stack of each factor, and the stack of the result that both broadcast to.
-    a_stack: Vec<usize>,
-    b_stack: Vec<usize>,
-    stack: Vec<usize>,
-    rows: usize,
-    inner: usize,
-    columns: usize,
-    /// The shape of the result: a factor that is a vector has its dimension left out again.
-    shape: Vec<usize>,
-}
-
-impl Product {
-    fn of(a: &[usize], b: &[usize]) -> Result<Product> {
-        let refuse = |why: &str| invalid(format!("shapes {a:?} and {b:?} have no matrix product: {why}"));
-        let (a_stack, rows, a_inner) = match *a {
-            [] => return Err(refuse("the first is a scalar")),
-            [inner] => (&[][..], None, inner),
-            [ref stack @ .., rows, inner] => (stack, Some(rows), inner),
-        };
-        let (b_stack, inner, columns) = match *b {
-            [] => return Err(refuse("the second is a scalar")),
-            [inner] => (&[][..], inner, None),
-            [ref stack @ .., inner, columns] => (stack, inner, Some(columns)),
-        };
-        if a_inner != inner {
-            return Err(refuse(&format!("rows of {a_inner} elements meet columns of {inner}")));
-        }
-        let stack = broadcast(a_stack, b_stack)?;
-        let shape = stack.iter().copied().chain(rows).chain(columns).collect();
-        let (rows, columns) = (rows.unwrap_or(1), columns.unwrap_or(1));
-        Ok(Product { a_stack: a_stack.to_vec(), b_stack: b_stack.to_vec(), stack, rows, inner, columns, shape })
-    }
-
-    /// The shape of the result before vectors lose their dimension.
-    fn full_shape(&self) -> Vec<usize> {
-        self.stack.iter().copied().chain([self.rows, self.columns]).collect()
-    }
-
-    /// Multiplies each pair of matrices of the stacks.
-    fn compute<T: Copy + Default>(
-        &self,
-        call: &Call<'_>,
-        a: &[T],
-        b: &[T],
-        multiply: impl Fn(&Product, &[T], &[T], &mut [T]),
-    ) -> Result<Vec<T>> {
-        let mut out: Vec<T> = call.budget.scratch(element_count(&self.full_shape())?)?;
-        if out.is_empty() {
-            return Ok(out);
-        }
-        let [a_size, b_size] = [self.rows * self.inner, self.inner * self.columns];
-        let pairs = Walk::broadcast(&self.a_stack, &self.stack).zip(Walk::broadcast(&self.b_stack, &self.stack));
-        for (out, (a_at, b_at)) in out.chunks_exact_mut(self.rows * self.columns).zip(pairs) {
-            call.budget.work(out.len().saturating_mul(self.inner))?;
-            multiply(self, &a[a_at * a_size..][..a_size], &b[b_at * b_size..][..b_size], out);
-        }
-        Ok(out)
-    }
-}
 
 /// Products of narrower floating types are exact in `f64`.
 fn multiply_wide(product: &Product, a: &[f64], b: &[f64], out: &mut [f64]) {
@@ -109,8 +48,8 @@ fn multiply_wrapping(product: &Product, a: &[i64], b: &[i64], out: &mut [i64]) {
     });
 }
 
-fn multiply_floats(element: ElementType) -> fn(&Product, &[f64], &[f64], &mut [f64]) {
-    if element == ElementType::Double { multiply_compensated } else { multiply_wide }
+fn plain<'a>(a: &'a Tensor, b: &'a Tensor, terms: Terms) -> Factors<'a> {
+    Factors { a, b, transpose_a: false, transpose_b: false, terms }
 }
 
 /// The elements modulo 2^64.
@@ -131,8 +70,12 @@ fn matmul(call: &Call<'_>) -> Result {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
     let product = Product::of(a.shape(), b.shape())?;
     let element = a.element_type();
+    if element == ElementType::Double {
+        let values = product.compute(call, &a.floats(), &b.floats(), multiply_compensated)?;
+        return Ok(call.floats(element, &product.shape, values)?.into());
+    }
     if element.is_float() {
-        let values = product.compute(call, &a.floats(), &b.floats(), multiply_floats(element))?;
+        let values = plain(a, b, Terms::Signed).multiply(call, &product)?;
         return Ok(call.floats(element, &product.shape, values)?.into());
     }
     let values = product.compute(call, &wrapped(a), &wrapped(b), multiply_wrapping)?;
@@ -142,7 +85,7 @@ fn matmul(call: &Call<'_>) -> Result {
 fn matmul_magnitude(call: &Call<'_>) -> Result {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
     let product = Product::of(a.shape(), b.shape())?;
-    let values = product.compute(call, &absolute(a), &absolute(b), multiply_wide)?;
+    let values = plain(a, b, Terms::Absolute).multiply(call, &product)?;
     Ok(call.floats(ElementType::Double, &product.shape, values)?.into())
 }
 
@@ -191,6 +134,15 @@ impl<'a> General<'a> {
         Ok(General { a, b, c, transpose_a, transpose_b, product })
     }
 
+    /// The product of floating factors.
+    fn multiply_floats(&self, call: &Call<'_>, terms: Terms) -> Result<Vec<f64>> {
+        let General { a, b, transpose_a, transpose_b, .. } = *self;
+        if a.element_type() == ElementType::Double && terms == Terms::Signed {
+            return self.multiply(call, a.floats(), b.floats(), multiply_compensated);
+        }
+        Factors { a, b, transpose_a, transpose_b, terms }.multiply(call, &self.product)
+    }
+
     /// The product of the factors, each given as it lies in its tensor.
     fn multiply<T: Copy + Default>(
         &self,
@@ -234,7 +186,7 @@ fn gemm(call: &Call<'_>, addend: AddendShape) -> Result {
     let (alpha, beta) = (call.float("alpha")?, call.float("beta")?);
     let (element, shape) = (general.a.element_type(), &general.product.shape);
     if element.is_float() {
-        let product = general.multiply(call, general.a.floats(), general.b.floats(), multiply_floats(element))?;
+        let product = general.multiply_floats(call, Terms::Signed)?;
         let values = general.add(product, Tensor::floats, |value, c| alpha * value + c.map_or(0.0, |c| beta * c));
         return Ok(call.floats(element, shape, values)?.into());
     }
@@ -255,7 +207,7 @@ fn gemm(call: &Call<'_>, addend: AddendShape) -> Result {
 fn gemm_magnitude(call: &Call<'_>) -> Result {
     let general = General::of(call, AddendShape::Broadcast)?;
     let (alpha, beta) = (call.float("alpha")?.abs(), call.float("beta")?.abs());
-    let product = general.multiply(call, absolute(general.a), absolute(general.b), multiply_wide)?;
+    let product = general.multiply_floats(call, Terms::Absolute)?;
     let values = general.add(product, absolute, |value, c| alpha * value + c.map_or(0.0, |c| beta * c));
     Ok(call.floats(ElementType::Double, &general.product.shape, values)?.into())
 }
@@ -436,6 +388,20 @@ mod tests {
         let turned = node("Gemm", 11).input(matrix()).input(matrix()).set("transA", 1).set("transB", 1).tensor();
         assert_eq!(turned.floats(), [7.0, 15.0, 10.0, 22.0]);
         assert!(node("Gemm", 13).input(floats(&[2], &[0.0; 2])).input(matrix()).error().contains("matrices"));
+    }
+
+    #[test]
+    fn a_large_factor_is_converted_in_parts() {
+        let (inner, columns) = (3000, 1000);
+        let a: Vec<f64> = (0..2 * inner).map(|at| (at % 7) as f64 - 3.0).collect();
+        let b = |row: usize, column: usize| ((row * 5 + column * 3) % 11) as f64;
+        let rows: Vec<f64> = (0..inner * columns).map(|at| b(at / columns, at % columns)).collect();
+        let turned: Vec<f64> = (0..inner * columns).map(|at| b(at % inner, at / inner)).collect();
+        let gemm = |b: Tensor| node("Gemm", 13).input(floats(&[2, inner], &a)).input(b);
+        let y = gemm(floats(&[inner, columns], &rows)).tensor();
+        assert_eq!(y, gemm(floats(&[columns, inner], &turned)).set("transB", 1).tensor());
+        let last: f64 = (0..inner).map(|at| a[inner + at] * b(at, columns - 1)).sum();
+        assert_eq!(y.floats().last(), Some(&last));
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod deform;
 mod describe;
 mod einsum;
 mod elementwise;
+mod factors;
 mod features;
 mod fold;
 mod gather;

@@ -1,5 +1,7 @@
 //! Matrix products in `f64`: the one bounds-checked door to `matrixmultiply`, and the project's only unsafe code.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::tensor::sum::Sum;
@@ -35,6 +37,15 @@ impl<'a> Matrix<'a> {
             column_stride: self.row_stride,
             ..self
         }
+    }
+
+    /// Some of the columns.
+    ///
+    /// # Panics
+    /// Where they begin beyond the slice: a caller's mistake.
+    #[must_use]
+    pub fn column_block(self, columns: Range<usize>) -> Matrix<'a> {
+        Matrix { data: &self.data[columns.start * self.column_stride..], columns: columns.len(), ..self }
     }
 
     /// Whether every element lies inside the slice.

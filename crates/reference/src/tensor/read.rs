@@ -15,6 +15,10 @@ impl Tensor {
     /// Every element as `f64`: exact but for 64-bit integers beyond 2^53. `bool` gives 0 and 1, complex its real part,
     /// strings nothing.
     pub fn floats(&self) -> Vec<f64> {
+        if let Some(value) = self.repeated().and_then(|element| element.floats().first().copied()) {
+            // bounded: by the limits, which were asked for the tensor.
+            return vec![value; self.len()];
+        }
         let bytes = self.bytes();
         match self.element_type() {
             ElementType::Float => convert(bytes, |b: [u8; 4]| f64::from(f32::from_le_bytes(b))),

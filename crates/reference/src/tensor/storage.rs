@@ -2,28 +2,47 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
 use crate::dtype::ElementType;
 use crate::tensor::shape::element_count;
+use crate::tensor::write::Reservation;
 
 /// An element type, a shape, and the elements in row-major order.
 ///
 /// Numbers are little-endian bytes, one element per byte or more: sub-byte types take one byte each, signed ones
-/// sign-extended. Cloning shares the elements.
-#[derive(Clone, PartialEq)]
+/// sign-extended. Cloning shares the elements. One element repeated is written out only where somebody asks for bytes.
+#[derive(Clone)]
 pub struct Tensor {
     element_type: ElementType,
     shape: Vec<usize>,
     data: Data,
 }
 
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 enum Data {
     Bytes(Bytes),
+    Repeated(Repeated),
     Strings(Arc<[Arc<str>]>),
+}
+
+/// The bytes of one element that stands everywhere.
+#[derive(Clone)]
+struct Repeated {
+    element: Bytes,
+    count: usize,
+    written_out: Arc<OnceLock<Bytes>>,
+    /// Counts the elements as if they were written out, which they may be at any time.
+    #[expect(dead_code, reason = "held for its Drop")]
+    reservation: Option<Arc<Reservation>>,
+}
+
+impl Repeated {
+    fn bytes(&self) -> &Bytes {
+        self.written_out.get_or_init(|| self.element.repeat(self.count).into())
+    }
 }
 
 /// A tensor that cannot be.
@@ -76,6 +95,38 @@ impl Tensor {
         Ok(Tensor { element_type: ElementType::String, shape, data: Data::Strings(strings) })
     }
 
+    /// A tensor that has the one element of `value` everywhere.
+    pub(super) fn repeating(
+        value: &Tensor,
+        shape: Vec<usize>,
+        reservation: Option<Arc<Reservation>>,
+    ) -> Result<Tensor, TensorError> {
+        let (element_type, found) = (value.element_type, value.len());
+        let count = element_count(&shape)?;
+        if found != 1 {
+            return Err(TensorError::Length { element_type, shape, unit: "elements", expected: 1, found });
+        }
+        let data = match &value.data {
+            Data::Strings(strings) => Data::Strings(strings.iter().cycle().take(count).cloned().collect()),
+            _ => {
+                let (element, written_out) = (value.bytes().clone(), Arc::default());
+                Data::Repeated(Repeated { element, count, written_out, reservation })
+            }
+        };
+        Ok(Tensor { element_type, shape, data })
+    }
+
+    /// The one element that stands everywhere, where the tensor was made so and has not been written out.
+    pub(super) fn repeated(&self) -> Option<Tensor> {
+        match &self.data {
+            Data::Repeated(repeated) if repeated.written_out.get().is_none() => {
+                let data = Data::Bytes(repeated.element.clone());
+                Some(Tensor { element_type: self.element_type, shape: vec![1], data })
+            }
+            _ => None,
+        }
+    }
+
     /// The same elements under another shape of as many elements.
     pub fn with_shape(&self, shape: Vec<usize>) -> Result<Tensor, TensorError> {
         let (expected, found) = (element_count(&shape)?, self.len());
@@ -97,6 +148,10 @@ impl Tensor {
                 let size = self.element_type.size();
                 Data::Bytes(bytes.slice(start * size..end * size))
             }
+            Data::Repeated(repeated) => {
+                let (count, written_out) = (end - start, Arc::default());
+                Data::Repeated(Repeated { count, written_out, ..repeated.clone() })
+            }
             Data::Strings(strings) => Data::Strings(strings[start..end].into()),
         };
         Tensor { element_type: self.element_type, shape: vec![end - start], data }
@@ -105,8 +160,8 @@ impl Tensor {
     /// The same bits read as another element type of the same width.
     pub fn with_element_type(&self, element_type: ElementType) -> Result<Tensor, TensorError> {
         match &self.data {
-            Data::Bytes(bytes) => Tensor::from_bytes(element_type, self.shape.clone(), bytes.clone()),
             Data::Strings(_) => Err(TensorError::Storage(element_type)),
+            _ => Tensor::from_bytes(element_type, self.shape.clone(), self.bytes().clone()),
         }
     }
 
@@ -129,6 +184,7 @@ impl Tensor {
     pub fn len(&self) -> usize {
         match &self.data {
             Data::Bytes(bytes) => bytes.len() / self.element_type.size(),
+            Data::Repeated(repeated) => repeated.count,
             Data::Strings(strings) => strings.len(),
         }
     }
@@ -143,6 +199,7 @@ impl Tensor {
         static NONE: Bytes = Bytes::new();
         match &self.data {
             Data::Bytes(bytes) => bytes,
+            Data::Repeated(repeated) => repeated.bytes(),
             Data::Strings(_) => &NONE,
         }
     }
@@ -150,9 +207,18 @@ impl Tensor {
     /// The strings; empty for every other type.
     pub fn strings(&self) -> &[Arc<str>] {
         match &self.data {
-            Data::Bytes(_) => &[],
             Data::Strings(strings) => strings,
+            _ => &[],
         }
+    }
+}
+
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Tensor) -> bool {
+        self.element_type == other.element_type
+            && self.shape == other.shape
+            && self.bytes() == other.bytes()
+            && self.strings() == other.strings()
     }
 }
 
@@ -173,5 +239,22 @@ mod tests {
         assert_eq!(tensor.part(1..3).floats(), [2.0, 3.0]);
         assert_eq!(tensor.part(3..9).floats(), [4.0]);
         assert_eq!(tensor.part(7..9).shape(), [0]);
+    }
+
+    #[test]
+    fn one_element_repeated_is_what_as_many_are() {
+        let one = Tensor::of_floats(ElementType::Float16, &[], &[-1.5]).unwrap();
+        let six = Tensor::of_floats(ElementType::Float16, &[2, 3], &[-1.5; 6]).unwrap();
+        let repeating = || Tensor::repeating(&one, vec![2, 3], None).unwrap();
+        assert_eq!(repeating().floats(), six.floats());
+        assert_eq!((repeating().len(), repeating().bits_at(5)), (6, six.bits_at(5)));
+        assert_eq!(repeating().part(4..9).floats(), [-1.5; 2]);
+        assert_eq!(repeating().part(4..9).bytes(), six.part(4..6).bytes());
+        assert_eq!(repeating().with_shape(vec![6]).unwrap().bytes(), six.bytes());
+        assert_eq!(repeating(), six);
+        let text = Tensor::of_strings(&[1], &["a"]).unwrap();
+        assert_eq!(Tensor::repeating(&text, vec![2], None), Tensor::of_strings(&[2], &["a", "a"]));
+        assert!(Tensor::repeating(&six, vec![1], None).is_err());
+        assert!(Tensor::repeating(&one, vec![0], None).unwrap().bytes().is_empty());
     }
 }

@@ -168,6 +168,14 @@ impl Buffer {
         Tensor::from_bytes(self.element_type, self.shape, bytes)
     }
 
+    /// Has the one element of `value` everywhere.
+    pub fn repeat(self, value: &Tensor) -> Result<Tensor, TensorError> {
+        if value.element_type() != self.element_type {
+            return Err(TensorError::Storage(value.element_type()));
+        }
+        Tensor::repeating(value, self.shape, self.reservation.map(Arc::new))
+    }
+
     /// Copies elements of `source`, which has the same element type, from the positions given.
     pub fn take(self, source: &Tensor, positions: impl IntoIterator<Item = usize>) -> Result<Tensor, TensorError> {
         self.select(&[source], positions.into_iter().map(|position| (0, position)))
