@@ -1,28 +1,44 @@
-//! Embeds the text of every record of cases under `records/`, as a table sorted by operator; nothing is parsed here.
+//! Embeds the text of every record of cases under `records/` by operator, and of every expectation file by name, as sorted
+//! tables; nothing is parsed here.
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("records");
-    println!("cargo::rerun-if-changed={}", root.display());
-    let mut files = Vec::new();
-    for domain in fs::read_dir(&root)? {
+    let project = env::var("CARGO_MANIFEST_DIR")?;
+    let mut records = Vec::new();
+    for domain in fs::read_dir(Path::new(&project).join("records"))? {
         for file in fs::read_dir(domain?.path())? {
-            files.push(file?.path());
+            records.push(file?.path());
         }
     }
-    let mut rows = Vec::new();
-    for file in &files {
-        let operator = file.with_extension("");
-        let operator = operator.strip_prefix(&root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
-        let path = file.to_str().ok_or("the path of records/ is not UTF-8")?;
-        rows.push(format!("    ({operator:?}, include_str!({path:?})),\n"));
+    write_table(&Path::new(&project).join("records"), &records, |path| path.with_extension(""), "records.rs")?;
+    let mut expectations = Vec::new();
+    for file in fs::read_dir(Path::new(&project).join("expectations"))? {
+        expectations.push(file?.path());
     }
-    // By the text of the operator, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
+    expectations.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    write_table(&Path::new(&project).join("expectations"), &expectations, Path::to_owned, "expectations.rs")
+}
+
+fn write_table(
+    root: &Path,
+    files: &[PathBuf],
+    name: impl Fn(&Path) -> PathBuf,
+    table: &str,
+) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut rows = Vec::new();
+    for file in files {
+        let name = name(file);
+        let name = name.strip_prefix(root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
+        let path = file.to_str().ok_or("the path of the project is not UTF-8")?;
+        rows.push(format!("    ({name:?}, include_str!({path:?})),\n"));
+    }
+    // By the text of the name, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
     rows.sort();
-    let table = format!("&[\n{}]\n", rows.concat());
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("records.rs"), table)?;
+    let text = format!("&[\n{}]\n", rows.concat());
+    fs::write(Path::new(&env::var("OUT_DIR")?).join(table), text)?;
     Ok(())
 }

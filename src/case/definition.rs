@@ -30,6 +30,16 @@ pub struct Case {
     pub judged: Option<Judged>,
 }
 
+impl Case {
+    /// Whether there is an output whose values bear on a runtime, besides their type and shape.
+    pub fn has_judged_output(&self) -> bool {
+        let mut outputs = self.data.iter().flat_map(|data| &data.outputs);
+        self.refusal.is_none()
+            && self.level != Level::Open
+            && outputs.any(|output| !matches!(output.want, Want::Unspecified(..)))
+    }
+}
+
 /// The inputs of one run and the outputs expected of it.
 #[derive(Clone, Debug, Default)]
 pub struct DataSet {
@@ -124,12 +134,23 @@ pub enum Evidence {
     Literal,
     /// Upstream's own node tests.
     Vendored,
-    /// The function body that defines the operator.
+    /// The function body that defines the operator gives the same, which tests/bodies.rs holds.
     Body,
     /// Another implementation gave the same.
     Onnxruntime,
     /// Upstream's reference implementation gave the same.
     OnnxReference,
+}
+
+impl Evidence {
+    /// What the agreement of a runtime is, for the runtimes whose agreement counts.
+    pub fn of_runtime(name: &str) -> Option<Evidence> {
+        match name {
+            "onnxruntime" => Some(Evidence::Onnxruntime),
+            "onnx-reference" => Some(Evidence::OnnxReference),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Evidence {

@@ -9,7 +9,7 @@ use onnx_conformance_reference::spec::Specs;
 use crate::case::Variant;
 use crate::cli::{exit, options, output};
 use crate::report::coverage::{Excuses, Survey};
-use crate::run::{Event, plan, run_inspected};
+use crate::run::{Event, Witnesses, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 
 /// The options of `coverage`.
@@ -21,6 +21,10 @@ pub struct Arguments {
     /// Print the totals alone, and not what is missing
     #[arg(long)]
     totals: bool,
+
+    /// Print the cases whose outputs nothing confirms but the built-in executor, instead of what is missing
+    #[arg(long, conflicts_with = "totals")]
+    unconfirmed: bool,
 }
 
 /// Runs the chosen cases and prints what is missing, a line for each operator version and group, then the totals.
@@ -34,6 +38,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let (operators, excuses) = (arguments.selection.operators()?, excuses(arguments)?);
     let survey = Survey::new(Specs::embedded(), &operators, &excuses, &filter)?;
+    let survey = survey.with_witnesses(&Witnesses::embedded()?);
     let mut broken = 0;
     let runtime = Builtin::new(Duration::from_mins(1));
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
@@ -43,7 +48,11 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
     });
     let coverage = survey.finish();
-    if !arguments.totals {
+    if arguments.unconfirmed {
+        for line in coverage.unconfirmed() {
+            output::line(&line)?;
+        }
+    } else if !arguments.totals {
         for missing in coverage.missing() {
             output::line(&missing)?;
         }

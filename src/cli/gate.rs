@@ -61,6 +61,10 @@ impl GateOptions {
             expectations = Expectations::parse(&name, &read)?.about(&name, &runtime.name)?;
             text = Some(read);
         }
+        if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
+            let (path, now) = (expectations.path(), &runtime.version);
+            output::note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
+        }
         let strict = self.strict || runtime.name == BUILTIN;
         // A file that is written for the first time keeps what it is written for.
         expectations.strict |= strict && !exists;

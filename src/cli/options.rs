@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::generate::Operators;
-use crate::run::Expectations;
+use crate::run::{Expectations, confirmed};
 use crate::suite::{Filter, Generated, Suite, read_operators};
 
 /// Which cases.
@@ -64,7 +64,9 @@ impl Sources {
             Some(folder) => Generated::new(read_operators(folder)?),
             None => Generated::embedded(),
         };
-        Ok(Suite::with(&testdata, generated)?)
+        let suite = Suite::with(&testdata, generated)?;
+        // Of cases that are made from other files, the project's expectations say nothing.
+        if self.specs.is_some() { Ok(suite) } else { Ok(confirmed(suite)?) }
     }
 
     /// The op.yaml files that the cases from specs are made from.

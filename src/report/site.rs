@@ -19,9 +19,14 @@ const PAGE: &str = include_str!("templates/page.html");
 const STYLE: &str = include_str!("templates/page.css");
 const SCRIPT: &str = include_str!("templates/page.js");
 
-/// The page: the matrix, and how far the suite reaches.
-pub fn page(matrix: &Matrix<'_>, specs: &Specs, reach: &BTreeMap<Aspect, Count>) -> Result<String, serde_json::Error> {
-    let data = in_script(&serde_json::to_string(&Data::new(matrix, specs, reach))?);
+/// The page: the matrix, how far the suite reaches, and what confirms its cases.
+pub fn page(
+    matrix: &Matrix<'_>,
+    specs: &Specs,
+    reach: &BTreeMap<Aspect, Count>,
+    evidence: Vec<(String, usize)>,
+) -> Result<String, serde_json::Error> {
+    let data = in_script(&serde_json::to_string(&Data { evidence, ..Data::new(matrix, specs, reach) })?);
     let mut page = String::with_capacity(data.len() + PAGE.len() + STYLE.len() + SCRIPT.len());
     let mut rest = PAGE;
     for (mark, part) in [("{style}", STYLE), ("{data}", &data), ("{script}", SCRIPT)] {
@@ -56,6 +61,8 @@ struct Data<'a> {
     cases: Vec<(&'a str, Vec<Option<ResultData>>)>,
     /// How far the suite reaches: of what, how many reached, excused, and in all.
     reach: Vec<(&'static str, Triple)>,
+    /// How many cases each source confirms besides the built-in executor, and how many nothing.
+    evidence: Vec<(String, usize)>,
 }
 
 #[derive(Serialize)]
@@ -155,6 +162,7 @@ impl<'a> Data<'a> {
                 .iter()
                 .map(|(aspect, count)| (aspect.title(), [count.reached, count.excused, count.all]))
                 .collect(),
+            evidence: Vec::new(),
         }
     }
 }
@@ -287,6 +295,7 @@ mod tests {
             &matrix,
             Specs::embedded(),
             &BTreeMap::from([(Aspect::Overflow, Count { reached: 1, excused: 2, all: 4 })]),
+            vec![("literal".to_owned(), 3), ("nothing".to_owned(), 1)],
         )
         .unwrap()
     }
@@ -327,8 +336,9 @@ mod tests {
     }
 
     #[test]
-    fn the_page_says_how_far_the_suite_reaches() {
+    fn the_page_says_how_far_the_suite_reaches_and_what_confirms_it() {
         assert_eq!(data_of(&page_of(&[]))["reach"], serde_json::json!([[Aspect::Overflow.title(), [1, 2, 4]]]));
+        assert_eq!(data_of(&page_of(&[]))["evidence"], serde_json::json!([["literal", 3], ["nothing", 1]]));
     }
 
     #[test]

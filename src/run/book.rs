@@ -1,6 +1,6 @@
 //! The expectations that apply to a runtime here, ready to be looked up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
@@ -49,8 +49,21 @@ impl Book {
     pub fn new(expectations: Expectations, runtime: &Declaration, strict: bool) -> Result<Book, ExpectationError> {
         let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
         let applies = |entry: &Entry| entry.when.as_ref().is_none_or(|when| when.holds(&platform, &runtime.version));
+        let active = expectations.expect.iter().map(applies).collect();
+        Book::with(expectations, active, strict)
+    }
+
+    /// All expectations, whatever the platform and version that they are about.
+    pub(super) fn of_any_place(mut expectations: Expectations) -> Result<Book, ExpectationError> {
+        let mut seen = HashSet::new();
+        expectations.expect.retain(|entry| seen.insert(entry.selector()));
+        let active = expectations.expect.iter().map(|_| true).collect();
+        Book::with(expectations, active, false)
+    }
+
+    fn with(expectations: Expectations, active: Vec<bool>, strict: bool) -> Result<Book, ExpectationError> {
         let mut book = Book {
-            active: expectations.expect.iter().map(applies).collect(),
+            active,
             strict: strict || expectations.strict,
             expectations,
             paths: HashMap::new(),
@@ -146,24 +159,38 @@ impl Book {
     /// The position of the entry that a result belongs to.
     fn owner(&self, result: &CaseResult) -> Option<usize> {
         let (id, variant) = Variant::of_id(&result.id);
-        let at_path = |path: &str| self.paths.get(&(path.to_owned(), variant)).into_iter().flatten().copied();
-        let named = at_path(id).next();
+        let named = self.at_path(id, variant).next();
         named.or_else(|| self.lack(result)).or_else(|| {
-            let folders = std::iter::successors(Some(id), |path| {
-                Some(path.rsplit_once('/').map_or("", |(folder, _)| folder)).filter(|_| !path.is_empty())
-            });
             let mut first = None;
-            for folder in folders {
-                let globs = self.globs.get(&(folder.to_owned(), variant)).into_iter().flatten();
-                let globs = globs.filter(|glob| glob.matches(id)).map(|glob| glob.at);
-                for at in at_path(folder).chain(globs) {
-                    if self.entry(at).is_some_and(|entry| entry.agrees(result)) {
-                        return Some(at);
-                    }
-                    first = Some(first.map_or(at, |first: usize| first.min(at)));
+            for at in self.about(id, variant) {
+                if self.entry(at).is_some_and(|entry| entry.agrees(result)) {
+                    return Some(at);
                 }
+                first = Some(first.map_or(at, |first: usize| first.min(at)));
             }
             first
+        })
+    }
+
+    /// Whether an entry selects the case by its id.
+    pub(super) fn has_entry_about(&self, id: &str) -> bool {
+        let (id, variant) = Variant::of_id(id);
+        self.about(id, variant).next().is_some()
+    }
+
+    fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
+        self.paths.get(&(path.to_owned(), variant)).into_iter().flatten().copied()
+    }
+
+    /// The positions of the entries that select a case by its id, the most precise first.
+    fn about<'a>(&'a self, id: &'a str, variant: Variant) -> impl Iterator<Item = usize> + 'a {
+        let folders = std::iter::successors(Some(id), |path| {
+            Some(path.rsplit_once('/').map_or("", |(folder, _)| folder)).filter(|_| !path.is_empty())
+        });
+        folders.flat_map(move |folder| {
+            let globs = self.globs.get(&(folder.to_owned(), variant)).into_iter().flatten();
+            let globs = globs.filter(move |glob| glob.matches(id)).map(|glob| glob.at);
+            self.at_path(folder, variant).chain(globs)
         })
     }
 

@@ -15,6 +15,9 @@ use crate::suite::{FilterError, globs, is_glob, loose_glob};
 pub struct Expectations {
     /// The runtime that the file is about.
     pub runtime: String,
+    /// The version of the runtime that the file was last held against: what the file does not list, this version confirms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Whether the runtime is held to what is recommended, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
@@ -144,6 +147,9 @@ impl Expectations {
             "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
             self.runtime
         );
+        if let Some(version) = &self.version {
+            text.extend(["version: ", &quoted(version), "\n"]);
+        }
         if self.strict {
             text.push_str("strict: true\n");
         }
@@ -263,6 +269,9 @@ mod tests {
     #[test]
     fn an_entry_reads_back() {
         let when = "{platform: linux, version: \">=1.20, <2\"}";
+        let versioned = "runtime: a\nversion: 1.2.3\nstrict: true\nexpect: []\n";
+        let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
+        assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
         for entry in [
             format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans_operators: true, when: {when}}}"),
             "{unsupported: \"tensor(bfloat16)*\", reason: \"it's \\\"so\\\": yes\", url: \"https://x.y\"}".to_owned(),

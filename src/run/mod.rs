@@ -3,6 +3,7 @@
 mod book;
 mod condition;
 mod declared;
+mod evidence;
 mod expectations;
 mod fold;
 mod judge;
@@ -17,6 +18,7 @@ mod update;
 pub use book::{Book, Standing};
 pub use condition::{Condition, Versions};
 pub use declared::undeclared;
+pub use evidence::{Witnesses, confirmed};
 pub use expectations::{Entry, ExpectationError, Expectations};
 pub use judge::judge;
 pub use outcome::{CaseResult, Outcome};

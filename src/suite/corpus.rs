@@ -1,15 +1,18 @@
 //! The vendored cases of an ONNX release, indexed by its list of checksums.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use crate::case::{Case, Feed, read_folder};
+use crate::case::{Case, Evidence, Feed, Judged, read_folder};
 use crate::compare::Accuracy;
 use crate::suite::upstream::rejudge;
 use crate::suite::{Source, SuiteError, Unit};
+
+/// What stands behind a case's name where the function body takes the place of the operator.
+const EXPANDED: &str = "_expanded";
 
 /// The vendored cases of an ONNX release.
 #[derive(Debug)]
@@ -17,6 +20,7 @@ pub struct Corpus {
     folder: PathBuf,
     prefix: String,
     rules: OnceLock<Rules>,
+    expanded: OnceLock<BTreeSet<String>>,
 }
 
 /// `tolerances.yaml`: what upstream's runner knows of the cases besides their files.
@@ -49,7 +53,8 @@ impl Corpus {
     /// The cases in the folder of a release, called as the release is. No file is read before it is needed.
     pub fn new(folder: &Path) -> Corpus {
         let release = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Corpus { folder: folder.to_owned(), prefix: format!("onnx-{release}"), rules: OnceLock::new() }
+        let prefix = format!("onnx-{release}");
+        Corpus { folder: folder.to_owned(), prefix, rules: OnceLock::new(), expanded: OnceLock::new() }
     }
 
     fn rules(&self) -> Result<&Rules, SuiteError> {
@@ -73,6 +78,16 @@ impl Corpus {
         id.strip_prefix(&self.prefix)?.strip_prefix('/')
     }
 
+    /// The cases that are there a second time with the function body in the place of its operator.
+    fn expanded(&self) -> Result<&BTreeSet<String>, SuiteError> {
+        if let Some(expanded) = self.expanded.get() {
+            return Ok(expanded);
+        }
+        let checksums = read(&self.folder.join("SHA256SUMS"))?;
+        let expanded = listed(&checksums).filter_map(|case| Some(case.split_once(EXPANDED)?.0.to_owned())).collect();
+        Ok(self.expanded.get_or_init(|| expanded))
+    }
+
     fn accuracy(rules: &Rules, case: &str) -> Accuracy {
         let tolerance = rules.exceptions.get(case).unwrap_or(&rules.default);
         Accuracy::Close { relative: tolerance.rtol, absolute: tolerance.atol }
@@ -86,6 +101,11 @@ impl Corpus {
     }
 }
 
+/// The cases of a list of checksums.
+fn listed(checksums: &str) -> impl Iterator<Item = &str> {
+    checksums.lines().filter_map(|line| line.split_once("  ")?.1.strip_suffix("/model.onnx"))
+}
+
 fn read(path: &Path) -> Result<String, SuiteError> {
     std::fs::read_to_string(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })
 }
@@ -95,8 +115,7 @@ impl Source for Corpus {
     fn units(&self) -> Result<Vec<Unit>, SuiteError> {
         let path = self.folder.join("SHA256SUMS");
         let checksums = read(&path)?;
-        let cases: Vec<&str> =
-            checksums.lines().filter_map(|line| line.split_once("  ")?.1.strip_suffix("/model.onnx")).collect();
+        let cases: Vec<&str> = listed(&checksums).collect();
         for (group, &recorded) in &self.rules()?.cases {
             let of_group = |case: &&&str| case.split_once('/').is_some_and(|(name, _)| name == group);
             let found = cases.iter().filter(of_group).count();
@@ -124,10 +143,15 @@ impl Source for Corpus {
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let Some(case) = self.case_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
-        let (folder, rules) = (self.folder.join(case), self.rules()?);
-        let mut case = read_folder(&unit.name, &folder, &Self::accuracy(rules, case), Self::feed(rules, case))?;
+        let Some(name) = self.case_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
+        let (folder, rules) = (self.folder.join(name), self.rules()?);
+        let mut case = read_folder(&unit.name, &folder, &Self::accuracy(rules, name), Self::feed(rules, name))?;
         rejudge(&mut case);
+        // What is drawn differs between an operator and its body.
+        let is_drawn = matches!(case.judged, Some(Judged::Draws | Judged::Dropout));
+        if !is_drawn && self.expanded()?.contains(name) {
+            case.evidence.push(Evidence::Body);
+        }
         Ok(vec![case])
     }
 }

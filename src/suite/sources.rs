@@ -83,6 +83,12 @@ impl Suite {
         Suite { sources }
     }
 
+    /// The suite with each source in the place of another.
+    #[must_use]
+    pub fn map_sources(self, change: impl FnMut(Box<dyn Source + Send>) -> Box<dyn Source + Send>) -> Suite {
+        Suite::new(self.sources.into_iter().map(change).collect())
+    }
+
     /// The cases in a folder of test folders, with all that a manifest says of them where there is one.
     pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
         let source: Box<dyn Source + Send> = if folder.join(MANIFEST).is_file() {

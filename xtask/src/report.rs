@@ -14,7 +14,8 @@ use onnx_conformance::report::coverage::{Coverage, Excuses, Survey};
 use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{markdown, site, terminal};
 use onnx_conformance::run::{
-    Book, CaseResult, Event, Header, Scope, Selected, Tally, plan, run_inspected, write_header, write_result,
+    Book, CaseResult, Event, Header, Scope, Selected, Tally, Witnesses, confirmed, plan, run_inspected, write_header,
+    write_result,
 };
 use onnx_conformance::runtime::{Builtin, Runtime as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
@@ -39,11 +40,12 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
     let expectations = read_expectations(&expectations_path, &declaration.name)?;
     let book = Book::new(expectations, &declaration, true)?;
-    let suite = Suite::open(&workspace::root().join("testdata"))?;
+    let suite = confirmed(Suite::open(&workspace::root().join("testdata"))?)?;
     let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
 
     let (operators, excuses) = (Operators::embedded(), Excuses::embedded()?);
     let survey = Survey::new(Specs::embedded(), &operators, &excuses, &Filter::default())?;
+    let survey = survey.with_witnesses(&Witnesses::embedded()?);
     let started = Instant::now();
     let (mut tally, mut results) = (Tally::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);
@@ -67,6 +69,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let page = write_files(&header, &results, &matrix, &coverage)?;
     let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
     anstream::println!("{}", terminal::closing(&tally, &terminal::Show::at_most(most), elapsed));
+    anstream::println!("{}", coverage.cases_line());
     for column in &matrix.runtimes {
         anstream::print!("\n{}", markdown::totals(&matrix, column));
     }
@@ -92,7 +95,7 @@ fn write_files(
     let text = markdown::matrix(matrix) + &coverage.markdown();
     write_whole(&folder.join("matrix.md"), text.as_bytes())?;
     let page = folder.join("index.html");
-    write_whole(&page, site::page(matrix, Specs::embedded(), &coverage.counts())?.as_bytes())?;
+    write_whole(&page, site::page(matrix, Specs::embedded(), &coverage.counts(), coverage.evidence())?.as_bytes())?;
     Ok(page)
 }
 

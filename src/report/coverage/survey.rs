@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
 
-use crate::case::Case;
+use crate::case::{Case, Evidence};
 use crate::generate::{GenerateError, Operators};
 use crate::report::coverage::enums::Enums;
 use crate::report::coverage::excuses::Excuses;
 use crate::report::coverage::goal::{Aspect, Goal, goals};
 use crate::report::coverage::reach::{Reached, reached, split_id};
 use crate::report::coverage::tally::{Coverage, Tally};
-use crate::run::{CaseResult, Outcome};
+use crate::run::{CaseResult, Outcome, Witnesses};
 use crate::suite::Filter;
 
 /// Collects what the cases of a run reach, from any thread.
@@ -23,6 +23,7 @@ pub struct Survey<'a> {
     excuses: &'a Excuses,
     goals: BTreeMap<OperatorVersion, BTreeSet<Goal>>,
     deprecated: BTreeSet<OperatorVersion>,
+    versions: Vec<(Evidence, String)>,
     tally: Mutex<Tally>,
 }
 
@@ -57,7 +58,14 @@ impl<'a> Survey<'a> {
             by_version.insert(version, goals);
         }
         let tally = Mutex::new(Tally::default());
-        Ok(Survey { specs, operators, excuses, goals: by_version, deprecated, tally })
+        Ok(Survey { specs, operators, excuses, goals: by_version, deprecated, versions: Vec::new(), tally })
+    }
+
+    /// The survey with the versions of the runtimes that confirm cases.
+    #[must_use]
+    pub fn with_witnesses(mut self, witnesses: &Witnesses) -> Survey<'a> {
+        self.versions = witnesses.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
+        self
     }
 
     /// Notes what a case reaches; one that does not pass reaches nothing.
@@ -75,17 +83,29 @@ impl<'a> Survey<'a> {
             return;
         }
         cases.passed += 1;
-        match (&case.refusal, case.evidence.as_slice()) {
-            (Some(_), _) => *cases.refusals.entry(case.level).or_default() += 1,
-            (None, []) => cases.unconfirmed += 1,
-            (None, all) => all.iter().for_each(|evidence| *cases.by_evidence.entry(*evidence).or_default() += 1),
+        if case.refusal.is_some() {
+            *cases.refusals.entry(case.level).or_default() += 1;
+            return;
+        }
+        case.evidence.iter().for_each(|evidence| *cases.by_evidence.entry(*evidence).or_default() += 1);
+        if !case.has_judged_output() {
+            cases.unjudged += 1;
+        } else if case.evidence.is_empty() {
+            let (version, name) = split_unit(&case.id);
+            cases.unconfirmed.entry(version.to_owned()).or_default().insert(name.to_owned());
         }
     }
 
     /// What was reached.
     pub fn finish(self) -> Coverage<'a> {
         let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Coverage { excuses: self.excuses, goals: self.goals, deprecated: self.deprecated, tally }
+        Coverage {
+            excuses: self.excuses,
+            goals: self.goals,
+            deprecated: self.deprecated,
+            versions: self.versions,
+            tally,
+        }
     }
 
     /// The constraint that a generated case is about, as a goal of the operator's newest version.
@@ -99,6 +119,12 @@ impl<'a> Survey<'a> {
         };
         Some((newest(self.specs, &version), Goal::of(Aspect::Constraint, constraint)))
     }
+}
+
+/// The operator version that an id begins with, or the folder, and the rest.
+fn split_unit(id: &str) -> (&str, &str) {
+    let end = id.match_indices('/').nth(1).map(|(at, _)| at);
+    end.and_then(|at| Some((id.get(..at)?, id.get(at + 1..)?))).unwrap_or(("", id))
 }
 
 fn newest(specs: &Specs, version: &OperatorVersion) -> OperatorVersion {

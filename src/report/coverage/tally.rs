@@ -19,6 +19,7 @@ pub struct Coverage<'a> {
     pub(super) excuses: &'a Excuses,
     pub(super) goals: BTreeMap<OperatorVersion, BTreeSet<Goal>>,
     pub(super) deprecated: BTreeSet<OperatorVersion>,
+    pub(super) versions: Vec<(Evidence, String)>,
     pub(super) tally: Tally,
 }
 
@@ -35,7 +36,10 @@ pub(super) struct Cases {
     pub(super) passed: usize,
     pub(super) other: usize,
     pub(super) by_evidence: BTreeMap<Evidence, usize>,
-    pub(super) unconfirmed: usize,
+    /// Those whose outputs are judged and that nothing confirms, by the name that their operator version has in ids.
+    pub(super) unconfirmed: BTreeMap<String, BTreeSet<String>>,
+    /// Those whose outputs are not judged beyond type and shape, or not at all.
+    pub(super) unjudged: usize,
     pub(super) refusals: BTreeMap<Level, usize>,
 }
 
@@ -67,6 +71,30 @@ impl Coverage<'_> {
             lines.extend(groups.iter().map(|(group, names)| format!("{version} {group}: {}", names.join(", "))));
         }
         lines
+    }
+
+    /// The cases whose outputs nothing but the built-in executor confirms: a line for each operator version.
+    pub fn unconfirmed(&self) -> Vec<String> {
+        let line = |(version, names): (&String, &BTreeSet<String>)| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            format!("{version} confirmed by nothing, {}: {}", names.len(), names.join(" "))
+        };
+        self.tally.cases.unconfirmed.iter().map(line).collect()
+    }
+
+    /// How many cases each source confirms, and how many nothing; a case may count for several sources.
+    pub fn evidence(&self) -> Vec<(String, usize)> {
+        let cases = &self.tally.cases;
+        let version = |evidence| self.versions.iter().find(|(other, _)| *other == evidence).map(|(_, version)| version);
+        let title = |evidence: Evidence| match version(evidence) {
+            Some(version) => format!("{evidence} {version}"),
+            None => evidence.to_string(),
+        };
+        let mut counts: Vec<(String, usize)> =
+            cases.by_evidence.iter().map(|(&evidence, &count)| (title(evidence), count)).collect();
+        counts.push(("nothing".to_owned(), cases.unconfirmed.values().map(BTreeSet::len).sum()));
+        counts.push(("not judged beyond type and shape".to_owned(), cases.unjudged));
+        counts
     }
 
     /// The goals that an excuse stands for although a case reaches them.
@@ -131,17 +159,15 @@ impl Coverage<'_> {
     }
 
     /// The cases by what confirms them.
-    fn cases_line(&self) -> String {
+    pub fn cases_line(&self) -> String {
         let cases = &self.tally.cases;
-        let evidence: Vec<String> =
-            cases.by_evidence.iter().map(|(evidence, count)| format!("{count} {evidence}")).collect();
+        let evidence: Vec<String> = self.evidence().iter().map(|(source, count)| format!("{count} {source}")).collect();
         let refusals: Vec<String> = cases.refusals.iter().map(|(level, count)| format!("{count} {level}")).collect();
         format!(
-            "cases that pass: {} (others, which count for nothing: {})\nconfirmed by: {}; nothing {}\nrefusals: {}",
+            "cases that pass: {} (others, which count for nothing: {})\noutputs confirmed by: {}\nrefusals: {}",
             cases.passed,
             cases.other,
             list(&evidence),
-            cases.unconfirmed,
             list(&refusals),
         )
     }

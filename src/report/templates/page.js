@@ -70,12 +70,15 @@ function drawTotals() {
     + "Untested is neither yes nor no.";
 }
 
-/** How far the suite reaches, whatever the runtime. */
+/** How far the suite reaches and what confirms it, whatever the runtime. */
 function drawReach() {
   const row = (cells, tag) => element("tr", null, ...cells.map((cell) => element(tag, null, String(cell))));
   const rows = data.reach.map(([title, counts]) => row([title, ...counts.map((count) => number.format(count))], "td"));
   byId("reach").hidden = rows.length === 0;
   byId("reach").querySelector("table").replaceChildren(row(["", "reached", "excused", "of"], "th"), ...rows);
+  const confirmed = data.evidence.map(([source, count]) => row([source, number.format(count)], "td"));
+  byId("evidence").hidden = confirmed.length === 0;
+  byId("evidence").querySelector("table").replaceChildren(row(["", "cases"], "th"), ...confirmed);
 }
 
 function drawControls() {
