@@ -52,11 +52,11 @@ def run(path, inputs, outputs):
     try:
         session = onnxruntime.InferenceSession(path, OPTIONS, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise lacking(path, inputs, error) or LoadError(short(error)) from error
+        raise lacking(path, inputs + outputs, error) or LoadError(short(error)) from error
     try:
         values = evaluate(session, inputs, outputs)
     except Exception as error:
-        raise lacking(path, inputs, error) or RuntimeError(short(error)) from error
+        raise lacking(path, inputs + outputs, error) or RuntimeError(short(error)) from error
     for port, value in zip(outputs, values):
         port.write(value.SerializeToString())
 
@@ -104,7 +104,7 @@ def message(value, port):
     return tensor_from_bytes(port.name, element, value.shape(), data)
 
 
-def lacking(path, inputs, error):
+def lacking(path, ports, error):
     """What onnxruntime lacks, in words that are the same for all cases that lack it; nothing for a failure of another kind."""
     said = str(error)
     if not LACKS.search(said):
@@ -121,11 +121,13 @@ def lacking(path, inputs, error):
     version = version_of(model, node) if node is not None else None
     if version is None:
         return None
-    found = re.search(r"tensor\([a-z0-9]+\)", said)
+    # A message may name types that the case has not: those of implementations that there are, or of a cast put before.
+    types = re.findall(r"has the following type \((tensor\([a-z0-9]+\))\)", said) or re.findall(r"tensor\([a-z0-9]+\)", said)
+    found = next((found for found in types if any(found in port.type for port in ports)), None)
     if found:
-        return Unsupported(f"{found.group(0)} in {version}", short(error))
+        return Unsupported(f"{found} in {version}", short(error))
     # An implementation is sought by operator and types at once. The type is what is missing where it is one of the rarer.
-    rare = sorted(port.type for port in inputs if port.type not in COMMON)
+    rare = sorted(port.type for port in ports if port.type not in COMMON)
     return Unsupported(f"{rare[0]} in {version}" if rare else f"operator {version}", short(error))
 
 

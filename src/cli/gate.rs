@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::Variant;
+use crate::case::{Evidence, Variant};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, output};
 use crate::run::{Book, CaseResult, Expectations, updated_expectations};
@@ -68,7 +68,9 @@ impl GateOptions {
         let strict = self.strict || runtime.name == BUILTIN;
         // A file that is written for the first time keeps what it is written for.
         expectations.strict |= strict && !exists;
-        let book = Book::new(expectations, runtime, strict)?;
+        let is_pinned = expectations.version.as_ref() == Some(&runtime.version);
+        let witness = Evidence::of_runtime(&runtime.name).filter(|_| is_pinned && self.expectations.is_none());
+        let book = Book::new(expectations, runtime, strict)?.of_witness(witness);
         // The expectations that go without saying are about the project's suite; a file that is named is about this one.
         Ok(Gate { path, text, book, is_about_suite: !is_own_suite || self.expectations.is_some() })
     }
