@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::LazyLock;
 
 use globset::GlobMatcher;
 use onnx_conformance_reference::proto::{Message, ModelProto};
@@ -15,6 +15,10 @@ use crate::suite::{Source, Suite, SuiteError, Unit, is_glob, loose_glob};
 
 /// Every expectation file as it was when the program was built, by name, sorted.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
+
+/// What they say, or why they cannot be read.
+static EMBEDDED: LazyLock<Result<Witnesses, String>> =
+    LazyLock::new(|| Witnesses::embedded().map_err(|error| error.to_string()));
 
 /// The runtimes whose expectation files say which cases they confirm.
 #[derive(Debug)]
@@ -197,43 +201,44 @@ impl Facts<'_> {
 }
 
 /// The suite with what other runtimes confirm among the evidence of its cases. For the project's own cases only: of
-/// others the expectation files say nothing.
-pub fn confirmed(suite: Suite) -> Result<Suite, ExpectationError> {
-    let witnesses = Arc::new(Witnesses::embedded()?);
-    Ok(suite.map_sources(|source| Box::new(Confirmed { source, witnesses: Arc::clone(&witnesses) })))
+/// others the expectation files say nothing. They are read when the first case is.
+#[must_use]
+pub fn confirmed(suite: Suite) -> Suite {
+    suite.map_sources(|source| Box::new(Confirmed(source)))
 }
 
 /// A source whose cases say which runtimes confirm them.
-struct Confirmed {
-    source: Box<dyn Source + Send>,
-    witnesses: Arc<Witnesses>,
-}
+struct Confirmed(Box<dyn Source + Send>);
 
 impl Source for Confirmed {
     fn units(&self) -> Result<Vec<Unit>, SuiteError> {
-        self.source.units()
+        self.0.units()
     }
 
     fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
-        self.source.unit(name)
+        self.0.unit(name)
     }
 
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
-        self.source.ids(unit)
+        self.0.ids(unit)
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let mut cases = self.source.load(unit, wanted)?;
-        cases.iter_mut().for_each(|case| self.witnesses.confirm(case));
+        let wrong = |rule: &String| SuiteError::File { path: "expectations".into(), rule: rule.clone() };
+        let witnesses = EMBEDDED.as_ref().map_err(wrong)?;
+        let mut cases = self.0.load(unit, wanted)?;
+        for case in &mut cases {
+            witnesses.confirm(case);
+        }
         Ok(cases)
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        self.source.fingerprint()
+        self.0.fingerprint()
     }
 
     fn check(&self, unit: &Unit, cases: &[Case]) -> Result<(), SuiteError> {
-        self.source.check(unit, cases)
+        self.0.check(unit, cases)
     }
 }
 

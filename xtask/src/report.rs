@@ -40,7 +40,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
     let expectations = read_expectations(&expectations_path, &declaration.name)?;
     let book = Book::new(expectations, &declaration, true)?;
-    let suite = confirmed(Suite::open(&workspace::root().join("testdata"))?)?;
+    let suite = confirmed(Suite::open(&workspace::root().join("testdata"))?);
     let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
 
     let (operators, excuses) = (Operators::embedded(), Excuses::embedded()?);

@@ -101,18 +101,26 @@ impl Factors<'_> {
         for (out, (a_at, b_at)) in out.chunks_exact_mut(product.rows * product.columns).zip(pairs) {
             call.budget.work(out.len().saturating_mul(product.inner))?;
             let a = self.terms.of(self.a.part(a_at * a_size..(a_at + 1) * a_size).floats());
-            let a = match self.transpose_a {
-                true => Matrix::row_major(&a, product.inner, product.rows).transposed(),
-                false => Matrix::row_major(&a, product.rows, product.inner),
+            let a = if self.transpose_a {
+                Matrix::row_major(&a, product.inner, product.rows).transposed()
+            } else {
+                Matrix::row_major(&a, product.rows, product.inner)
             };
             let b = self.b.part(b_at * b_size..(b_at + 1) * b_size);
-            self.multiply_blocks(a, &b, product.columns, out);
+            self.multiply_blocks(call, a, &b, product.columns, out)?;
         }
         Ok(out)
     }
 
     /// Adds the product of two matrices to `out`.
-    fn multiply_blocks(&self, a: Matrix<'_>, b: &Tensor, columns: usize, out: &mut [f64]) {
+    fn multiply_blocks(
+        &self,
+        call: &Call<'_>,
+        a: Matrix<'_>,
+        b: &Tensor,
+        columns: usize,
+        out: &mut [f64],
+    ) -> Result<()> {
         let line = if self.transpose_b { a.columns } else { columns };
         let lines = if self.transpose_b { columns } else { a.columns };
         let most = (CONVERTED / line.max(1)).max(64);
@@ -126,12 +134,13 @@ impl Factors<'_> {
                 multiply_add(a, block.transposed(), out);
             } else {
                 // Its rows do not lie one after the other in `out`.
-                let mut part = vec![0.0; a.rows * (to - from)];
+                let mut part: Vec<f64> = call.budget.scratch(a.rows * (to - from))?;
                 multiply_add(a, block.transposed(), &mut part);
                 for (out, part) in out.chunks_mut(columns).zip(part.chunks(to - from)) {
                     out[from..to].copy_from_slice(part);
                 }
             }
         }
+        Ok(())
     }
 }

@@ -106,12 +106,11 @@ impl Tensor {
         if found != 1 {
             return Err(TensorError::Length { element_type, shape, unit: "elements", expected: 1, found });
         }
-        let data = match &value.data {
-            Data::Strings(strings) => Data::Strings(strings.iter().cycle().take(count).cloned().collect()),
-            _ => {
-                let (element, written_out) = (value.bytes().clone(), Arc::default());
-                Data::Repeated(Repeated { element, count, written_out, reservation })
-            }
+        let data = if let Data::Strings(strings) = &value.data {
+            Data::Strings(strings.iter().cycle().take(count).cloned().collect())
+        } else {
+            let (element, written_out) = (value.bytes().clone(), Arc::default());
+            Data::Repeated(Repeated { element, count, written_out, reservation })
         };
         Ok(Tensor { element_type, shape, data })
     }
