@@ -360,8 +360,11 @@ const ACCUMULATING: [&str; 44] = [
     "Upsample",
 ];
 
-/// Fills are eighths or coarser: this many bits behind the point, and a multiple of them in products.
-const FRACTION_BITS: i32 = 3;
+/// How many bits fills have behind the point, and how many of a sum are kept: those of double are compensated, which makes
+/// them as wide as two.
+fn grid_of(element: ElementType) -> (i32, i32) {
+    if element == ElementType::Double { (23, 106) } else { (10, 53) }
+}
 
 #[test]
 fn partial_sums_of_what_a_fill_makes_are_exact_in_any_order() {
@@ -382,12 +385,13 @@ fn inexact_sums(made: &Made<'_>) -> Found {
     let tensors = made.parts.inputs.iter().filter(|input| made.filled.contains(&input.name));
     let floats = tensors.filter_map(|input| {
         let tensor = input.value.as_tensor()?;
-        (tensor.element_type().kind() == Kind::Float).then(|| (input.name.as_str(), tensor.floats()))
+        let element = tensor.element_type();
+        (element.kind() == Kind::Float).then(|| (input.name.as_str(), grid_of(element), tensor.floats()))
     });
-    let operands: Vec<(&str, Vec<f64>)> = floats.collect();
+    let operands: Vec<(&str, (i32, i32), Vec<f64>)> = floats.collect();
     let mut found = Found::new();
-    for (name, values) in &operands {
-        let grid = libm::scalbn(1.0, FRACTION_BITS);
+    for (name, (fraction, _), values) in &operands {
+        let grid = libm::scalbn(1.0, *fraction);
         found.extend(places(
             name,
             values.iter().copied(),
@@ -395,14 +399,15 @@ fn inexact_sums(made: &Made<'_>) -> Found {
             "is off the grid",
         ));
     }
+    let widest = operands.iter().map(|(_, grid, _)| *grid).max();
+    let (fraction, kept) = widest.unwrap_or((0, 53));
     let largest = |values: &Vec<f64>| values.iter().fold(0f64, |most, value| most.max(libm::fabs(*value)));
-    let terms = operands.iter().map(|(_, values)| values.len()).max().unwrap_or(0) as f64;
+    let terms = operands.iter().map(|(.., values)| values.len()).max().unwrap_or(0) as f64;
     // A term has one factor of each input of an Einsum, and elsewhere two at most.
     let factors = if made.operator == "Einsum" { operands.len().max(2) } else { 2 };
-    let factor =
-        operands.iter().map(|(_, values)| largest(values)).fold(1.0, f64::max) * libm::scalbn(1.0, FRACTION_BITS);
+    let factor = operands.iter().map(|(.., values)| largest(values)).fold(1.0, f64::max) * libm::scalbn(1.0, fraction);
     let most = terms * libm::pow(factor, factors as f64);
-    if let Some((name, _)) = operands.first().filter(|_| most >= libm::scalbn(1.0, 53)) {
+    if let Some((name, ..)) = operands.first().filter(|_| most >= libm::scalbn(1.0, kept)) {
         found.push(((*name).to_owned(), 0, format!("sums grow to {most}")));
     }
     found

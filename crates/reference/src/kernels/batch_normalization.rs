@@ -2,27 +2,40 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Outputs, Result};
+use crate::kernels::convolution::Terms;
 use crate::kernels::error::invalid;
 use crate::kernels::lanes::Lanes;
-use crate::kernels::normalization::moments;
+use crate::kernels::normalization::{absolute_moments, moments};
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("BatchNormalization", 1, |call| {
-        batch(call, Rules { training: !call.flag("is_test")?, spatial: call.flag("spatial")?, saves: true })
-    }),
-    Kernel::new("BatchNormalization", 7, |call| {
-        batch(call, Rules { training: call.output_count() > 1, spatial: call.flag("spatial")?, saves: true })
-    }),
-    Kernel::new("BatchNormalization", 9, |call| {
-        batch(call, Rules { training: call.output_count() > 1, spatial: true, saves: true })
-    }),
-    Kernel::new("BatchNormalization", 14, |call| {
-        batch(call, Rules { training: call.flag("training_mode")?, spatial: true, saves: false })
-    }),
+    Kernel::new("BatchNormalization", 1, |call| batch(call, rules_of_1(call)?, Terms::Signed))
+        .with_magnitude(|call| batch(call, rules_of_1(call)?, Terms::Absolute)),
+    Kernel::new("BatchNormalization", 7, |call| batch(call, rules_of_7(call)?, Terms::Signed))
+        .with_magnitude(|call| batch(call, rules_of_7(call)?, Terms::Absolute)),
+    Kernel::new("BatchNormalization", 9, |call| batch(call, rules_of_9(call), Terms::Signed))
+        .with_magnitude(|call| batch(call, rules_of_9(call), Terms::Absolute)),
+    Kernel::new("BatchNormalization", 14, |call| batch(call, rules_of_14(call)?, Terms::Signed))
+        .with_magnitude(|call| batch(call, rules_of_14(call)?, Terms::Absolute)),
 ];
+
+fn rules_of_1(call: &Call<'_>) -> Result<Rules> {
+    Ok(Rules { training: !call.flag("is_test")?, spatial: call.flag("spatial")?, saves: true })
+}
+
+fn rules_of_7(call: &Call<'_>) -> Result<Rules> {
+    Ok(Rules { training: call.output_count() > 1, spatial: call.flag("spatial")?, saves: true })
+}
+
+fn rules_of_9(call: &Call<'_>) -> Rules {
+    Rules { training: call.output_count() > 1, spatial: true, saves: true }
+}
+
+fn rules_of_14(call: &Call<'_>) -> Result<Rules> {
+    Ok(Rules { training: call.flag("training_mode")?, spatial: true, saves: false })
+}
 
 /// What a version makes of a node.
 #[derive(Clone, Copy)]
@@ -44,7 +57,8 @@ struct Parameters {
     variance: Vec<f64>,
 }
 
-fn batch(call: &Call<'_>, rules: Rules) -> Result {
+/// The outputs, or over absolute terms the magnitudes of what they are made of.
+fn batch(call: &Call<'_>, rules: Rules, terms: Terms) -> Result {
     let data = call.tensor(0)?;
     if !rules.training && (1..call.output_count()).any(|at| call.wants(at)) {
         return Err(invalid("the outputs after the first belong to training; drop them, or set the mode to training"));
@@ -58,11 +72,11 @@ fn batch(call: &Call<'_>, rules: Rules) -> Result {
     let along: Vec<bool> = (0..shape.len()).map(|axis| axis == 0 || (rules.spatial && axis > 1)).collect();
     let lanes = Lanes::new(call, &shape, &along)?;
     let mut values = data.floats();
-    let current = lanes.fold(&values, moments);
+    let mut current = lanes.fold(&values, moments);
     let given = Parameters {
-        scale: one_each(call, 1, current.len())?,
-        bias: one_each(call, 2, current.len())?,
-        mean: one_each(call, 3, current.len())?,
+        scale: terms.of(one_each(call, 1, current.len())?),
+        bias: terms.of(one_each(call, 2, current.len())?),
+        mean: terms.of(one_each(call, 3, current.len())?),
         variance: one_each(call, 4, current.len())?,
     };
     let epsilon = call.float("epsilon")?;
@@ -71,23 +85,42 @@ fn batch(call: &Call<'_>, rules: Rules) -> Result {
         let (mean, variance) = if rules.training { current[lane] } else { given_statistics };
         let deviation = (variance + epsilon).sqrt();
         let (scale, bias) = (given.scale[lane], given.bias[lane]);
+        if terms == Terms::Absolute {
+            // The variance of a batch loses what the square of its mean takes from the mean of squares.
+            let (of_batch, square) = absolute_moments(values);
+            let (mean, loss) =
+                if rules.training { (of_batch, 1.0 + square / (variance + epsilon)) } else { (mean, 1.0) };
+            for value in &mut *values {
+                *value = (value.abs() + mean) / deviation * loss * scale + bias;
+            }
+            return;
+        }
         for value in &mut *values {
             *value = (*value - mean) / deviation * scale + bias;
         }
     })?;
-    let y = call.floats(data.element_type(), data.shape(), values)?;
+    let y = call.floats(terms.output(data.element_type()), data.shape(), values)?;
+    if terms == Terms::Absolute {
+        current = lanes.fold(&data.floats(), |lane| absolute_moments(&lane.collect::<Vec<_>>()));
+    }
     let mut outputs = vec![Some(Value::Tensor(y))];
     if rules.training {
-        outputs.extend(statistics(call, &given, &current, rules)?.into_iter().map(|tensor| Some(tensor.into())));
+        outputs
+            .extend(statistics(call, &given, &current, (rules, terms))?.into_iter().map(|tensor| Some(tensor.into())));
     }
     Ok(Outputs(outputs))
 }
 
 /// The running statistics after this batch and, where the version has outputs for them, those of the batch.
-fn statistics(call: &Call<'_>, given: &Parameters, current: &[(f64, f64)], rules: Rules) -> Result<Vec<Tensor>> {
+fn statistics(
+    call: &Call<'_>,
+    given: &Parameters,
+    current: &[(f64, f64)],
+    (rules, terms): (Rules, Terms),
+) -> Result<Vec<Tensor>> {
     let momentum = call.float("momentum")?;
     let (mean_like, variance_like) = (call.tensor(3)?, call.tensor(4)?);
-    let element: ElementType = mean_like.element_type();
+    let element: ElementType = terms.output(mean_like.element_type());
     let moved = |old: &f64, new: f64| old * momentum + new * (1.0 - momentum);
     let means = current.iter().map(|(mean, _)| *mean);
     let variances = current.iter().map(|(_, variance)| *variance);

@@ -2,6 +2,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Outputs, Result};
+use crate::kernels::convolution::Terms;
 use crate::kernels::error::invalid;
 use crate::kernels::lanes::{Lane, Lanes};
 use crate::kernels::registry::Kernel;
@@ -12,12 +13,17 @@ use crate::tensor::sum::{dot, sum};
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("InstanceNormalization", 1, instance),
-    Kernel::new("LayerNormalization", 17, layer),
-    Kernel::new("GroupNormalization", 18, group_by_group),
-    Kernel::new("GroupNormalization", 21, group_by_channel),
+    Kernel::new("InstanceNormalization", 1, |call| instance(call, Terms::Signed))
+        .with_magnitude(|call| instance(call, Terms::Absolute)),
+    Kernel::new("LayerNormalization", 17, |call| layer(call, Terms::Signed))
+        .with_magnitude(|call| layer(call, Terms::Absolute)),
+    Kernel::new("GroupNormalization", 18, |call| group_by_group(call, Terms::Signed))
+        .with_magnitude(|call| group_by_group(call, Terms::Absolute)),
+    Kernel::new("GroupNormalization", 21, |call| group_by_channel(call, Terms::Signed))
+        .with_magnitude(|call| group_by_channel(call, Terms::Absolute)),
     Kernel::new("RMSNormalization", 23, root_mean_square),
-    Kernel::new("MeanVarianceNormalization", 9, mean_variance),
+    Kernel::new("MeanVarianceNormalization", 9, |call| mean_variance(call, Terms::Signed))
+        .with_magnitude(|call| mean_variance(call, Terms::Absolute)),
     Kernel::new("LpNormalization", 1, norm),
     Kernel::new("LRN", 1, local_response),
 ];
@@ -31,6 +37,28 @@ pub(super) fn moments(lane: Lane<'_, f64>) -> (f64, f64) {
     let mean = sum(lane.clone()) / count;
     let variance = dot(lane.map(|value| (value - mean, value - mean))) / count;
     (mean, variance)
+}
+
+/// The mean of absolute values, and that of squares.
+pub(super) fn absolute_moments(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    (sum(values.iter().map(|value| value.abs())) / count, dot(values.iter().map(|&value| (value, value))) / count)
+}
+
+/// Takes the mean from each element of a lane, and divides by the deviation. Over absolute terms the mean is added, and
+/// the whole grows by what the variance loses where it is the mean of squares less the square of the mean.
+fn standardize(terms: Terms, values: &mut [f64], mean: f64, deviation: f64) {
+    if terms == Terms::Signed {
+        for value in &mut *values {
+            *value = (*value - mean) / deviation;
+        }
+        return;
+    }
+    let (mean, square) = absolute_moments(values);
+    let loss = 1.0 + square / (deviation * deviation);
+    for value in &mut *values {
+        *value = (value.abs() + mean) / deviation * loss;
+    }
 }
 
 /// The type in which a first stage computes, and in which its results are rounded before those of the second.
@@ -91,11 +119,11 @@ fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<imp
 }
 
 /// Each channel of each instance by its own mean and variance.
-fn instance(call: &Call<'_>) -> Result {
+fn instance(call: &Call<'_>, terms: Terms) -> Result {
     let data = call.tensor(0)?;
     let channels = channels(data)?;
-    let scale = one_each(call, 1, channels, "channel")?;
-    let bias = one_each(call, 2, channels, "channel")?;
+    let scale = terms.of(one_each(call, 1, channels, "channel")?);
+    let bias = terms.of(one_each(call, 2, channels, "channel")?);
     let epsilon = call.float("epsilon")?;
     let lanes = Lanes::from(call, data.shape(), 2)?;
     let mut values = data.floats();
@@ -103,40 +131,53 @@ fn instance(call: &Call<'_>) -> Result {
     lanes.change(call, &mut values, |lane, values| {
         let ((mean, variance), channel) = (statistics[lane], lane % channels);
         let deviation = (variance + epsilon).sqrt();
+        if terms == Terms::Absolute {
+            standardize(terms, values, mean, deviation);
+            for value in &mut *values {
+                *value = scale[channel] * *value + bias[channel];
+            }
+            return;
+        }
         for value in &mut *values {
             *value = scale[channel] * (*value - mean) / deviation + bias[channel];
         }
     })?;
-    Ok(call.floats(data.element_type(), data.shape(), values)?.into())
+    Ok(call.floats(terms.output(data.element_type()), data.shape(), values)?.into())
 }
 
 /// Everything from the axis on: standardized in the stash type, rounded to the type of the input, then scaled.
-fn layer(call: &Call<'_>) -> Result {
+fn layer(call: &Call<'_>, terms: Terms) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
     let epsilon = stash.round(call.float("epsilon")?);
     let lanes = Lanes::from(call, shape, axis)?;
     let mut values = stash.floats(data);
-    let statistics = lanes.fold(&values, moments);
+    let mut statistics = lanes.fold(&values, moments);
     lanes.change(call, &mut values, |lane, values| {
         let (mean, variance) = statistics[lane];
-        let deviation = (variance + epsilon).sqrt();
+        standardize(terms, values, mean, (variance + epsilon).sqrt());
         for value in &mut *values {
-            *value = rounded(element, stash.round((*value - mean) / deviation));
+            *value = rounded(element, stash.round(*value));
         }
     })?;
 
     let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
-    let scales = scale.floats();
+    let scales = terms.of(scale.floats());
     values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
     if let Some(bias) = bias {
-        let biases = bias.floats();
+        let biases = terms.of(bias.floats());
         values.iter_mut().zip(spread(bias, &biases, shape)?).for_each(|(value, bias)| *value += bias);
     }
-    let y = call.floats(element, shape, values)?;
+    let y = call.floats(terms.output(element), shape, values)?;
 
     let reduced: Vec<usize> = shape.iter().enumerate().map(|(at, &dim)| if at < axis { dim } else { 1 }).collect();
+    if terms == Terms::Absolute {
+        statistics = lanes.fold(&stash.floats(data), |lane| {
+            let (mean, _) = absolute_moments(&lane.clone().collect::<Vec<_>>());
+            (mean, moments(lane).1)
+        });
+    }
     let saved = |at: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
         if !call.wants(at) {
             return Ok(None);
@@ -145,7 +186,7 @@ fn layer(call: &Call<'_>) -> Result {
             return Err(invalid(format!("stash_type is {}, but the statistics are float or bfloat16", stash.0)));
         }
         let values = statistics.iter().map(|&statistics| value(statistics, epsilon));
-        Ok(Some(Value::Tensor(call.floats(stash.0, &reduced, values)?)))
+        Ok(Some(Value::Tensor(call.floats(terms.output(stash.0), &reduced, values)?)))
     };
     let mean = saved(1, |(mean, _), _| mean)?;
     let inverse = saved(2, |(_, variance), epsilon| 1.0 / (variance + epsilon).sqrt())?;
@@ -179,16 +220,16 @@ impl Groups {
         &self,
         call: &Call<'_>,
         values: &mut [f64],
-        epsilon: f64,
+        (epsilon, terms): (f64, Terms),
         round: impl Fn(f64) -> f64 + Sync,
     ) -> Result<()> {
         let lanes = Lanes::from(call, &self.shape, 2)?;
         let statistics = lanes.fold(values, moments);
         lanes.change(call, values, |lane, values| {
             let (mean, variance) = statistics[lane];
-            let deviation = (variance + epsilon).sqrt();
+            standardize(terms, values, mean, (variance + epsilon).sqrt());
             for value in &mut *values {
-                *value = round((*value - mean) / deviation);
+                *value = round(*value);
             }
         })
     }
@@ -206,28 +247,28 @@ fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
 }
 
 /// Version 18 scales and shifts by group, and knows no stash type.
-fn group_by_group(call: &Call<'_>) -> Result {
+fn group_by_group(call: &Call<'_>, terms: Terms) -> Result {
     let data = call.tensor(0)?;
     let groups = Groups::of(call, data)?;
-    let scale = one_each(call, 1, groups.count, "group")?;
-    let bias = one_each(call, 2, groups.count, "group")?;
+    let scale = terms.of(one_each(call, 1, groups.count, "group")?);
+    let bias = terms.of(one_each(call, 2, groups.count, "group")?);
     let mut values = data.floats();
-    groups.standardize(call, &mut values, call.float("epsilon")?, |value| value)?;
+    groups.standardize(call, &mut values, (call.float("epsilon")?, terms), |value| value)?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
-    Ok(call.floats(data.element_type(), data.shape(), values)?.into())
+    Ok(call.floats(terms.output(data.element_type()), data.shape(), values)?.into())
 }
 
 /// From version 21 on, the first stage computes in the stash type and the second scales and shifts by channel.
-fn group_by_channel(call: &Call<'_>) -> Result {
+fn group_by_channel(call: &Call<'_>, terms: Terms) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let groups = Groups::of(call, data)?;
-    let scale = one_each(call, 1, groups.channels, "channel")?;
-    let bias = one_each(call, 2, groups.channels, "channel")?;
+    let scale = terms.of(one_each(call, 1, groups.channels, "channel")?);
+    let bias = terms.of(one_each(call, 2, groups.channels, "channel")?);
     let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
     let mut values = stash.floats(data);
-    groups.standardize(call, &mut values, epsilon, |value| rounded(element, stash.round(value)))?;
+    groups.standardize(call, &mut values, (epsilon, terms), |value| rounded(element, stash.round(value)))?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
-    Ok(call.floats(element, data.shape(), values)?.into())
+    Ok(call.floats(terms.output(element), data.shape(), values)?.into())
 }
 
 /// Everything from the axis on by its root mean square, in stages as those of `LayerNormalization`.
@@ -250,7 +291,7 @@ fn root_mean_square(call: &Call<'_>) -> Result {
 }
 
 /// By the mean and the standard deviation over the axes.
-fn mean_variance(call: &Call<'_>) -> Result {
+fn mean_variance(call: &Call<'_>, terms: Terms) -> Result {
     let data = call.tensor(0)?;
     let mut along: Vec<bool> = data.shape().iter().map(|_| false).collect();
     for &axis in call.ints("axes")? {
@@ -261,12 +302,9 @@ fn mean_variance(call: &Call<'_>) -> Result {
     let statistics = lanes.fold(&values, moments);
     lanes.change(call, &mut values, |lane, values| {
         let (mean, variance) = statistics[lane];
-        let deviation = variance.sqrt() + f64::from(MEAN_VARIANCE_EPSILON);
-        for value in &mut *values {
-            *value = (*value - mean) / deviation;
-        }
+        standardize(terms, values, mean, variance.sqrt() + f64::from(MEAN_VARIANCE_EPSILON));
     })?;
-    Ok(call.floats(data.element_type(), data.shape(), values)?.into())
+    Ok(call.floats(terms.output(data.element_type()), data.shape(), values)?.into())
 }
 
 /// By the 1-norm or 2-norm along an axis; where it is zero, so is the result.
