@@ -111,6 +111,11 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
 fn imputer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let element = x.element_type();
+    if call.has("imputed_value_floats") && call.has("imputed_value_int64s") {
+        return Err(invalid(
+            "imputed_value_floats and imputed_value_int64s are both set; leave out the one of the other type",
+        ));
+    }
     let (replaced, imputed): (Vec<bool>, Tensor) = if element.is_float() {
         let value = call.float("replaced_value_float")?;
         let same = |x: f64| x == value || (x.is_nan() && value.is_nan());

@@ -274,18 +274,36 @@ fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
     Ok(positions)
 }
 
+/// The number that a value of a map spells, 0 where there is none.
+fn number((text, &absent): (&Arc<str>, &bool)) -> Result<f64> {
+    match (absent, text.trim().parse::<f64>()) {
+        (true, _) => Ok(0.0),
+        (false, Ok(value)) => Ok(value),
+        (false, Err(_)) => Err(invalid(format!("the value {text:?} of the map is no number"))),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a number beyond every integer becomes the nearest")]
+fn truncated(value: f64) -> i128 {
+    value as i128
+}
+
 /// Strings or floats as another type, with its own zero or empty string where there is nothing.
 fn convert(source: &Tensor, absent: &[bool], buffer: Buffer) -> Result<Tensor> {
     let element = buffer.element_type();
     let strings = source.strings();
     match (source.element_type(), element) {
         (ElementType::String, ElementType::String) => Ok(buffer.strings(strings.iter().cloned())?),
-        (ElementType::String, _) => {
-            let number = |(text, &absent): (&Arc<str>, &bool)| match (absent, text.trim().parse::<f64>()) {
-                (true, _) => Ok(0.0),
-                (false, Ok(value)) => Ok(value),
-                (false, Err(_)) => Err(invalid(format!("the value {text:?} of the map is no number"))),
+        (ElementType::String, ElementType::Int64) => {
+            let whole = |(text, &absent): (&Arc<str>, &bool)| match text.trim().parse::<i64>() {
+                _ if absent => Ok(0),
+                Ok(value) => Ok(i128::from(value)),
+                Err(_) => number((text, &absent)).map(truncated),
             };
+            let integers: Vec<i128> = strings.iter().zip(absent).map(whole).collect::<Result<_>>()?;
+            Ok(buffer.integers(integers)?)
+        }
+        (ElementType::String, _) => {
             let numbers: Vec<f64> = strings.iter().zip(absent).map(number).collect::<Result<_>>()?;
             Ok(buffer.floats(numbers)?)
         }
