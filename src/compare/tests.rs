@@ -220,7 +220,7 @@ fn nan_is_nan_alone_by_every_rule() {
 }
 
 #[test]
-fn infinity_is_next_to_the_largest_number_in_steps_alone() {
+fn rounding_may_reach_infinity_but_not_leave_it() {
     for element in
         [ElementType::Float, ElementType::Double, ElementType::Float16, ElementType::Bfloat16, ElementType::Float8e5m2]
     {
@@ -229,9 +229,12 @@ fn infinity_is_next_to_the_largest_number_in_steps_alone() {
         let negative = floats(element, &[f64::NEG_INFINITY]);
         check(&infinite, &infinite, &Accuracy::Exact, true);
         check(&infinite, &negative, &Accuracy::Absolute(f64::INFINITY), false);
-        check(&infinite, &largest, &Accuracy::Ulp(1), true);
         check(&largest, &infinite, &Accuracy::Ulp(1), true);
-        check(&infinite, &largest, &Accuracy::Ulp(0), false);
+        check(&largest, &infinite, &Accuracy::Ulp(0), false);
+        check(&infinite, &largest, &Accuracy::Ulp(u64::MAX), false);
+        let boundless = floats(ElementType::Double, &[f64::INFINITY]);
+        assert!(compare_bounded(&infinite, &boundless, &Value::Tensor(infinite.clone())).is_ok());
+        assert!(compare_bounded(&infinite, &boundless, &Value::Tensor(largest.clone())).is_err());
         for accuracy in [Accuracy::Absolute(f64::MAX), Accuracy::Close { relative: 1.0, absolute: 1.0 }] {
             check(&infinite, &largest, &accuracy, false);
             check(&largest, &infinite, &accuracy, false);
