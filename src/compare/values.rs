@@ -93,8 +93,7 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     let bounds = bound.floats();
     let limit = |at: usize, _: f64| bounds.get(at).copied().unwrap_or(0.0);
     let holds = |at: usize, element: ElementType, want: (f64, u64), got: (f64, u64)| {
-        Accuracy::Exact.holds(element, want, got)
-            || (want.0.is_finite() && (want.0 - got.0).abs() <= limit(at, want.0))
+        Accuracy::Exact.holds(element, want, got) || (want.0.is_finite() && (want.0 - got.0).abs() <= limit(at, want.0))
     };
     compare_reals(expected, actual, "the bound of each element", holds, limit)
 }
