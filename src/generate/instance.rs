@@ -14,7 +14,7 @@ use crate::generate::model::attribute_message;
 use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::output::Alternative;
-use crate::generate::types::{Assignment, assignments, label};
+use crate::generate::types::{Assignment, Types, label};
 use crate::generate::value::{Maker, attribute, graph, input_setting};
 
 /// A case with its alternatives and types chosen.
@@ -193,11 +193,13 @@ impl<'a> Fitted<'a> {
     }
 
     /// Every case at this version: each alternative with the plainest types that fit, each row of types with the first
-    /// alternative that fits.
+    /// alternative that fits. A type that came up in rows alone that do not fit takes the place of another in one that does.
     pub(crate) fn instances(&self) -> Result<Vec<Instance>, String> {
         let axes = self.axes();
         let combinations = combinations(&axes, self.case.zip)?;
-        let rows = assignments(self.spec, self.case, &self.type_parameters())?;
+        let parameters = self.type_parameters();
+        let types = Types::new(self.spec, self.case, &parameters)?;
+        let rows = types.rows();
         let mut instances: Vec<Instance> = Vec::new();
         let mut first = BTreeSet::new();
         for picks in &combinations {
@@ -209,13 +211,28 @@ impl<'a> Fitted<'a> {
                 }
             }
         }
+        let (mut fitting, mut unfit) = (Vec::new(), Vec::new());
         for row in &rows {
-            for picks in &combinations {
-                if self.fits(&axes, picks, row)? {
-                    let instance = self.instance(&axes, picks, row);
-                    if !first.contains(&(picks, row)) {
-                        instances.push(instance);
-                    }
+            let Some(picks) = self.first_fit(&axes, &combinations, row)? else {
+                unfit.push(row);
+                continue;
+            };
+            if !first.contains(&(picks, row)) {
+                instances.push(self.instance(&axes, picks, row));
+            }
+            fitting.push(row);
+        }
+        for (parameter, one) in unfit.into_iter().flatten().filter(|_| parameters.len() > 1) {
+            if instances.iter().any(|instance| instance.types.get(parameter) == Some(one)) {
+                continue;
+            }
+            for row in &fitting {
+                let mut row = (*row).clone();
+                row.insert(parameter.clone(), one.clone());
+                if types.holds(&row)
+                    && let Some(picks) = self.first_fit(&axes, &combinations, &row)?
+                {
+                    instances.push(self.instance(&axes, picks, &row));
                     break;
                 }
             }
@@ -223,13 +240,37 @@ impl<'a> Fitted<'a> {
         Ok(instances)
     }
 
-    fn instance(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Instance {
+    /// The first alternatives that fit the types.
+    fn first_fit<'p>(
+        &self,
+        axes: &[Axis],
+        combinations: &'p [Vec<usize>],
+        types: &Assignment,
+    ) -> Result<Option<&'p Vec<usize>>, String> {
+        for picks in combinations {
+            if self.fits(axes, picks, types)? {
+                return Ok(Some(picks));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The case with each of its alternatives, by the alternatives' numbers and under the name that ids have.
+    pub(crate) fn alternatives(&self) -> Result<Vec<(Vec<usize>, String)>, String> {
+        let axes = self.axes();
+        let combinations = combinations(&axes, self.case.zip)?;
+        Ok(combinations.into_iter().map(|picks| (picks.clone(), self.alternative(&axes, &picks))).collect())
+    }
+
+    fn alternative(&self, axes: &[Axis], picks: &[usize]) -> String {
         let alternatives: Vec<String> =
             axes.iter().zip(picks).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
-        let mut name = self.case.name.clone();
-        if !alternatives.is_empty() {
-            name = format!("{name}/{}", alternatives.join(","));
-        }
+        let name = &self.case.name;
+        if alternatives.is_empty() { name.clone() } else { format!("{name}/{}", alternatives.join(",")) }
+    }
+
+    fn instance(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Instance {
+        let mut name = self.alternative(axes, picks);
         if let Some(label) = label(self.spec, types) {
             name = format!("{name}/{label}");
         }

@@ -51,8 +51,16 @@ pub enum GenerateError {
 #[derive(Debug)]
 pub struct Operators {
     root: String,
-    files: BTreeMap<String, (String, OnceLock<Result<OperatorFile, GenerateError>>)>,
+    files: BTreeMap<String, Slot>,
     shared: (String, OnceLock<Result<Recipes, GenerateError>>),
+}
+
+/// The op.yaml of an operator.
+#[derive(Debug)]
+struct Slot {
+    text: String,
+    file: OnceLock<Result<OperatorFile, GenerateError>>,
+    is_whole: OnceLock<Result<(), GenerateError>>,
 }
 
 impl Operators {
@@ -73,7 +81,7 @@ impl Operators {
             if path == RECIPES {
                 operators.shared.0 = text;
             } else if path.ends_with("/op.yaml") {
-                operators.files.insert(path, (text, OnceLock::new()));
+                operators.files.insert(path, Slot { text, file: OnceLock::new(), is_whole: OnceLock::new() });
             }
         }
         operators
@@ -81,7 +89,7 @@ impl Operators {
 
     /// The texts of all files, in the order of their paths.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.files.values().map(|(text, _)| text.as_str()).chain([self.shared.0.as_str()])
+        self.files.values().map(|slot| slot.text.as_str()).chain([self.shared.0.as_str()])
     }
 
     /// Whether an operator has an op.yaml, without reading it.
@@ -91,8 +99,23 @@ impl Operators {
 
     /// The op.yaml of an operator with the cases of the recipes that it uses, and its text.
     pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
-        let (text, file) = self.files.get(&key(version)).ok_or_else(|| self.missing(version))?;
+        let Slot { text, file, .. } = self.slot(version)?;
         Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
+    }
+
+    /// Whether every case of an operator comes up in some version, with each of its alternatives. Since a type that cannot
+    /// hold a value that is written out leaves a case out, a mistake in a value could leave it out altogether.
+    pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
+        let check = || {
+            let (file, text) = self.get(version)?;
+            let places = Places { operators: self, path: &self.display(version), text, file };
+            check_alternatives(&places, &newest_first(version)?)
+        };
+        self.slot(version)?.is_whole.get_or_init(check).clone()
+    }
+
+    fn slot(&self, version: &OperatorVersion) -> Result<&Slot, GenerateError> {
+        self.files.get(&key(version)).ok_or_else(|| self.missing(version))
     }
 
     fn missing(&self, version: &OperatorVersion) -> GenerateError {
@@ -106,11 +129,7 @@ impl Operators {
 
     fn read(&self, version: &OperatorVersion, text: &str) -> Result<OperatorFile, GenerateError> {
         let path = self.display(version);
-        let specs = Specs::embedded();
-        let mut newest_first = Vec::new();
-        for since in specs.versions(&version.domain, &version.name) {
-            newest_first.insert(0, specs.get(&OperatorVersion::new(&version.domain, &version.name, since))?);
-        }
+        let newest_first = newest_first(version)?;
         let mut file = read_operator(&path, text)?;
         if let Some(newest) = newest_first.first() {
             file = self.recipes()?.expand(&path, text, file, newest)?;
@@ -145,6 +164,15 @@ impl Operators {
 
 fn key(version: &OperatorVersion) -> String {
     format!("{}/{}/op.yaml", version.domain, version.name)
+}
+
+/// All versions of an operator.
+fn newest_first(version: &OperatorVersion) -> Result<Vec<&'static OpSpec>, GenerateError> {
+    let (domain, name) = (&version.domain, &version.name);
+    let mut sinces: Vec<u32> = Specs::embedded().versions(domain, name).collect();
+    sinces.reverse();
+    let get = |since| Ok(Specs::embedded().get(&OperatorVersion::new(domain, name, since))?);
+    sinces.into_iter().map(get).collect()
 }
 
 /// Where cases and refusals stand.
@@ -224,6 +252,29 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
         if let Some(reason) = refuse::misfit(file, refusal, newest_first) {
             let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
             return Err(places.at(&refusal.name, message, Some(reason)));
+        }
+    }
+    Ok(())
+}
+
+/// Every case comes up in some version, with each of its alternatives.
+fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), GenerateError> {
+    for case in &places.file.cases {
+        let at = |message: String, help: Option<String>| places.at(&case.name, message, help);
+        let mut left: Option<Vec<(Vec<usize>, String)>> = None;
+        for fitted in newest_first.iter().filter_map(|spec| Fitted::new(places.file, case, spec).ok()) {
+            let all = fitted.alternatives().map_err(|message| at(message, None))?;
+            let made = fitted.instances().map_err(|message| at(message, None))?;
+            let left = left.get_or_insert(all);
+            left.retain(|(picks, _)| made.iter().all(|instance| instance.picks != *picks));
+            if left.is_empty() {
+                break;
+            }
+        }
+        if let Some((_, name)) = left.iter().flatten().next() {
+            let message = format!("no type holds the values of '{name}'");
+            let help = "it makes no case in any version; correct the values, or the types it is for";
+            return Err(at(message, Some(help.to_owned())));
         }
     }
     Ok(())

@@ -196,6 +196,43 @@ fn a_case_that_fits_no_version_is_shown() {
 }
 
 #[test]
+fn values_that_no_type_holds_are_shown() {
+    assert_eq!(
+        mistake(
+            "let: {N: 2}\n    inputs: {data_0: [{shape: [N]}",
+            "only: {T: ['tensor(float16)']}\n    let: {N: 2}\n    inputs: {data_0: [{values: {each: [[1, 2], [1, 2049]]}}"
+        ),
+        "\
+× specs/ai.onnx/Sum/op.yaml:8: no type holds the values of 'same_shape/data_0.0=1:2049'
+   ╭─[specs/ai.onnx/Sum/op.yaml:8:11]
+ 7 │     inputs: {data_0: [{shape: [2], fill: ones}]}
+ 8 │   - name: same_shape
+   ·           ─────┬────
+   ·                ╰── here
+ 9 │     only: {T: ['tensor(float16)']}
+   ╰────
+  help: it makes no case in any version; correct the values, or the types it is for"
+    );
+}
+
+#[test]
+fn a_type_that_comes_with_none_that_holds_the_values_takes_another_place() {
+    let text = "\
+op: Pow
+summary: The power.
+constraints: {C1: a rule}
+cases:
+  - name: square
+    only: {T: ['tensor(float)', 'tensor(int32)'], T1: ['tensor(float)', 'tensor(int32)']}
+    inputs: {X: {values: [0.5]}, Y: {values: [2]}}
+";
+    let operators = Operators::new("specs", [("ai.onnx/Pow/op.yaml".to_owned(), text.to_owned())]);
+    let ids = ids(&operators, &OperatorVersion::new("", "Pow", 13)).unwrap();
+    let squares: Vec<&str> = ids.iter().filter_map(|id| id.strip_prefix("ai.onnx/Pow-13/square/")).collect();
+    assert_eq!(squares, ["T=float,T1=float", "T=float,T1=int32", "T=float,T1=float@opset=14"]);
+}
+
+#[test]
 fn a_refusal_without_its_control_or_constraint_is_shown() {
     assert_eq!(
         mistake("control: same_shape", "control: other"),

@@ -11,17 +11,23 @@ use crate::generate::operator::{CaseFile, TypesRule};
 /// What each type parameter of a case stands for.
 pub(crate) type Assignment = BTreeMap<String, ValueType>;
 
-/// The assignments of a case at a version, the plainest first. `used` are the type parameters that the case's inputs
-/// and bindings have.
-pub(crate) fn assignments(spec: &OpSpec, case: &CaseFile, used: &BTreeSet<String>) -> Result<Vec<Assignment>, String> {
-    for (name, what) in [("only", &case.only), ("except", &case.except)] {
-        if let Some(parameter) = what.keys().find(|parameter| !known_somewhere(parameter)) {
-            return Err(format!("{name} names '{parameter}', which is no type parameter"));
+/// The types that a case may have at a version.
+pub(crate) struct Types<'a> {
+    /// By type parameter, the plainest first.
+    allowed: Vec<(&'a String, Vec<&'a ValueType>)>,
+    condition: Option<Condition>,
+    rule: Option<TypesRule>,
+}
+
+impl<'a> Types<'a> {
+    /// Reads them; `used` are the type parameters that the case's inputs and bindings have.
+    pub(crate) fn new(spec: &'a OpSpec, case: &CaseFile, used: &'a BTreeSet<String>) -> Result<Types<'a>, String> {
+        for (name, what) in [("only", &case.only), ("except", &case.except)] {
+            if let Some(parameter) = what.keys().find(|parameter| !known_somewhere(parameter)) {
+                return Err(format!("{name} names '{parameter}', which is no type parameter"));
+            }
         }
-    }
-    let allowed: Vec<(&String, Vec<&ValueType>)> = used
-        .iter()
-        .map(|parameter| {
+        let of_parameter = |parameter: &'a String| {
             let types = spec.types.get(parameter).map_or(&[][..], Vec::as_slice);
             let wanted = |value_type: &&ValueType| {
                 case.only.get(parameter).is_none_or(|only| only.contains(value_type))
@@ -30,17 +36,25 @@ pub(crate) fn assignments(spec: &OpSpec, case: &CaseFile, used: &BTreeSet<String
             let mut types: Vec<&ValueType> = types.iter().filter(wanted).collect();
             types.sort_by_key(|value_type| plainness(value_type));
             (parameter, types)
-        })
-        .collect();
-    let condition = case.condition.as_deref().map(Condition::parse).transpose()?;
-    let holds = |assignment: &Assignment| condition.as_ref().is_none_or(|condition| condition.holds(assignment));
-    if case.types == Some(TypesRule::Product) {
-        return Ok(product(&allowed).into_iter().filter(holds).collect());
+        };
+        let condition = case.condition.as_deref().map(Condition::parse).transpose()?;
+        Ok(Types { allowed: used.iter().map(of_parameter).collect(), condition, rule: case.types })
     }
-    if condition.is_some() {
-        return Ok(covering(product(&allowed).into_iter().filter(holds).collect()));
+
+    /// The assignments that bring up each type, the plainest first, or all of them.
+    pub(crate) fn rows(&self) -> Vec<Assignment> {
+        let all = || product(&self.allowed).into_iter().filter(|assignment| self.holds(assignment)).collect();
+        match (self.rule, &self.condition) {
+            (Some(TypesRule::Product), _) => all(),
+            (None, Some(_)) => covering(all()),
+            (None, None) => each_once(&self.allowed),
+        }
     }
-    Ok(each_once(&allowed))
+
+    /// Whether the case's condition holds.
+    pub(crate) fn holds(&self, assignment: &Assignment) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition.holds(assignment))
+    }
 }
 
 /// Type parameters are named by a capital letter and more.

@@ -152,8 +152,9 @@ pub(super) fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
     inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect()
 }
 
-/// The ids of a version's cases, in order, without making them.
+/// The ids of a version's cases, in order, without making them. A case that makes none in any version is an error.
 pub fn ids(operators: &Operators, version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
+    operators.check_whole(version)?;
     let version = Version::new(operators, version)?;
     let planned = version.planned()?;
     let mut ids: Vec<String> = planned.iter().map(|planned| planned.id.clone()).collect();

@@ -135,6 +135,7 @@ fn record(files: &Operators, operator: &str) -> Result<Index, GenerateError> {
     let mut index = Index { source: digest_of_sources(operator), ..Index::default() };
     for since in Specs::embedded().versions(domain, name) {
         let version = OperatorVersion::new(domain, name, since);
+        files.check_whole(&version)?;
         let cases = cases(files, &version, &|_| true)?;
         let prefix = format!("{}/", version.qualified());
         let ids = cases.iter().map(|case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned()).collect();
