@@ -14,6 +14,7 @@ use crate::generate::model::attribute_message;
 use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::output::Alternative;
+use crate::generate::random::Random;
 use crate::generate::types::{Assignment, Types, label};
 use crate::generate::value::{Maker, attribute, graph, input_setting};
 
@@ -193,7 +194,8 @@ impl<'a> Fitted<'a> {
     }
 
     /// Every case at this version: each alternative with the plainest types that fit, each row of types with the first
-    /// alternative that fits. A type that came up in rows alone that do not fit takes the place of another in one that does.
+    /// alternative that fits and with one that is drawn. A type that came up in rows alone that do not fit takes the place of
+    /// another in one that does.
     pub(crate) fn instances(&self) -> Result<Vec<Instance>, String> {
         let axes = self.axes();
         let combinations = combinations(&axes, self.case.zip)?;
@@ -217,7 +219,13 @@ impl<'a> Fitted<'a> {
                 unfit.push(row);
                 continue;
             };
-            if !first.contains(&(picks, row)) {
+            if first.insert((picks, row)) {
+                instances.push(self.instance(&axes, picks, row));
+            }
+            if let Some(picks) = self.drawn(&axes, &combinations, row)
+                && !first.contains(&(picks, row))
+                && self.fits(&axes, picks, row)?
+            {
                 instances.push(self.instance(&axes, picks, row));
             }
             fitting.push(row);
@@ -238,6 +246,13 @@ impl<'a> Fitted<'a> {
             }
         }
         Ok(instances)
+    }
+
+    /// The alternatives that come first when they are drawn for the types. Each draw is by their names alone, so that another
+    /// alternative, type or case changes nothing but what it wins itself.
+    fn drawn<'p>(&self, axes: &[Axis], combinations: &'p [Vec<usize>], types: &Assignment) -> Option<&'p Vec<usize>> {
+        let draw = |picks: &&Vec<usize>| Random::new(&self.instance(axes, picks, types).name).next_bits();
+        combinations.iter().min_by_key(draw)
     }
 
     /// The first alternatives that fit the types.

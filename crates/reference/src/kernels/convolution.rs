@@ -202,10 +202,9 @@ fn transposed(call: &Call<'_>, terms: Terms) -> Result {
 /// kernel spreads.
 fn transposed_axes(call: &Call<'_>, shapes: &Shapes) -> Result<Vec<Axis>> {
     let count = shapes.input.len();
-    let auto_pad = AutoPad::of(call)?;
+    let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
     let strides = per_axis(call, "strides", count, 1, 1)?;
     let dilations = per_axis(call, "dilations", count, 1, 1)?;
-    let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
     let extra = per_axis(call, "output_padding", count, 0, 0)?;
     let outputs = given_outputs(call, count)?;
     (0..count)

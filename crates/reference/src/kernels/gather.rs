@@ -60,6 +60,12 @@ pub(super) fn element_positions(call: &Call<'_>, shape: &[usize], indices: &Tens
 /// The slices of the data at the tuples in the last axis of the indices, within each batch.
 fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
+    if indices.shape().last() == Some(&0) {
+        return Err(invalid(format!(
+            "indices of shape {:?} hold tuples of no index; they take one or more",
+            indices.shape()
+        )));
+    }
     let tuples = tuple_positions(call, data.shape(), indices, batch_dims)?;
     let buffer = call.allocate(data.element_type(), &tuples.shape)?;
     let runs = tuples.starts.into_iter().map(|start| (0, start..start + tuples.run));

@@ -1,12 +1,24 @@
 //! RE2's syntax in that of the regex crate.
 
+/// The most that a count in braces may be.
+const MOST_REPEATS: u32 = 1000;
+
 /// The pattern with the same meaning in the regex crate, where the two differ: `\d`, `\w`, `\s` and `\b` are of ASCII,
-/// `\Q...\E` quotes, `\101` is octal, and inside a class `[`, `&`, `-` and `~` have no meaning of their own.
-pub(super) fn from_re2(pattern: &str) -> String {
-    let (mut out, mut rest, mut class) = (String::new(), pattern, Class::Outside);
+/// `\Q...\E` quotes, `\101` is octal, punctuation behind a backslash and a brace that begins no count stand for
+/// themselves, and inside a class `[`, `&`, `-` and `~` have no meaning of their own. What the crate has beyond RE2 is
+/// refused, with the reason.
+pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
+    let (mut out, mut rest, mut class, mut repeated) = (String::new(), pattern, Class::Outside, false);
     while let Some(first) = rest.chars().next() {
+        let repetition = if class == Class::Outside { repetition(rest)? } else { None };
+        if repeated && repetition.is_some() {
+            return Err(format!("the repetition before '{rest}' is repeated"));
+        }
         let (text, length) = match (first, class) {
-            ('\\', _) => escape(rest, class != Class::Outside),
+            _ if let Some(length) = repetition => (rest.get(..length).unwrap_or_default().to_owned(), length),
+            ('\\', _) => escape(rest, class != Class::Outside)?,
+            ('(', Class::Outside) if rest.starts_with("(?") => (group(rest)?.to_owned(), 2),
+            ('{', Class::Outside) => (r"\{".to_owned(), 1),
             ('[', Class::Outside) => ("[".to_owned(), 1),
             ('[', _) => posix_class(rest).map_or_else(|| (r"\[".to_owned(), 1), |name| (name.to_owned(), name.len())),
             // A bracket that closes nothing yet stands for itself.
@@ -16,11 +28,46 @@ pub(super) fn from_re2(pattern: &str) -> String {
             ('&' | '~', Class::Start | Class::Inside) => (format!(r"\{first}"), 1),
             _ => (first.to_string(), first.len_utf8()),
         };
+        repeated = repetition.is_some();
         class = class.after(first, rest, length);
         out.push_str(&text);
         rest = rest.get(length..).unwrap_or_default();
     }
-    out
+    Ok(out)
+}
+
+/// How many bytes a repetition at the beginning of the text takes, with the `?` that makes it lazy.
+fn repetition(rest: &str) -> Result<Option<usize>, String> {
+    let length = match rest.chars().next() {
+        Some('*' | '+' | '?') => 1,
+        Some('{') => {
+            let Some((counts, _)) = rest.get(1..).and_then(|counts| counts.split_once('}')) else { return Ok(None) };
+            let (least, most) = counts.split_once(',').unwrap_or((counts, ""));
+            let number = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+            if least.is_empty() || !number(least) || !number(most) {
+                return Ok(None);
+            }
+            let small = |text: &str| text.is_empty() || text.parse::<u32>().is_ok_and(|count| count <= MOST_REPEATS);
+            if !small(least) || !small(most) {
+                return Err(format!("'{{{counts}}}' repeats more than {MOST_REPEATS} times"));
+            }
+            counts.len() + 2
+        }
+        _ => return Ok(None),
+    };
+    let lazy = rest.get(length..).is_some_and(|rest| rest.starts_with('?'));
+    Ok(Some(length + usize::from(lazy)))
+}
+
+/// The beginning `(?` of a group with a name, with flags or without either.
+fn group(rest: &str) -> Result<&str, String> {
+    let (open, inner) = rest.split_at(2);
+    let flags = inner.split([':', ')']).next().unwrap_or_default();
+    if inner.starts_with("P<") || inner.starts_with('<') || flags.chars().all(|flag| "imsU-".contains(flag)) {
+        Ok(open)
+    } else {
+        Err(format!("no group begins as '{rest}' does; its flags are i, m, s and U"))
+    }
 }
 
 /// Where in a bracket class the text stands.
@@ -52,9 +99,9 @@ fn posix_class(rest: &str) -> Option<&str> {
 }
 
 /// An escape at the beginning of the text, and how many bytes it takes.
-fn escape(rest: &str, in_class: bool) -> (String, usize) {
+fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
     let class = |negated: &str, members: &str| format!("[{negated}{members}]");
-    let Some(letter) = rest.chars().nth(1) else { return ("\\".to_owned(), 1) };
+    let Some(letter) = rest.chars().nth(1) else { return Ok(("\\".to_owned(), 1)) };
     let text = match letter {
         'd' => class("", "0-9"),
         'D' => class("^", "0-9"),
@@ -68,12 +115,29 @@ fn escape(rest: &str, in_class: bool) -> (String, usize) {
             let quoted = rest.get(2..).unwrap_or_default();
             let end = quoted.find("\\E");
             let length = 2 + end.map_or(quoted.len(), |end| end + 2);
-            return (regex::escape(quoted.get(..end.unwrap_or(quoted.len())).unwrap_or_default()), length);
+            return Ok((regex::escape(quoted.get(..end.unwrap_or(quoted.len())).unwrap_or_default()), length));
         }
-        '0'..='7' => return octal(rest, letter),
+        '0'..='7' => return Ok(octal(rest, letter)),
+        'x' | 'p' | 'P' if let Some(name) = braced(rest) => return Ok((braces(letter, name), name.len() + 4)),
+        'u' | 'U' | '_' => return Err(format!(r"there is no escape '\{letter}'")),
+        other if other.is_ascii_punctuation() => regex::escape(&other.to_string()),
         other => format!("\\{other}"),
     };
-    (text, 1 + letter.len_utf8())
+    Ok((text, 1 + letter.len_utf8()))
+}
+
+/// What stands in the braces behind an escape.
+fn braced(rest: &str) -> Option<&str> {
+    Some(rest.get(2..)?.strip_prefix('{')?.split_once('}')?.0)
+}
+
+/// A character by its number, or those of a category or script; `^` before the name means all others.
+fn braces(letter: char, name: &str) -> String {
+    match (letter, name.strip_prefix('^')) {
+        ('p', Some(name)) => format!(r"\P{{{name}}}"),
+        ('P', Some(name)) => format!(r"\p{{{name}}}"),
+        _ => format!(r"\{letter}{{{name}}}"),
+    }
 }
 
 /// `\0` with up to two more digits, or three digits; `\1` alone is a reference, which neither syntax has.

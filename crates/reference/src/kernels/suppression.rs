@@ -20,7 +20,7 @@ pub(super) fn select(call: &Call<'_>) -> Result {
     }
     let limits = Limits {
         most: single(call, 2)?.map_or(0, |most| usize::try_from(most.integers()[0].max(0)).unwrap_or(usize::MAX)),
-        overlap: single(call, 3)?.map_or(0.0, |threshold| threshold.floats()[0]),
+        overlap: overlap(call)?,
         score: single(call, 4)?.map(|threshold| threshold.floats()[0]),
     };
     let corners = corners(call, &boxes.floats())?;
@@ -45,6 +45,15 @@ fn single<'a>(call: &Call<'a>, at: usize) -> Result<Option<&'a Tensor>> {
         }
         tensor => Ok(tensor),
     }
+}
+
+/// The threshold of overlaps, from 0 to 1.
+fn overlap(call: &Call<'_>) -> Result<f64> {
+    let threshold = single(call, 3)?.map_or(0.0, |threshold| threshold.floats()[0]);
+    if (0.0..=1.0).contains(&threshold) {
+        return Ok(threshold);
+    }
+    Err(invalid(format!("iou_threshold is {threshold}; it is a number from 0 to 1")))
 }
 
 /// What bounds the selection within a class.

@@ -145,8 +145,9 @@ fn check_locale(call: &Call<'_>) -> Result<()> {
 fn regex_full_match(call: &Call<'_>) -> Result {
     let x: &Tensor = call.tensor(0)?;
     let pattern = call.string("pattern")?;
-    let regex = Regex::new(&format!(r"\A(?:{})\z", from_re2(pattern)))
-        .map_err(|error| invalid(format!("the pattern '{pattern}' is not RE2 syntax: {}", first_line(&error))))?;
+    let regex = from_re2(pattern)
+        .and_then(|pattern| Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(|error| first_line(&error)))
+        .map_err(|why| invalid(format!("the pattern '{pattern}' is not RE2 syntax: {why}")))?;
     let matches = x.strings().iter().map(|text| {
         call.budget.work(text.len())?;
         Ok(regex.is_match(text))
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_match_is_of_the_whole_text_in_re2_syntax() {
-        let rows: [(&str, &str, bool); 14] = [
+        let rows: [(&str, &str, bool); 22] = [
             ("a|ab", "ab", true),
             ("a", "ab", false),
             ("", "", true),
@@ -235,12 +236,34 @@ mod tests {
             (r"\Qa.b\E+", "a.bb", true),
             (r"\Qa.b\E", "axb", false),
             (r"(?P<x>a)\x{e9}\101", "aéA", true),
+            ("a{,2}", "a{,2}", true),
+            ("a{1,x}{", "a{1,x}{", true),
+            (r"\<a\>\-", "<a>-", true),
+            (r"\p{^Greek}\P{^Greek}", "aα", true),
+            ("(?i-s:A)(?U:b+?)(?:c*?)", "abbc", true),
+            ("a{1000}", "a", false),
+            ("[a*+]{2}", "+*", true),
+            (r"\*+", "**", true),
         ];
         for (pattern, text, expected) in rows {
             let y = node("RegexFullMatch", 20).input(strings(&[], &[text])).set("pattern", pattern).tensor();
             assert_eq!(y.bools(), [expected], "{pattern} on {text:?}");
         }
-        for pattern in ["(", r"(a)\1", "(?=a)", r"a{2,1}"] {
+        for pattern in [
+            "(",
+            r"(a)\1",
+            "(?=a)",
+            r"a{2,1}",
+            "a*+",
+            "a**",
+            "a{2}{3}",
+            "a+??",
+            "(?x)a b",
+            "a{1001}",
+            "a{2,1001}",
+            r"\u0061",
+            r"\_",
+        ] {
             let refused = node("RegexFullMatch", 20).input(strings(&[], &["a"])).set("pattern", pattern);
             assert!(refused.error().contains("is not RE2 syntax"), "{pattern}");
         }

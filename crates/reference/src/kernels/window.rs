@@ -50,8 +50,17 @@ pub(super) enum AutoPad {
 }
 
 impl AutoPad {
-    /// The attribute `auto_pad`.
-    pub(super) fn of(call: &Call<'_>) -> Result<AutoPad> {
+    /// The attributes `auto_pad` and, for `count` axes, `pads`, of which one alone may pad.
+    pub(super) fn with_pads(call: &Call<'_>, count: usize) -> Result<(AutoPad, Vec<usize>)> {
+        let auto_pad = AutoPad::of(call)?;
+        let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
+        if auto_pad != AutoPad::NotSet && pads.iter().any(|&pad| pad > 0) {
+            return Err(invalid(format!("pads is {pads:?} though auto_pad is set; leave one of them out")));
+        }
+        Ok((auto_pad, pads))
+    }
+
+    fn of(call: &Call<'_>) -> Result<AutoPad> {
         match call.optional_string("auto_pad").unwrap_or("NOTSET") {
             "NOTSET" => Ok(AutoPad::NotSet),
             "SAME_UPPER" => Ok(AutoPad::SameUpper),
@@ -93,10 +102,9 @@ pub(super) fn axes(call: &Call<'_>, input: &[usize], kernel: &[usize], rounding:
     if kernel.len() != count || kernel.contains(&0) {
         return Err(invalid(format!("a kernel of shape {kernel:?} does not fit spatial dimensions {input:?}")));
     }
-    let auto_pad = AutoPad::of(call)?;
+    let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
     let strides = per_axis(call, "strides", count, 1, 1)?;
     let dilations = per_axis(call, "dilations", count, 1, 1)?;
-    let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
     (0..count)
         .map(|at| {
             let axis = Axis {

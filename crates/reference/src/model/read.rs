@@ -231,15 +231,20 @@ fn attribute(place: &str, proto: &AttributeProto, external: &dyn ExternalData) -
         return Ok(Attribute::Reference(reference.clone(), kind));
     }
     let missing = || broken(place, format!("type is {kind}, but no such value is set"));
+    // A writer of proto3 leaves out a number of 0 and a text without characters.
+    let left_out = || if holds_anything(proto) { Err(missing()) } else { Ok(()) };
     let text = |bytes: &Bytes| {
         std::str::from_utf8(bytes).map(Arc::from).map_err(|_| broken(place, "holds a string that is not UTF-8"))
     };
     let tensor = |proto: &TensorProto| decode::tensor(proto, external).map(Value::Tensor).map_err(ModelError::from);
     let types = |proto: &TypeProto| decode::value_type(proto).map_err(|error| broken(place, error.to_string()));
     Ok(match kind {
-        AttributeType::Float => Attribute::Float(proto.f.ok_or_else(missing)?),
-        AttributeType::Int => Attribute::Int(proto.i.ok_or_else(missing)?),
-        AttributeType::String => Attribute::String(text(proto.s.as_ref().ok_or_else(missing)?)?),
+        AttributeType::Float => Attribute::Float(proto.f.map_or_else(|| left_out().map(|()| 0.0), Ok)?),
+        AttributeType::Int => Attribute::Int(proto.i.map_or_else(|| left_out().map(|()| 0), Ok)?),
+        AttributeType::String => match &proto.s {
+            Some(bytes) => Attribute::String(text(bytes)?),
+            None => left_out().map(|()| Attribute::String("".into()))?,
+        },
         AttributeType::Tensor => Attribute::Tensor(tensor(proto.t.as_ref().ok_or_else(missing)?)?),
         AttributeType::SparseTensor => {
             Attribute::SparseTensor(sparse(proto.sparse_tensor.as_ref().ok_or_else(missing)?, external)?)
@@ -263,7 +268,18 @@ fn attribute(place: &str, proto: &AttributeProto, external: &dyn ExternalData) -
     })
 }
 
-/// The declared type, or for messages of IR version 1 and 2 habits, the one field that is set.
+/// Whether any field that holds a value is set.
+fn holds_anything(proto: &AttributeProto) -> bool {
+    let empty = AttributeProto {
+        name: proto.name.clone(),
+        doc_string: proto.doc_string.clone(),
+        r#type: proto.r#type,
+        ..AttributeProto::default()
+    };
+    *proto != empty
+}
+
+/// The declared type.
 fn attribute_type(place: &str, proto: &AttributeProto) -> Result<AttributeType, ModelError> {
     use onnx::attribute_proto::AttributeType as P;
     Ok(match P::try_from(proto.r#type.unwrap_or(0)).unwrap_or(P::Undefined) {
@@ -308,5 +324,25 @@ impl Node {
             names.extend(graph.outputs.iter().map(|output| output.name.clone()));
             graph.nodes.iter().for_each(|node| node.names_used(names));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::decode::NoExternalData;
+
+    #[test]
+    fn a_number_or_text_that_is_left_out_is_zero_or_empty() {
+        use onnx::attribute_proto::AttributeType as P;
+        let read = |kind: P, f: Option<f32>| {
+            let proto = AttributeProto { name: Some("a".into()), r#type: Some(kind as i32), f, ..Default::default() };
+            attribute("here", &proto, &NoExternalData)
+        };
+        assert!(matches!(read(P::Int, None).unwrap(), Attribute::Int(0)));
+        assert!(matches!(read(P::Float, None).unwrap(), Attribute::Float(value) if value == 0.0));
+        assert!(matches!(read(P::String, None).unwrap(), Attribute::String(text) if text.is_empty()));
+        assert!(read(P::Int, Some(2.0)).unwrap_err().to_string().contains("no such value is set"));
+        assert!(read(P::Tensor, None).unwrap_err().to_string().contains("no such value is set"));
     }
 }

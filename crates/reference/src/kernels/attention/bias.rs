@@ -46,9 +46,15 @@ impl Bias {
             Some(valid) => valid.iter().map(|&keys| keys.saturating_sub(queries)).collect(),
             None => std::iter::repeat_n(signed(past), sizes.batch).collect(),
         };
-        let mask = call.optional_tensor(3)?;
+        let mask = call.optional_tensor(3)?.map(|mask| Mask::read(call, mask, sizes, element, short)).transpose()?;
+        let (most, columns) = (valid.iter().flatten().max(), mask.as_ref().map(|mask| signed(mask.columns)));
+        if let (Some(most), Some(columns)) = (most, columns)
+            && *most > columns
+        {
+            return Err(invalid(format!("attn_mask covers {columns} keys, where nonpad_kv_seqlen is up to {most}")));
+        }
         Ok(Bias {
-            mask: mask.map(|mask| Mask::read(call, mask, sizes, element, short)).transpose()?,
+            mask,
             causal: call.flag("is_causal")?,
             left: window(call, "left_window_size")?,
             right: window(call, "right_window_size")?,
