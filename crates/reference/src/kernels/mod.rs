@@ -68,6 +68,7 @@ mod svm;
 mod text;
 mod tfidf;
 mod transpose;
+mod transposed_convolution;
 mod tree;
 mod tree_build;
 mod unary;
