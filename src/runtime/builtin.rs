@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run};
 use onnx_conformance_reference::kernels::budget::{Limits, Observer};
 use onnx_conformance_reference::kernels::error::KernelError;
@@ -44,7 +45,7 @@ impl Builtin {
         let cells = Arc::new(Mutex::new(BTreeSet::new()));
         let (started, timeout) = (Instant::now(), self.timeout);
         let limits = Limits {
-            expired: Some(Arc::new(move || started.elapsed() > timeout)),
+            deadline: Deadline::new(move || started.elapsed() > timeout),
             observer: Some(collect_cells(&cells)),
             ..Limits::default()
         };
