@@ -224,6 +224,8 @@ impl<'a> Frame<'a> {
         last_uses: &[String],
     ) -> Result {
         let spec = find_spec(self.context.opsets, node).map_err(|error| invalid(error.to_string()))?;
+        // Trailing empty names say nothing, so that a variadic input ends with the last value.
+        let inputs = &inputs[..inputs.iter().rposition(Option::is_some).map_or(0, |last| last + 1)];
         let arguments: Vec<Argument> = inputs
             .iter()
             .map(|input| input.as_ref().map_or(Argument::Absent, |value| Argument::Typed(value.value_type())))
