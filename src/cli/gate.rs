@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::{Evidence, Variant};
+use crate::case::{Evidence, Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, output};
 use crate::run::{Book, CaseResult, Expectations, updated_expectations};
@@ -57,7 +57,7 @@ impl GateOptions {
         let (mut text, mut expectations) = (None, Expectations::none(&runtime.name));
         if let Some(path) = path.as_ref().filter(|_| exists) {
             let name = path.display().to_string();
-            let read = std::fs::read_to_string(path).with_context(|| name.clone())?;
+            let read = read_text(path).with_context(|| name.clone())?;
             expectations = Expectations::parse(&name, &read)?.about(&name, &runtime.name)?;
             text = Some(read);
         }

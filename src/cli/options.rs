@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 
+use crate::case::read_text;
 use crate::generate::Operators;
 use crate::run::{Expectations, confirmed};
 use crate::suite::{Filter, Generated, Suite, read_operators};
@@ -90,6 +91,6 @@ pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectati
         return Ok(Expectations::none(runtime));
     }
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+    let text = read_text(path).with_context(|| name.clone())?;
     Ok(Expectations::parse(&name, &text)?.about(&name, runtime)?)
 }

@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message, ModelProto, NodeProto, ValueInfoProto, decode, onnx,
-};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, ValueInfoProto, decode, onnx};
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, Want};
@@ -19,7 +17,7 @@ pub fn describe(case: &Case) -> Result<String, decode::DecodeError> {
         let evidence: Vec<String> = case.evidence.iter().map(ToString::to_string).collect();
         let _ = write!(text, ", evidence: {}", evidence.join(", "));
     }
-    let model = ModelProto::decode(case.model.clone()).map_err(decode::DecodeError::from)?;
+    let model = decode::model(case.model.clone())?;
     let imports: Vec<String> = model
         .opset_import
         .iter()

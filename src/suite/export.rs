@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
 
-use crate::case::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, Want, files};
+use crate::case::{
+    Case, DataSet, Evidence, Expected, Judged, Level, MOST_BINARY, Named, Refusal, Want, files, read_file, read_text,
+};
 use crate::compare::Accuracy;
 use crate::compare::chance::Law;
 use crate::suite::{Source, SuiteError, Unit};
@@ -310,7 +312,7 @@ fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
         let name = entry.path().strip_prefix(home).unwrap_or(entry.path()).to_string_lossy().replace('\\', "/");
         let is_known = name == "model.onnx" || name.starts_with("test_data_set_") || name.starts_with("control/");
         if entry.file_type().is_file() && !is_known {
-            files.push((name, std::fs::read(entry.path()).map_err(io(entry.path()))?));
+            files.push((name, read_file(entry.path(), MOST_BINARY).map_err(io(entry.path()))?));
         }
     }
     Ok(files)
@@ -360,7 +362,7 @@ impl Exported {
     /// Reads the manifest of a folder.
     pub fn open(root: &Path) -> Result<Exported, SuiteError> {
         let path = root.join(MANIFEST);
-        let text = std::fs::read_to_string(&path).map_err(io(&path))?;
+        let text = read_text(&path).map_err(io(&path))?;
         let mut lines = text.lines().enumerate();
         let at = |number: usize| path.with_file_name(format!("{MANIFEST}:{}", number + 1));
         let (_, first) = lines.next().ok_or_else(|| wrong(&path, "is empty; export the cases again"))?;
@@ -386,7 +388,7 @@ impl Exported {
         let file = |name: &str| -> Result<Bytes, SuiteError> {
             let path = home.join(name);
             let expected = entry.sha256.get(name).ok_or_else(|| wrong(&path, "is not in the manifest"))?;
-            let bytes = std::fs::read(&path).map_err(io(&path))?;
+            let bytes = read_file(&path, MOST_BINARY).map_err(io(&path))?;
             if hash(&bytes) != *expected {
                 return Err(wrong(&path, "is not what was exported: its sha256 differs; export the cases again"));
             }

@@ -23,6 +23,9 @@ pub enum KernelError {
     /// The run would use more than it may.
     #[error("{0}")]
     Limit(String),
+    /// Graphs and functions nest too deeply.
+    #[error("subgraphs and function calls nest deeper than the limit of {0}")]
+    Depth(usize),
     /// The time of the run is over.
     #[error("the time for this run is over")]
     Deadline,

@@ -52,6 +52,9 @@ fn gradient(call: &Call<'_>) -> Result {
     let zs = call.optional_strings("zs").unwrap_or_default();
     let y = call.string("y")?;
     let inputs = call.tensors(0)?;
+    if y.is_empty() || xs.iter().chain(&zs).any(|name| name.is_empty()) {
+        return Err(invalid("xs, zs and y must name values; one of the names is empty"));
+    }
     if inputs.len() != xs.len() + zs.len() {
         let (found, expected) = (inputs.len(), xs.len() + zs.len());
         return Err(invalid(format!("there are {found} inputs for the {expected} names of xs and zs")));
@@ -106,7 +109,7 @@ impl<'a> Tape<'a> {
 
     fn value(&self, name: &str) -> Result<&Value> {
         let initializers = &self.call.subgraphs.enclosing().initializers;
-        let none = || KernelError::Internal(format!("the value '{name}' is not computed yet"));
+        let none = || invalid(format!("'{name}' has no value here; its node leaves it out"));
         self.values.get(name).or_else(|| initializers.get(name)).ok_or_else(none)
     }
 
@@ -129,7 +132,7 @@ impl<'a> Tape<'a> {
         };
         let inputs = node.inputs.iter().map(input).collect::<Result<_>>()?;
         let outputs = self.call.subgraphs.apply(node, inputs)?;
-        for (name, value) in node.outputs.iter().zip(outputs.0) {
+        for (name, value) in node.outputs.iter().zip(outputs.0).filter(|(name, _)| !name.is_empty()) {
             self.values.extend(value.map(|value| (name.as_str(), value)));
             if active {
                 self.active.insert(name);
@@ -326,6 +329,13 @@ mod tests {
         let inputs = [("a", floats(&[2], &[1.0, 2.0])), ("b", floats(&[1], &[1.0]))];
         let outputs = derive(&[("Floor", &["b"], "c"), ("Identity", &["c"], "y")], &["a"], &inputs).unwrap();
         assert_eq!(outputs[0].floats(), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn names_must_be_of_values() {
+        let inputs = [("a", floats(&[1], &[1.0])), ("", floats(&[1], &[1.0]))];
+        let error = derive(&[("Identity", &["a"], "y")], &["a"], &inputs).expect_err("a name in zs is empty");
+        assert!(error.to_string().contains("one of the names is empty"), "{error}");
     }
 
     #[test]
