@@ -2,7 +2,6 @@
 //! judged instead. Each rule follows from what the case is, never from its name; docs/accuracy.md argues it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onnx_conformance_reference::deadline::Deadline;

@@ -10,6 +10,9 @@ const MOST_LINES: usize = 600;
 /// The files that are longer, each with the reason.
 const LONGER: &[(&str, &str)] = &[];
 
+/// The methods of a tensor that convert all of its elements into a vector.
+const WIDE_READS: [&str; 5] = ["floats", "integers", "complexes", "bools", "indices"];
+
 /// The folder whose code allocates what a model asks for.
 const KERNELS: &str = "crates/reference/src/kernels/";
 
@@ -71,6 +74,22 @@ pub(crate) fn check_bounds(file: &File, findings: &mut Vec<Finding>) {
             let rule = format!("the size `{}` is counted against no limit", size.unwrap_or_default());
             let fix = "allocate with Call::allocate or Budget::scratch, or say in `// bounded: ...` what bounds it";
             findings.push(Finding::new(&file.path, line, rule, fix));
+        }
+    }
+    for read in WIDE_READS {
+        for form in
+            [format!(".{read}()"), format!("map_or_else(Vec::new, Tensor::{read})"), format!(".map(Tensor::{read})")]
+        {
+            for (at, _) in code.match_indices(&form) {
+                let line = line_of(code, at);
+                if !file.masked.is_noted(line, "bounded: ") {
+                    let rule = format!("`{form}` reads a whole tensor wide, counted against no limit");
+                    let fix = format!(
+                        "read with Budget::read_{read} or Tensor::stream, or say in `// bounded: ...` what bounds it"
+                    );
+                    findings.push(Finding::new(&file.path, line, rule, fix));
+                }
+            }
         }
     }
 }
@@ -164,6 +183,15 @@ vec![
 ];
 ";
         assert_eq!(lines(path, text, check_bounds), [4, 8, 9]);
+        let text = "\
+x.floats();
+call.budget.read_floats(x)?;
+// bounded: one element.
+x.indices();
+call.floats(element, shape, values);
+axes.map(Tensor::indices);
+";
+        assert_eq!(lines(path, text, check_bounds), [1, 6]);
         assert_eq!(lines("src/a.rs", text, check_bounds), Vec::<usize>::new());
     }
 }

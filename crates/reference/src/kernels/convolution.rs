@@ -180,8 +180,8 @@ fn conv(call: &Call<'_>, terms: Terms) -> Result {
 // Integers.
 
 /// A zero point: none, one, or one for every output channel.
-fn zero_points(tensor: Option<&Tensor>, channels: usize, what: &str) -> Result<Vec<f64>> {
-    let points = tensor.map_or_else(|| [0.0].to_vec(), Tensor::floats);
+fn zero_points(call: &Call<'_>, tensor: Option<&Tensor>, channels: usize, what: &str) -> Result<Vec<f64>> {
+    let points = tensor.map_or_else(|| Ok([0.0].to_vec()), |tensor| call.budget.read_floats(tensor))?;
     if points.len() == 1 || points.len() == channels {
         return Ok(points);
     }
@@ -195,8 +195,8 @@ fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) ->
     let shapes = Shapes::of(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
-    let x_zero = zero_points(call.optional_tensor(x_zero)?, 1, "the zero point of the input")?;
-    let w_zero = zero_points(call.optional_tensor(w_zero)?, w.shape()[0], "the zero point of the weight")?;
+    let x_zero = zero_points(call, call.optional_tensor(x_zero)?, 1, "the zero point of the input")?;
+    let w_zero = zero_points(call, call.optional_tensor(w_zero)?, w.shape()[0], "the zero point of the weight")?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
         |budget, group, rows| {
             let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
@@ -248,7 +248,7 @@ fn quantized(call: &Call<'_>) -> Result {
         }
     }
     let (x_scale, y_scale, y_zero) = (single(1, "x_scale")?, single(6, "y_scale")?, single(7, "y_zero_point")?);
-    let w_scales = zero_points(Some(call.tensor(4)?), channels, "w_scale")?;
+    let w_scales = zero_points(call, Some(call.tensor(4)?), channels, "w_scale")?;
     let size = element_count(&shape[2..])?.max(1);
     let element = call.tensor(7)?.element_type();
     #[expect(clippy::cast_possible_truncation, reason = "a value beyond i64 saturates either way")]

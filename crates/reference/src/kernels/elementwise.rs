@@ -17,6 +17,7 @@ const PARALLEL: usize = 1 << 16;
 pub(super) fn map_floats(call: &Call<'_>, function: impl Fn(f64) -> f64 + Sync) -> Result {
     let tensor = call.tensor(0)?;
     let values = (0..tensor.len()).step_by(PARALLEL).flat_map(|from| {
+        // bounded: by the block.
         let mut values = tensor.part(from..from + PARALLEL).floats();
         if values.len() < PARALLEL {
             for value in &mut values {

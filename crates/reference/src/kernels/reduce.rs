@@ -50,7 +50,8 @@ const AXES_ATTRIBUTE: AxesOf =
 
 /// Versions with an input: `noop_with_empty_axes` says what none named means.
 const AXES_INPUT: AxesOf = |call| {
-    let named = call.optional_tensor(1)?.map_or_else(Vec::new, Tensor::indices);
+    let named =
+        call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.unwrap_or_default();
     Ok(Axes { named, none_is_none: call.flag("noop_with_empty_axes")? })
 };
 

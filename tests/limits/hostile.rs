@@ -1,0 +1,142 @@
+//! Small models that cost much: each ends soon after its time, or at the limit of bytes.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use onnx_conformance::reference::deadline::Deadline;
+use onnx_conformance::reference::executor::run;
+use onnx_conformance::reference::kernels::budget::Limits;
+use onnx_conformance::reference::model::text::parse_model;
+use onnx_conformance::reference::model::{LoadLimits, read_model};
+use onnx_conformance::reference::proto::Message as _;
+use onnx_conformance::reference::proto::decode::NoExternalData;
+
+const TIME: Duration = Duration::from_millis(200);
+
+/// What a model that ends at its deadline may take beside it: the harness and other tests share the machine.
+const GRACE: Duration = Duration::from_millis(800);
+
+/// A graph without inputs in ONNX's text syntax, and what its error says.
+struct Row {
+    what: &'static str,
+    body: &'static str,
+    bytes: usize,
+    error: &'static str,
+}
+
+const TIMES_OUT: &str = "the time for this run is over";
+const OVER: &str = "over the limit of";
+
+const ROWS: &[Row] = &[
+    Row {
+        what: "an average over windows of 2048 by 2048",
+        body: "s = Constant <value_ints = [1, 1, 4096, 4096]> () x = ConstantOfShape (s)
+               y = AveragePool <kernel_shape = [2048, 2048]> (x)",
+        bytes: 1 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "a maximum over windows of 2048 by 2048",
+        body: "s = Constant <value_ints = [1, 1, 4096, 4096]> () x = ConstantOfShape (s)
+               y = MaxPool <kernel_shape = [2048, 2048]> (x)",
+        bytes: 1 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "a local response over 2^62 + 1 channels",
+        body: "s = Constant <value_ints = [1, 65536, 64]> () x = ConstantOfShape (s)
+               y = LRN <size = 4611686018427387905> (x)",
+        bytes: 1 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "a convolution with a kernel of 2048 by 2048",
+        body: "s = Constant <value_ints = [1, 1, 4096, 4096]> () x = ConstantOfShape (s)
+               k = Constant <value_ints = [1, 1, 2048, 2048]> () w = ConstantOfShape (k) y = Conv (x, w)",
+        bytes: 1 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "a convolution of 2.7e11 products",
+        body: "s = Constant <value_ints = [1, 2048, 256, 256]> () x = ConstantOfShape (s)
+               k = Constant <value_ints = [2048, 2048, 1, 1]> () w = ConstantOfShape (k) y = Conv (x, w)",
+        bytes: 4 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "a product of two matrices of 8192 by 8192",
+        body: "s = Constant <value_ints = [8192, 8192]> () x = ConstantOfShape (s) y = MatMul (x, x)",
+        bytes: 4 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "attention of 8192 queries to as many keys",
+        body: "s = Constant <value_ints = [1, 1, 8192, 64]> () x = ConstantOfShape (s) y = Attention (x, x, x)",
+        bytes: 4 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "a grid of 4096 by 4096 samples",
+        body: "s = Constant <value_ints = [1, 1, 64, 64]> () x = ConstantOfShape (s)
+               g = Constant <value_ints = [1, 4096, 4096, 2]> () grid = ConstantOfShape (g)
+               y = GridSample <mode = \"cubic\"> (x, grid)",
+        bytes: 4 << 30,
+        error: TIMES_OUT,
+    },
+    Row {
+        what: "a wide element type over a narrow one",
+        body: "s = Constant <value_ints = [1073741824]> () x = ConstantOfShape <value = int8[1] {1}> (s) n = NonZero (x)
+               y = Cast <to = 1> (n)",
+        bytes: 1 << 30,
+        error: OVER,
+    },
+    Row {
+        what: "a loop that doubles a text",
+        body: "t = Constant <value_string = \"onnx\"> () n = Constant <value_int = 60> () c = Constant <value_int = 1> ()
+               b = Cast <to = 9> (c)
+               y = Loop <body = g (int64 i, bool go, string before) => (bool on, string after) {
+                   on = Identity (go) after = StringConcat (before, before) }> (n, b, t)",
+        bytes: 64 << 20,
+        error: OVER,
+    },
+    Row {
+        what: "a loop that keeps a growing text of each trip",
+        body: "t = Constant <value_string = \"onnx\"> () n = Constant <value_int = 100000> () c = Constant <value_int = 1> ()
+               b = Cast <to = 9> (c)
+               last, y = Loop <body = g (int64 i, bool go, string before) => (bool on, string after, string kept) {
+                   on = Identity (go) after = StringConcat (before, t) kept = Identity (after) }> (n, b, t)",
+        bytes: 16 << 20,
+        error: OVER,
+    },
+];
+
+fn outcome(element: &str, body: &str, bytes: usize) -> (Result<usize, String>, Duration) {
+    let text = format!("<ir_version: 10, opset_import: [\"\" : 23]> g () => ({element}[] y) {{ {body} }}");
+    let proto = parse_model(&text).unwrap_or_else(|error| panic!("{error} in {text}"));
+    let started = Instant::now();
+    let deadline = Deadline::new(move || started.elapsed() > TIME);
+    let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
+    let model = read_model(proto.encode_to_vec().into(), &NoExternalData, &loading).unwrap();
+    let limits = Limits { bytes, deadline, ..Limits::default() };
+    let outputs = run(&model, BTreeMap::new(), limits).map(|outputs| outputs.len());
+    (outputs.map_err(|error| error.to_string()), started.elapsed())
+}
+
+#[test]
+fn a_small_model_costs_what_its_limits_say() {
+    for Row { what, body, bytes, error } in ROWS {
+        let element = if body.contains("StringConcat") { "string" } else { "float" };
+        let (outcome, time) = outcome(element, body, *bytes);
+        let message = outcome.expect_err(what);
+        assert!(message.contains(error), "{what}: {message}");
+        assert!(time < TIME + GRACE, "{what} took {time:?}");
+    }
+}
+
+#[test]
+fn an_elementwise_kernel_needs_no_wide_copy() {
+    // 4 MB of int8 in and out; as i128 they would be 64 MB each.
+    let body = "s = Constant <value_ints = [4194304]> () x = ConstantOfShape <value = int8[1] {1}> (s) y = Abs (x)";
+    assert_eq!(outcome("int8", body, 10 << 20).0, Ok(1));
+    assert!(outcome("int8", body, 6 << 20).0.is_err());
+}

@@ -1,0 +1,185 @@
+//! Hostile models: a case's model with one thing blown up at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use onnx_conformance::case::Case;
+use onnx_conformance::reference::dtype::ElementType;
+use onnx_conformance::reference::proto::onnx::type_proto;
+use onnx_conformance::reference::proto::{Message as _, ModelProto};
+use onnx_conformance::reference::tensor::Tensor;
+use onnx_conformance::reference::value::{Sequence, Value};
+
+/// About how many elements the largest input of a hostile model has.
+const ELEMENTS: usize = 1 << 22;
+
+/// What attributes and integer inputs are set to: a size that fits in memory, one that does not, and one that overflows.
+const EXTREMES: [i64; 3] = [1 << 11, 1 << 40, i64::MAX];
+
+/// A model and its inputs.
+pub(crate) struct Hostile {
+    /// What was blown up.
+    pub(crate) what: String,
+    pub(crate) model: Bytes,
+    pub(crate) inputs: BTreeMap<String, Value>,
+}
+
+/// The hostile models made from a case.
+pub(crate) fn hostile(case: &Case) -> Vec<Hostile> {
+    let Some(data) = case.data.first() else { return Vec::new() };
+    let Ok(model) = ModelProto::decode(case.model.clone()) else { return Vec::new() };
+    let model = without_shapes(model);
+    let bytes = || Bytes::from(model.encode_to_vec());
+    let inputs: BTreeMap<String, Value> =
+        data.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
+    let mut made = Vec::new();
+    for (what, inputs) in large_inputs(&inputs).into_iter().chain(extreme_inputs(&inputs)) {
+        made.push(Hostile { what, model: bytes(), inputs });
+    }
+    let large = large_inputs(&inputs).into_iter().next().map(|(_, inputs)| inputs);
+    for (what, model) in extreme_attributes(&model) {
+        let model = Bytes::from(model.encode_to_vec());
+        made.extend(large.as_ref().map(|large| Hostile {
+            what: format!("{what}, large inputs"),
+            model: model.clone(),
+            inputs: large.clone(),
+        }));
+        made.push(Hostile { what, model, inputs: inputs.clone() });
+    }
+    made
+}
+
+/// The model with shapes undeclared, so that any fit.
+fn without_shapes(mut model: ModelProto) -> ModelProto {
+    if let Some(graph) = &mut model.graph {
+        for info in graph.input.iter_mut().chain(&mut graph.output) {
+            if let Some(type_proto::Value::TensorType(tensor)) =
+                info.r#type.as_mut().and_then(|value_type| value_type.value.as_mut())
+            {
+                tensor.shape = None;
+            }
+        }
+    }
+    model
+}
+
+type Inputs = BTreeMap<String, Value>;
+
+/// Each dimension made so large that the largest input has about [`ELEMENTS`] elements: by its size wherever it stands, so
+/// that what must agree does, by its place in the first two inputs, and all at once.
+fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
+    let tensors = || inputs.iter().filter_map(|(name, value)| Some((name, value.as_tensor()?)));
+    let mut made = Vec::new();
+    let sizes: BTreeSet<usize> =
+        tensors().flat_map(|(_, tensor)| tensor.shape().iter().copied()).filter(|&size| size > 0).collect();
+    let scale = |tensor: &Tensor, matches: &dyn Fn(usize, usize) -> bool, factor: usize| {
+        let dims = tensor.shape().iter().enumerate();
+        let shape = dims.map(|(axis, &size)| if matches(axis, size) { size * factor } else { size }).collect();
+        tiled(tensor, shape)
+    };
+    for &size in &sizes {
+        let count = |tensor: &Tensor| tensor.shape().iter().filter(|&&other| other == size).count();
+        let room = |tensor: &Tensor| {
+            let room = (ELEMENTS / tensor.len().max(1)).max(1) as f64;
+            if count(tensor) == 0 { f64::INFINITY } else { room.powf(1.0 / count(tensor) as f64) }
+        };
+        let factor = tensors().map(|(_, tensor)| room(tensor)).fold(f64::INFINITY, f64::min).max(1.0) as usize;
+        let change = |value: &Value| match value {
+            Value::Tensor(tensor) => Value::Tensor(scale(tensor, &|_, other| other == size, factor)),
+            Value::Sequence(sequence) => Value::Sequence(longer(sequence)),
+            other => other.clone(),
+        };
+        let large = inputs.iter().map(|(name, value)| (name.clone(), change(value))).collect();
+        made.push((format!("dimensions of {size} times {factor}"), large));
+    }
+    for (name, tensor) in tensors().take(2) {
+        for axis in 0..tensor.rank() {
+            let mut large = inputs.clone();
+            let factor = (ELEMENTS / tensor.len().max(1)).max(1);
+            large.insert(name.clone(), scale(tensor, &|other, _| other == axis, factor).into());
+            made.push((format!("axis {axis} of {name} times {factor}"), large));
+        }
+    }
+    if tensors().next().is_some() {
+        let factor =
+            |tensor: &Tensor| ((ELEMENTS / tensor.len().max(1)) as f64).powf(1.0 / tensor.rank().max(1) as f64);
+        let factor = tensors().map(|(_, tensor)| factor(tensor)).fold(f64::INFINITY, f64::min) as usize;
+        let change = |value: &Value| match value {
+            Value::Tensor(tensor) => Value::Tensor(scale(tensor, &|_, size| size > 1, factor.max(1))),
+            other => other.clone(),
+        };
+        let large = inputs.iter().map(|(name, value)| (name.clone(), change(value))).collect();
+        made.push((format!("all dimensions times {factor}"), large));
+    }
+    made
+}
+
+/// Each small input of integers or floats set to each of the extremes.
+fn extreme_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
+    let mut made = Vec::new();
+    for (name, value) in inputs {
+        let Some(tensor) = value.as_tensor().filter(|tensor| tensor.len() <= 16) else { continue };
+        if tensor.element_type() == ElementType::String {
+            let mut long = inputs.clone();
+            let text = "ab ".repeat(1 << 20);
+            let strings: Arc<[Arc<str>]> = tensor.strings().iter().map(|_| Arc::from(text.as_str())).collect();
+            let strings = Tensor::from_strings(tensor.shape().to_vec(), strings).unwrap();
+            long.insert(name.clone(), strings.into());
+            made.push((format!("{name} of long strings"), long));
+            continue;
+        }
+        for extreme in EXTREMES {
+            let mut changed = inputs.clone();
+            let values: Vec<i128> = (0..tensor.len()).map(|_| i128::from(extreme)).collect();
+            let all = Tensor::of_integers(tensor.element_type(), tensor.shape(), &values).unwrap();
+            changed.insert(name.clone(), all.into());
+            made.push((format!("{name} of {extreme}"), changed));
+        }
+    }
+    made
+}
+
+/// Each attribute of each node set to each of the extremes.
+fn extreme_attributes(model: &ModelProto) -> Vec<(String, ModelProto)> {
+    let mut made = Vec::new();
+    let nodes = model.graph.as_ref().map_or(&[][..], |graph| &graph.node);
+    for (at, node) in nodes.iter().enumerate() {
+        for (place, attribute) in node.attribute.iter().enumerate() {
+            for extreme in EXTREMES {
+                let mut changed = model.clone();
+                let slot = changed.graph.as_mut().and_then(|graph| graph.node.get_mut(at));
+                let Some(slot) = slot.and_then(|node| node.attribute.get_mut(place)) else { continue };
+                if let Some(value) = &mut slot.i {
+                    *value = extreme;
+                }
+                if let Some(value) = &mut slot.f {
+                    *value = extreme as f32;
+                }
+                slot.ints.iter_mut().for_each(|value| *value = extreme);
+                slot.floats.iter_mut().for_each(|value| *value = extreme as f32);
+                if slot != attribute {
+                    made.push((format!("{} of node {at} as {extreme}", attribute.name()), changed));
+                }
+            }
+        }
+    }
+    made
+}
+
+/// The elements of a tensor, over and over, in another shape.
+fn tiled(tensor: &Tensor, shape: Vec<usize>) -> Tensor {
+    let count: usize = shape.iter().product();
+    if tensor.element_type() == ElementType::String {
+        let strings = tensor.strings().iter().cycle().take(count).cloned().collect();
+        return Tensor::from_strings(shape, strings).unwrap();
+    }
+    let bytes: Vec<u8> = tensor.bytes().iter().copied().cycle().take(count * tensor.element_type().size()).collect();
+    Tensor::from_bytes(tensor.element_type(), shape, bytes.into()).unwrap()
+}
+
+/// A sequence of many more items.
+fn longer(sequence: &Sequence) -> Sequence {
+    let items = sequence.items.iter().cycle().take(if sequence.items.is_empty() { 0 } else { 1 << 16 }).cloned();
+    Sequence { item_type: sequence.item_type.clone(), items: Arc::new(items.collect()) }
+}

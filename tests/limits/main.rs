@@ -1,0 +1,106 @@
+//! Limits hold: every kernel, driven by inputs and attributes blown up from its operator's own cases, ends within twice the
+//! memory and twice the time that it is given.
+//!
+//! `LIMITS_ONLY=ai.onnx/Conv` drives the operators that begin so, and `LIMITS_ALL=1` every case of every version instead of
+//! one case a kernel, which takes hours.
+
+mod hostile;
+mod inflate;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use onnx_conformance::case::Case;
+use onnx_conformance::reference::deadline::Deadline;
+use onnx_conformance::reference::executor::run;
+use onnx_conformance::reference::kernels::budget::Limits;
+use onnx_conformance::reference::kernels::registry;
+use onnx_conformance::reference::model::{LoadLimits, read_model};
+use onnx_conformance::reference::proto::decode::NoExternalData;
+use onnx_conformance::reference::spec::OperatorVersion;
+use onnx_conformance::reference::value::Value;
+use onnx_conformance::suite::Suite;
+use peak_alloc::PeakAlloc;
+
+use inflate::{Hostile, hostile};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// What a run is given.
+const BYTES: usize = 64 << 20;
+const TIME: Duration = Duration::from_millis(500);
+
+/// What a run took besides its inputs.
+struct Cost {
+    time: Duration,
+    bytes: usize,
+    end: String,
+}
+
+fn measure(hostile: &Hostile) -> Cost {
+    let inputs: BTreeMap<String, Value> = hostile.inputs.clone();
+    MEMORY.reset_peak_usage();
+    let (before, started) = (MEMORY.current_usage(), Instant::now());
+    let deadline = Deadline::new(move || started.elapsed() > TIME);
+    let loading = LoadLimits { bytes: BYTES, deadline: deadline.clone() };
+    let limits = Limits { bytes: BYTES, deadline, ..Limits::default() };
+    let end = match read_model(hostile.model.clone(), &NoExternalData, &loading) {
+        Ok(model) => match run(&model, inputs, limits) {
+            Ok(_) => "outputs".to_owned(),
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    Cost { time: started.elapsed(), bytes: MEMORY.peak_usage().saturating_sub(before), end }
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+/// Whether a group of cases is that of an operator version with a kernel of its own.
+fn is_driven(group: &str) -> bool {
+    let only = std::env::var("LIMITS_ONLY").unwrap_or_default();
+    let Ok(version) = group.parse::<OperatorVersion>() else { return false };
+    let own = registry::find(&version).is_some_and(|kernel| kernel.row().2 == version.since);
+    group.starts_with(&only) && (own || is_set("LIMITS_ALL"))
+}
+
+/// The cases that stand for an operator version: the one with the most inputs and attributes, or all of them.
+fn representatives(cases: Vec<Case>) -> Vec<Case> {
+    let runs: Vec<Case> = cases.into_iter().filter(|case| case.refusal.is_none()).collect();
+    if is_set("LIMITS_ALL") {
+        return runs;
+    }
+    let weight = |case: &Case| (case.data.first().map_or(0, |data| data.inputs.len()), case.model.len());
+    runs.into_iter().max_by_key(weight).into_iter().collect()
+}
+
+#[test]
+fn every_operator_ends_within_its_limits() {
+    let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
+    let (mut costs, mut faults) = (Vec::new(), Vec::new());
+    for (source, unit) in suite.units().unwrap().into_iter().filter(|(_, unit)| is_driven(&unit.name)) {
+        for case in representatives(source.load(&unit, &|_| true).unwrap()) {
+            for hostile in hostile(&case) {
+                let cost = measure(&hostile);
+                let (seconds, megabytes) = (cost.time.as_secs_f64(), cost.bytes >> 20);
+                let end: String = cost.end.chars().take(160).collect();
+                let line = format!("{} {}: {seconds:.2} s, {megabytes} MB, {end}", case.id, hostile.what);
+                if cost.time > 2 * TIME || cost.bytes > 2 * BYTES {
+                    faults.push(line.clone());
+                }
+                costs.push((cost.time, cost.bytes, line));
+            }
+        }
+    }
+    println!("{} models", costs.len());
+    costs.sort_by_key(|(time, ..)| std::cmp::Reverse(*time));
+    costs.iter().take(5).for_each(|(.., line)| println!("slowest: {line}"));
+    costs.sort_by_key(|(_, bytes, _)| std::cmp::Reverse(*bytes));
+    costs.iter().take(5).for_each(|(.., line)| println!("largest: {line}"));
+    assert!(faults.is_empty(), "{} of {} go beyond:\n{}", faults.len(), costs.len(), faults.join("\n"));
+    assert!(costs.len() > 1000 || is_set("LIMITS_ONLY"), "only {} models were run", costs.len());
+}
