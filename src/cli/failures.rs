@@ -1,30 +1,34 @@
 //! The cases that fail unexpectedly, as files: a model, its inputs, and the outputs that are expected.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::case::{Case, files};
 use crate::cli::output;
 use crate::run::CaseResult;
-use crate::suite::{Suite, SuiteError};
+use crate::suite::{Suite, SuiteError, export_case};
 
 /// Writes cases, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
 /// lose what the run has to say.
 pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) -> Result<(), SuiteError> {
-    if failures.is_empty() {
-        return Ok(());
-    }
+    let mut taken = BTreeSet::new();
     for result in failures {
-        let home = home(folder, &result.id);
-        if let Some(case) = suite.find(&result.id)?
-            && let Err(error) = write(&home, &case)
-        {
-            output::note(&format!("{}: cannot be written: {error}", home.display()));
+        let Some(case) = suite.find(&result.id)? else { continue };
+        let mut home = home(folder, &result.id);
+        // Two ids may have one path.
+        while !taken.insert(home.clone()) {
+            home.as_mut_os_string().push("~");
+        }
+        let removed = if home.exists() { fs::remove_dir_all(&home) } else { Ok(()) };
+        let removed = removed.map_err(|error| SuiteError::Io { path: home.clone(), error });
+        if let Err(error) = removed.and_then(|()| export_case(&home, &case)) {
+            output::note(&format!("what failed cannot be written: {error}"));
             return Ok(());
         }
     }
-    output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display()));
+    if !failures.is_empty() {
+        output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display()));
+    }
     Ok(())
 }
 
@@ -34,18 +38,6 @@ fn home(folder: &Path, id: &str) -> PathBuf {
     let parts = id.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
     let parts = parts.map(|part| part.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>());
     folder.join(parts.collect::<PathBuf>())
-}
-
-fn write(home: &Path, case: &Case) -> io::Result<()> {
-    if home.exists() {
-        fs::remove_dir_all(home)?;
-    }
-    for (name, bytes) in files(case) {
-        let path = home.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(home))?;
-        fs::write(path, bytes)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ fn listed(checksums: &str) -> impl Iterator<Item = &str> {
 }
 
 fn read(path: &Path) -> Result<String, SuiteError> {
-    std::fs::read_to_string(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })
+    std::fs::read_to_string(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })
 }
 
 impl Source for Corpus {

@@ -24,7 +24,7 @@ impl FolderSuite {
     pub fn open(folder: &Path) -> Result<FolderSuite, SuiteError> {
         let mut cases = Vec::new();
         for entry in WalkDir::new(folder).follow_links(false).sort_by_file_name() {
-            let entry = entry.map_err(|error| SuiteError::Io { path: folder.to_owned(), source: error.into() })?;
+            let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
             if entry.file_name() == "model.onnx" {
                 let home = entry.path().parent().unwrap_or(folder);
                 cases.push(id(folder, home));
@@ -36,6 +36,14 @@ impl FolderSuite {
             return Err(SuiteError::File { path: folder.to_owned(), rule });
         }
         Ok(FolderSuite { folder: folder.to_owned(), cases })
+    }
+}
+
+impl FolderSuite {
+    /// The cases that are in none of these folders; nothing where no case is left.
+    pub(super) fn outside(mut self, roots: &[PathBuf]) -> Option<FolderSuite> {
+        self.cases.retain(|case| !roots.iter().any(|root| self.folder.join(case).starts_with(root)));
+        (!self.cases.is_empty()).then_some(self)
     }
 }
 
@@ -66,6 +74,15 @@ impl Source for FolderSuite {
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
         Ok(self.cases.join("\n"))
+    }
+
+    fn remark(&self) -> Option<String> {
+        let Accuracy::Close { relative, absolute } = UPSTREAM else { return None };
+        let folder = self.folder.display();
+        Some(format!(
+            "{folder}: without a manifest, floating outputs are judged by the tolerance of upstream's runner: {relative:e} \
+             relative, {absolute:e} absolute"
+        ))
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
