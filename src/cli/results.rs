@@ -1,6 +1,6 @@
 //! Results files on disk.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,20 @@ pub(crate) struct ResultsPlace {
     path: PathBuf,
     /// What the path names before results are written.
     locked: File,
+    /// The file, where it was made only to be locked.
+    _placeholder: Option<Placeholder>,
+}
+
+/// An empty file that goes away where no results took its place.
+#[derive(Debug)]
+struct Placeholder(PathBuf);
+
+impl Drop for Placeholder {
+    fn drop(&mut self) {
+        if fs::metadata(&self.0).is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
 }
 
 /// A results file that is being written.
@@ -30,7 +44,9 @@ impl ResultsPlace {
     /// Takes a file for itself, without changing it yet.
     pub(crate) fn lock(path: &Path) -> anyhow::Result<ResultsPlace> {
         let place = || path.display().to_string();
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let new = File::options().read(true).write(true).create_new(true).open(path);
+        let placeholder = new.is_ok().then(|| Placeholder(path.to_owned()));
+        let file = new.or_else(|_| File::options().read(true).write(true).create(true).truncate(false).open(path));
         // What cannot be read, as a pipe, may still be written.
         let file = file.or_else(|_| File::options().write(true).create(true).truncate(false).open(path));
         let file = file.with_context(place)?;
@@ -43,7 +59,7 @@ impl ResultsPlace {
             }
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
-        Ok(ResultsPlace { path: path.to_owned(), locked: file })
+        Ok(ResultsPlace { path: path.to_owned(), locked: file, _placeholder: placeholder })
     }
 
     /// Puts a file with the header and these results in the place of what is there.

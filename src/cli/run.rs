@@ -1,9 +1,10 @@
 //! `run`: cases on a runtime, held against what is expected.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::case::Variant;
@@ -75,6 +76,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if plan.selected == 0 {
         output::note("no case matches");
         return Ok(exit::NOTHING);
+    }
+    if let Some(path) = &arguments.resume {
+        // The lock makes a file that is missing.
+        File::open(path).with_context(|| path.display().to_string())?;
     }
     let place = arguments.results_path().map(ResultsPlace::lock).transpose()?;
     let resumed = arguments.resume.as_deref().map(results::read).transpose()?;

@@ -71,6 +71,16 @@ fn a_run_that_is_taken_up_on_a_full_disk_keeps_its_file() {
 }
 
 #[test]
+fn a_run_that_does_not_begin_leaves_no_results_file() {
+    let folder = with_failure();
+    let (suite, results, before) = (folder.argument(), folder.file("results.jsonl"), count(&folder));
+    call(&["run", "--suite", &suite, "--results", &results, "--runtime", "no-such-program"]).expect(4, "cannot start");
+    call(&["run", "--suite", &suite, "--resume", &results]).expect(4, "results.jsonl: No such file");
+    call_on_full_disk(&["run", "--suite", &suite, "--results", &results]).expect(4, "cannot be written");
+    assert_eq!(count(&folder), before);
+}
+
+#[test]
 fn two_updates_lose_nothing_of_each_other() {
     let folder = with_failure();
     let (suite, file) =
