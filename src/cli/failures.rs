@@ -10,26 +10,27 @@ use crate::suite::{Suite, SuiteError, export_case};
 
 /// Writes cases, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
 /// lose what the run has to say.
-pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) -> Result<(), SuiteError> {
+pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) {
+    if failures.is_empty() {
+        return;
+    }
     let mut taken = BTreeSet::new();
-    for result in failures {
-        let Some(case) = suite.find(&result.id)? else { continue };
-        let mut home = home(folder, &result.id);
+    let ids: Vec<&str> = failures.iter().map(|result| result.id.as_str()).collect();
+    let written = suite.find_each(&ids, &mut |case| {
+        let mut home = home(folder, &case.id);
         // Two ids may have one path.
         while !taken.insert(home.clone()) {
             home.as_mut_os_string().push("~");
         }
-        let removed = if home.exists() { fs::remove_dir_all(&home) } else { Ok(()) };
-        let removed = removed.map_err(|error| SuiteError::Io { path: home.clone(), error });
-        if let Err(error) = removed.and_then(|()| export_case(&home, &case)) {
-            output::note(&format!("what failed cannot be written: {error}"));
-            return Ok(());
+        if home.exists() {
+            fs::remove_dir_all(&home).map_err(|error| SuiteError::Io { path: home.clone(), error })?;
         }
+        export_case(&home, &case)
+    });
+    match written {
+        Ok(()) => output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display())),
+        Err(error) => output::note(&format!("what failed cannot be written: {error}")),
     }
-    if !failures.is_empty() {
-        output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display()));
-    }
-    Ok(())
 }
 
 /// Where a case is written: its id, with `_` for what not every file system takes.

@@ -14,6 +14,7 @@ use crate::cli::reports::ReportOptions;
 use crate::cli::results::{self, ResultsPlace};
 use crate::cli::run::check_same;
 use crate::cli::{exit, options, output};
+use crate::report::escape;
 use crate::report::terminal::{Show, closing};
 use crate::run::{CaseResult, Header, Read, Scope, Selected, Standing, Tally, plan};
 use crate::suite::Filter;
@@ -132,7 +133,7 @@ fn filter_of(header: &Header) -> anyhow::Result<Filter> {
 fn say_missing(missing: &[String]) {
     output::note(&format!("{} cases have no result:", missing.len()));
     for id in missing.iter().take(NAMED) {
-        output::note(&format!("    {id}"));
+        output::note(&format!("    {}", escape::line(id)));
     }
     if missing.len() > NAMED {
         output::note(&format!("    ... and {} more", missing.len() - NAMED));

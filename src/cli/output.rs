@@ -41,7 +41,7 @@ fn complain(text: &str) {
 pub(crate) fn error(error: &anyhow::Error) {
     match error.chain().find_map(|cause| placed(cause)).and_then(graphical) {
         Some(report) => complain(&report),
-        None => note(&format!("error: {error:#}")),
+        None => note(&format!("error: {}", escape::line(&format!("{error:#}")))),
     }
 }
 

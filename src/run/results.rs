@@ -124,7 +124,7 @@ pub enum ResultsError {
     },
     /// Two lines are results of one case.
     #[error(
-        "lines {first} and {second} are both results of '{id}'; run the cases again, or take out the line that is wrong"
+        "lines {first} and {second} are both results of {id:?}; run the cases again, or take out the line that is wrong"
     )]
     Twice {
         /// The case.
@@ -261,7 +261,7 @@ mod tests {
         let mut doubled = text();
         write_result(&mut doubled, &result("a/b", Outcome::Crash)).unwrap();
         let error = read_results(&mut doubled.as_slice()).unwrap_err().to_string();
-        assert!(error.starts_with("lines 2 and 4 are both results of 'a/b'; "), "{error}");
+        assert!(error.starts_with("lines 2 and 4 are both results of \"a/b\"; "), "{error}");
         let mut whole = text();
         write_result(&mut whole, &result("a/d", Outcome::Pass)).unwrap();
         assert!(read_results(&mut whole.as_slice()).unwrap().is_complete());

@@ -6,18 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
-use onnx_conformance_reference::proto::{decode, encode};
+use onnx_conformance_reference::proto::{Message, ModelProto, decode, encode};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use walkdir::{DirEntry, WalkDir};
 
-use crate::case::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, Want, digest, files};
+use crate::case::{
+    Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, Want, digest, external_locations, files,
+};
 use crate::compare::Accuracy;
 use crate::compare::chance::Law;
 use crate::suite::{Source, SuiteError, Unit};
@@ -313,17 +314,18 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The files beside the model, in which it may keep its data. A folder below with a model of its own is another case.
+/// The files that the model keeps its data in, as far as they are there and within its folder.
 fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
-    let Some(home) = &case.folder else { return Ok(Vec::new()) };
+    let (Some(home), Ok(model)) = (&case.folder, ModelProto::decode(case.model.clone())) else { return Ok(Vec::new()) };
+    let top = home.canonicalize().map_err(io(home))?;
     let mut files = Vec::new();
-    let is_own = |entry: &DirEntry| entry.depth() == 0 || !entry.path().join("model.onnx").exists();
-    for entry in WalkDir::new(home).sort_by_file_name().into_iter().filter_entry(is_own) {
-        let entry = entry.map_err(|error| SuiteError::walk(home, error))?;
-        let name = entry.path().strip_prefix(home).unwrap_or(entry.path()).to_string_lossy().replace('\\', "/");
-        let is_known = name == "model.onnx" || name == MANIFEST || name.starts_with("test_data_set_");
-        if entry.file_type().is_file() && !is_known {
-            files.push((name, std::fs::read(entry.path()).map_err(io(entry.path()))?));
+    for name in external_locations(&model) {
+        let is_plain =
+            Path::new(&name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let path = home.join(&name);
+        if is_plain && path.is_file() && path.canonicalize().is_ok_and(|path| path.starts_with(&top)) {
+            let bytes = std::fs::read(&path).map_err(io(&path))?;
+            files.push((name, bytes));
         }
     }
     Ok(files)

@@ -1,5 +1,6 @@
 //! The sources of cases, behind one index of ids.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
@@ -185,16 +186,44 @@ impl Suite {
 
     /// The case with this id, if there is one, in the variant that the id ends with.
     pub fn find(&self, id: &str) -> Result<Option<Case>, SuiteError> {
-        let (id, variant) = Variant::of_id(id);
-        let holds =
-            |unit: &Unit| id.strip_prefix(&unit.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        for (source, unit) in self.units()?.into_iter().filter(|(_, unit)| holds(unit)) {
-            if let Some(case) = source.load(&unit, &|other| other == id)?.pop() {
-                let other = vary(&case, variant);
-                return Ok(if variant == Variant::Runtime { Some(case) } else { other });
+        let mut found = None;
+        self.find_each(&[id], &mut |case| {
+            found = Some(case);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Hands over the cases with these ids, as far as there are any, each in the variant that its id ends with. A unit is read
+    /// once, whatever number of its cases is asked for.
+    pub fn find_each(
+        &self,
+        ids: &[&str],
+        sink: &mut dyn FnMut(Case) -> Result<(), SuiteError>,
+    ) -> Result<(), SuiteError> {
+        let units = self.units()?;
+        let places: HashMap<&str, usize> =
+            units.iter().enumerate().map(|(at, (_, unit))| (unit.name.as_str(), at)).collect();
+        let mut wanted: BTreeMap<usize, BTreeSet<(&str, Variant)>> = BTreeMap::new();
+        for id in ids {
+            let (id, variant) = Variant::of_id(id);
+            let groups = id.rmatch_indices('/').filter_map(|(end, _)| id.get(..end));
+            let place = std::iter::once(id).chain(groups).find_map(|name| places.get(name));
+            if let Some(&place) = place {
+                wanted.entry(place).or_default().insert((id, variant));
             }
         }
-        Ok(None)
+        for (place, chosen) in wanted {
+            let (source, unit) = &units[place];
+            let names: HashSet<&str> = chosen.iter().map(|(id, _)| *id).collect();
+            for case in source.load(unit, &|id| names.contains(id))? {
+                for (_, variant) in chosen.iter().filter(|(id, _)| *id == case.id) {
+                    let case = if *variant == Variant::Runtime { Some(case.clone()) } else { vary(&case, *variant) };
+                    case.map_or(Ok(()), &mut *sink)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

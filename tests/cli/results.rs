@@ -98,7 +98,7 @@ fn a_case_with_two_results_is_refused() {
         &["run", "--suite", &folder.argument(), "--resume", &other],
     ] {
         let called = call(arguments).expect(4, "other.jsonl: lines ");
-        assert!(called.err.contains(" and 4 are both results of 'b'"), "{called:?}");
+        assert!(called.err.contains(" and 4 are both results of \"b\""), "{called:?}");
     }
     assert_eq!(fs::read_to_string(&other).unwrap(), doubled);
 }
