@@ -1,15 +1,20 @@
 //! Reading a case from an ordinary ONNX test folder: `model.onnx` and `test_data_set_N/{input,output}_M.pb`.
 
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
+use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode::{self, DecodeError, ExternalData};
-use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, ValueInfoProto, onnx};
+use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, onnx};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
+use crate::case::file::{MOST_BINARY, open_regular, read_file};
 use crate::case::{Case, DataSet, Evidence, Expected, Level, Named, Want};
 use crate::compare::Accuracy;
 
@@ -58,7 +63,7 @@ pub enum Feed {
 pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
     let path = folder.join("model.onnx");
     let model = read(&path)?;
-    let data = match ModelProto::decode(model.clone()).ok().and_then(|model| model.graph) {
+    let data = match decode::model(model.clone()).ok().and_then(|model| model.graph) {
         Some(graph) => read_data(folder, &path, &graph, accuracy, feed)?,
         None => vec![DataSet {
             inputs: Vec::new(),
@@ -85,8 +90,8 @@ fn read_data(
     accuracy: &Accuracy,
     feed: Feed,
 ) -> Result<Vec<DataSet>, CaseError> {
-    let is_initializer = |info: &&ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == info.name());
-    let inputs: Vec<&ValueInfoProto> = graph.input.iter().filter(|info| !is_initializer(info)).collect();
+    let initializers: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name()).collect();
+    let inputs: Vec<&ValueInfoProto> = graph.input.iter().filter(|info| !initializers.contains(info.name())).collect();
     let outputs: Vec<&ValueInfoProto> = graph.output.iter().collect();
     let mut data = Vec::new();
     for set in data_sets(folder)? {
@@ -105,7 +110,7 @@ fn read_data(
 }
 
 fn read(path: &Path) -> Result<Bytes, CaseError> {
-    std::fs::read(path).map(Bytes::from).map_err(|error| CaseError::Io { path: path.to_owned(), error })
+    read_file(path, MOST_BINARY).map(Bytes::from).map_err(|error| CaseError::Io { path: path.to_owned(), error })
 }
 
 fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
@@ -180,12 +185,18 @@ fn ramp(path: &Path, info: &ValueInfoProto) -> Result<Named, CaseError> {
 /// Tensor data kept in files beside the model.
 pub struct FolderData {
     folder: Option<PathBuf>,
+    deadline: Deadline,
 }
 
 impl FolderData {
-    /// The files in `folder`; without one, none.
-    pub fn new(folder: Option<&Path>) -> FolderData {
-        FolderData { folder: folder.map(Path::to_owned) }
+    /// The files in `folder`; without one, none. Reading ends with the deadline.
+    pub fn new(folder: Option<&Path>, deadline: Deadline) -> FolderData {
+        FolderData { folder: folder.map(Path::to_owned), deadline }
+    }
+
+    fn open(&self, location: &str) -> Result<(File, u64), String> {
+        let path = self.resolve(location)?;
+        open_regular(&path).map_err(|error| format!("external data '{location}': {error}"))
     }
 
     /// The file at a location, once links are followed still inside the folder.
@@ -205,23 +216,30 @@ impl FolderData {
     }
 }
 
+/// The bytes read between two looks at the clock.
+const READ_AT_ONCE: u64 = 1 << 24;
+
 impl ExternalData for FolderData {
-    fn read(&self, location: &str, offset: u64, length: Option<u64>) -> Result<Bytes, String> {
-        use std::io::{Read, Seek, SeekFrom};
-        let path = self.resolve(location)?;
+    fn size(&self, location: &str) -> Result<u64, String> {
+        self.open(location).map(|(_, size)| size)
+    }
+
+    fn read(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, String> {
         let failed = |error: std::io::Error| format!("external data '{location}': {error}");
-        let mut file = std::fs::File::open(path).map_err(failed)?;
-        let size = file.metadata().map_err(failed)?.len();
-        let left = size
-            .checked_sub(offset)
-            .ok_or_else(|| format!("external data '{location}' has {size} bytes, so none at offset {offset}"))?;
-        let length = length.unwrap_or(left);
-        if length > left {
-            return Err(format!("external data '{location}' has {left} bytes at offset {offset}, not {length}"));
-        }
+        let (mut file, _) = self.open(location)?;
         file.seek(SeekFrom::Start(offset)).map_err(failed)?;
         let mut bytes = Vec::new();
-        file.take(length).read_to_end(&mut bytes).map_err(failed)?;
+        let mut left = length;
+        while left > 0 {
+            if self.deadline.is_over() {
+                return Err(format!("external data '{location}': the time for loading is over"));
+            }
+            let part = (&mut file).take(left.min(READ_AT_ONCE)).read_to_end(&mut bytes).map_err(failed)?;
+            if part == 0 {
+                return Err(format!("external data '{location}' ends {left} bytes early"));
+            }
+            left -= part as u64;
+        }
         Ok(bytes.into())
     }
 }

@@ -1,53 +1,66 @@
 //! What a model names before it runs: the operator versions of its nodes and, as far as types are declared, type cells.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    FunctionProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, decode,
+    FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto, decode,
 };
 use onnx_conformance_reference::spec::{FormalType, OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 
-/// The types of the values that are known by name.
-type Types = BTreeMap<String, ValueType>;
+/// The types of the values that are known by name, inside those of the graph around it.
+#[derive(Default)]
+struct Types<'a> {
+    own: HashMap<String, ValueType>,
+    outer: Option<&'a Types<'a>>,
+}
+
+impl Types<'_> {
+    fn get(&self, name: &str) -> Option<&ValueType> {
+        self.own.get(name).or_else(|| self.outer.and_then(|outer| outer.get(name)))
+    }
+}
 
 /// The operator versions that the nodes of a model name, subgraphs and functions included, and the type cells that
 /// follow from its declared types: `ai.onnx/Sum-13` and `ai.onnx/Sum-13 T=tensor(float)`. Nothing if it is no model.
 pub fn named_cells(model: &Bytes, specs: &Specs) -> BTreeSet<String> {
-    let Ok(model) = ModelProto::decode(model.clone()) else { return BTreeSet::new() };
-    let mut census = Census { specs, functions: &model.functions, opsets: &model.opset_import, cells: BTreeSet::new() };
+    let Ok(model) = decode::model(model.clone()) else { return BTreeSet::new() };
+    let key = |function| (canonical_domain(FunctionProto::domain(function)), function.name());
+    let functions = model.functions.iter().map(key).collect();
+    let mut census = Census { specs, functions, opsets: &model.opset_import, cells: BTreeSet::new() };
     if let Some(graph) = &model.graph {
-        census.graph(graph, &Types::new());
+        census.graph(graph, &Types::default());
     }
     for function in &model.functions {
         census.opsets = if function.opset_import.is_empty() { &model.opset_import } else { &function.opset_import };
-        census.nodes(&function.node, Types::new());
+        census.nodes(&function.node, Types::default());
     }
     census.cells
 }
 
 struct Census<'a> {
     specs: &'a Specs,
-    functions: &'a [FunctionProto],
+    /// The domains and names of the model's functions.
+    functions: HashSet<(&'a str, &'a str)>,
     opsets: &'a [OperatorSetIdProto],
     cells: BTreeSet<String>,
 }
 
 impl<'a> Census<'a> {
-    fn graph(&mut self, graph: &GraphProto, outer: &Types) {
-        let mut types = outer.clone();
+    fn graph(&mut self, graph: &GraphProto, outer: &Types<'_>) {
+        let mut types = Types { own: HashMap::new(), outer: Some(outer) };
         let infos = graph.input.iter().chain(&graph.value_info).chain(&graph.output);
-        types.extend(infos.filter_map(|info| Some((info.name().to_owned(), declared(info)?))));
-        types.extend(graph.initializer.iter().filter_map(|tensor| {
+        types.own.extend(infos.filter_map(|info| Some((info.name().to_owned(), declared(info)?))));
+        types.own.extend(graph.initializer.iter().filter_map(|tensor| {
             let element = ElementType::from_code(tensor.data_type())?;
             Some((tensor.name().to_owned(), ValueType::Tensor(element)))
         }));
         self.nodes(&graph.node, types);
     }
 
-    fn nodes(&mut self, nodes: &[NodeProto], mut types: Types) {
+    fn nodes(&mut self, nodes: &[NodeProto], mut types: Types<'_>) {
         for node in nodes {
             for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
                 self.graph(graph, &types);
@@ -61,17 +74,14 @@ impl<'a> Census<'a> {
     /// The operator version that a node names; none for a call of one of the model's functions.
     fn spec(&self, node: &NodeProto) -> Option<&'a OpSpec> {
         let domain = canonical_domain(node.domain());
-        let is_call = |function: &FunctionProto| {
-            function.name() == node.op_type() && canonical_domain(function.domain()) == domain
-        };
-        if self.functions.iter().any(is_call) {
+        if self.functions.contains(&(domain, node.op_type())) {
             return None;
         }
         let import = self.opsets.iter().find(|import| canonical_domain(import.domain()) == domain)?;
         self.specs.find(domain, node.op_type(), import.version()).ok()
     }
 
-    fn node(&mut self, node: &NodeProto, spec: &OpSpec, types: &mut Types) {
+    fn node(&mut self, node: &NodeProto, spec: &OpSpec, types: &mut Types<'_>) {
         let version = spec.version.qualified();
         let inputs = node.input.iter().enumerate().map(|(at, name)| (spec.input_at(at), name));
         let outputs = node.output.iter().enumerate().map(|(at, name)| (spec.output_at(at), name));
@@ -90,7 +100,9 @@ impl<'a> Census<'a> {
                 _ => types.get(name).or(same).filter(|known| allowed.contains(known)),
             };
             let Some(known) = known.cloned() else { continue };
-            types.entry(name.clone()).or_insert_with(|| known.clone());
+            if types.get(name).is_none() {
+                types.own.insert(name.clone(), known.clone());
+            }
             if let Some(parameter) = parameter {
                 self.cells.insert(format!("{version} {parameter}={known}"));
                 bound.insert(parameter, known);
@@ -107,7 +119,7 @@ fn declared(info: &ValueInfoProto) -> Option<ValueType> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onnx_conformance_reference::proto::{AttributeProto, encode};
+    use onnx_conformance_reference::proto::{AttributeProto, Message, ModelProto, encode};
 
     fn value(name: &str, element: ElementType) -> ValueInfoProto {
         let declared = encode::value_type(&ValueType::Tensor(element), None);

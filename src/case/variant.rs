@@ -1,11 +1,13 @@
 //! How a case is put to a runtime.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+    AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
+    decode, encode,
 };
 use onnx_conformance_reference::spec::{AttributeType, Specs};
 use onnx_conformance_reference::types::ValueType;
@@ -76,7 +78,7 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     if case.refusal.is_some() {
         return None;
     }
-    let mut model = ModelProto::decode(case.model.clone()).ok()?;
+    let mut model = decode::model(case.model.clone()).ok()?;
     let mut data = data.clone();
     match variant {
         Variant::Runtime => return None,
@@ -96,7 +98,8 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
             if tensors.is_empty() {
                 return None;
             }
-            data.inputs.retain(|input| moved.iter().all(|other| other.name != input.name));
+            let names: HashSet<&str> = moved.iter().map(|input| input.name.as_str()).collect();
+            data.inputs.retain(|input| !names.contains(input.name.as_str()));
             if variant == Variant::Constants {
                 constants(&mut model, tensors)?;
             } else {
@@ -125,13 +128,14 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     let opset = model.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"))?.version();
     let spec = specs.find("", "Constant", opset).ok()?;
     let graph = model.graph.as_mut()?;
-    for tensor in tensors.into_iter().rev() {
+    forget_inputs(graph, &tensors);
+    let mut nodes = Vec::new();
+    for tensor in tensors {
         let element = onnx_conformance_reference::dtype::ElementType::from_code(tensor.data_type())?;
         // Older versions of Constant do not have every type.
         if !spec.types.values().any(|types| types.contains(&ValueType::Tensor(element))) {
             return None;
         }
-        forget_input(graph, tensor.name());
         let name = tensor.name().to_owned();
         let value = AttributeProto {
             name: Some("value".to_owned()),
@@ -145,8 +149,9 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
             attribute: vec![value],
             ..NodeProto::default()
         };
-        graph.node.insert(0, node);
+        nodes.push(node);
     }
+    graph.node.splice(0..0, nodes);
     Some(())
 }
 
@@ -154,17 +159,16 @@ fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
 fn initializers(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
     let is_old = model.ir_version() < 4;
     let graph = model.graph.as_mut()?;
-    for tensor in tensors {
-        if !is_old {
-            forget_input(graph, tensor.name());
-        }
-        graph.initializer.push(tensor);
+    if !is_old {
+        forget_inputs(graph, &tensors);
     }
+    graph.initializer.extend(tensors);
     Some(())
 }
 
-fn forget_input(graph: &mut GraphProto, name: &str) {
-    graph.input.retain(|info| info.name() != name);
+fn forget_inputs(graph: &mut GraphProto, tensors: &[TensorProto]) {
+    let names: HashSet<&str> = tensors.iter().map(TensorProto::name).collect();
+    graph.input.retain(|info| !names.contains(info.name()));
 }
 
 /// Names the dimensions of a tensor that have sizes, each by itself.

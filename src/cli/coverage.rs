@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use onnx_conformance_reference::spec::Specs;
 
-use crate::case::Variant;
+use crate::case::{Variant, read_text};
 use crate::cli::{exit, options, output};
 use crate::report::coverage::{Excuses, Survey};
 use crate::run::{Event, Witnesses, plan, run_inspected};
@@ -69,6 +69,6 @@ fn excuses(arguments: &Arguments) -> anyhow::Result<Excuses> {
     let path = arguments.selection.sources.specs.as_ref().map(|folder| folder.join("excuses.yaml"));
     let Some(path) = path.filter(|path| path.exists()) else { return Ok(Excuses::embedded()?) };
     let display = path.display().to_string();
-    let text = std::fs::read_to_string(&path).with_context(|| display.clone())?;
+    let text = read_text(&path).with_context(|| display.clone())?;
     Ok(Excuses::read(&display, &text)?)
 }

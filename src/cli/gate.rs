@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::{Evidence, Variant};
+use crate::case::{Evidence, Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, output};
 use crate::report::escape;
@@ -84,7 +84,7 @@ impl Source {
         let (mut text, mut expectations) = (None, Expectations::none(&self.runtime.name));
         if let Some(path) = self.path.as_ref().filter(|path| path.exists()) {
             let name = path.display().to_string();
-            let read = std::fs::read_to_string(path).with_context(|| name.clone())?;
+            let read = read_text(path).with_context(|| name.clone())?;
             expectations = Expectations::parse(&name, &read)?.about(&name, &self.runtime.name)?;
             text = Some(read);
         } else {

@@ -6,7 +6,7 @@ use std::{fs, io};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::Variant;
+use crate::case::{Variant, read_text};
 use crate::cli::command::Nothing;
 use crate::generate::Operators;
 use crate::run::{Expectations, confirmed};
@@ -135,6 +135,6 @@ pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectati
         return Ok(Expectations::none(runtime));
     }
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).with_context(|| name.clone())?;
+    let text = read_text(path).with_context(|| name.clone())?;
     Ok(Expectations::parse(&name, &text)?.about(&name, runtime)?)
 }

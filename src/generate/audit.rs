@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat, Kind};
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::budget::Limits;
-use onnx_conformance_reference::model::read_model;
+use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
@@ -473,7 +473,8 @@ fn no_quantized_sum_of_what_a_fill_makes_is_rounded_from_a_tie() {
             return Ok(Found::new());
         }
         let case = version.make(planned).map_err(|error| error.to_string())?;
-        let model = read_model(case.model.clone(), &NoExternalData).map_err(|error| error.to_string())?;
+        let model = read_model(case.model.clone(), &NoExternalData, &LoadLimits::default())
+            .map_err(|error| error.to_string())?;
         let outputs = |towards: i64| -> Result<Tensor, String> {
             let mut inputs = by_name(&case.data[0].inputs);
             if let Some(Value::Tensor(scale)) = inputs.get_mut("y_scale") {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::budget::Limits;
-use onnx_conformance_reference::model::{Model, read_model};
+use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
@@ -92,7 +92,8 @@ impl<'a> Version<'a> {
         let guess = self.guess_outputs(planned, &parts);
         let draft = one_node(self.spec, planned.opset, &parts, &guess);
         let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
-        let model = read_model(draft, &NoExternalData).map_err(|error| refused(error.to_string()))?;
+        let model =
+            read_model(draft, &NoExternalData, &LoadLimits::default()).map_err(|error| refused(error.to_string()))?;
         let values = compute(&model, &parts).map_err(refused)?;
         let outputs: Vec<Declared> = match &values {
             Some(values) => names.iter().zip(values).map(|(name, value)| Declared::of(name, value)).collect(),

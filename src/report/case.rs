@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message, ModelProto, NodeProto, ValueInfoProto, decode, onnx,
+    AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, decode, onnx,
 };
 use onnx_conformance_reference::value::Value;
 
@@ -20,7 +20,7 @@ pub fn describe(case: &Case) -> String {
         let evidence: Vec<String> = case.evidence.iter().map(ToString::to_string).collect();
         let _ = write!(text, ", evidence: {}", evidence.join(", "));
     }
-    match ModelProto::decode(case.model.clone()) {
+    match decode::model(case.model.clone()) {
         Ok(model) => describe_model(&mut text, &model),
         Err(error) => drop(write!(text, "\n\nno model: {error}")),
     }

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message as _, ModelProto, NodeProto, TensorProto, ValueInfoProto, decode,
-};
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, decode};
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_reference::types::ValueType;
 
@@ -25,7 +23,7 @@ pub fn undeclared(case: &Case, declaration: &Declaration) -> Option<String> {
     }
     let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
     // What is no model is for the runtime to say.
-    let model = ModelProto::decode(case.model.clone()).ok()?;
+    let model = decode::model(case.model.clone()).ok()?;
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
     let unknown = |(domain, opset): &(&str, i64)| !declaration.has_opset(domain, *opset);
     if let Some((domain, opset)) = imports.into_iter().find(unknown) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use globset::GlobMatcher;
-use onnx_conformance_reference::proto::{Message, ModelProto};
+use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 
 use crate::case::{Case, Evidence, Level, named_cells};
@@ -194,7 +194,7 @@ impl Facts<'_> {
     /// The versions of domains that the model imports.
     fn opsets(&self) -> &[(String, i64)] {
         self.opsets.get_or_init(|| {
-            let imports = ModelProto::decode(self.case.model.clone()).unwrap_or_default().opset_import;
+            let imports = decode::model(self.case.model.clone()).unwrap_or_default().opset_import;
             imports.iter().map(|import| (canonical_domain(import.domain()).to_owned(), import.version())).collect()
         })
     }

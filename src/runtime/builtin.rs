@@ -5,10 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run};
 use onnx_conformance_reference::kernels::budget::{Limits, Observer};
 use onnx_conformance_reference::kernels::error::KernelError;
-use onnx_conformance_reference::model::{ModelError, read_model};
+use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
+use onnx_conformance_reference::proto::measure::MeasureError;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::FolderData;
@@ -34,20 +36,18 @@ impl Builtin {
     }
 
     fn run_model(&self, request: &Request<'_>) -> Response {
-        let external = FolderData::new(request.folder);
-        let model = match read_model(request.model.clone(), &external) {
+        let (started, timeout) = (Instant::now(), self.timeout);
+        let deadline = Deadline::new(move || started.elapsed() > timeout);
+        let external = FolderData::new(request.folder, deadline.clone());
+        let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
+        let model = match read_model(request.model.clone(), &external, &loading) {
             Ok(model) => model,
             Err(error) => return refused(&error),
         };
         let inputs: BTreeMap<String, Value> =
             request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let cells = Arc::new(Mutex::new(BTreeSet::new()));
-        let (started, timeout) = (Instant::now(), self.timeout);
-        let limits = Limits {
-            expired: Some(Arc::new(move || started.elapsed() > timeout)),
-            observer: Some(collect_cells(&cells)),
-            ..Limits::default()
-        };
+        let limits = Limits { deadline, observer: Some(collect_cells(&cells)), ..Limits::default() };
         match run(&model, inputs, limits) {
             Ok(values) => {
                 let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));
@@ -70,7 +70,11 @@ fn collect_cells(cells: &Arc<Mutex<BTreeSet<String>>>) -> Observer {
 }
 
 fn refused(error: &ModelError) -> Response {
-    Response::Error { phase: Phase::Load, message: error.to_string() }
+    match error {
+        ModelError::Limit(MeasureError::Deadline) => Response::Timeout("the model did not load in time".to_owned()),
+        ModelError::Limit(MeasureError::Limit(_)) => Response::OutOfMemory(error.to_string()),
+        _ => Response::Error { phase: Phase::Load, message: error.to_string() },
+    }
 }
 
 fn failed(error: RunError) -> Response {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
+
+use crate::case::read_text;
 
 /// The file that makes a folder an adapter.
 const FILE: &str = "adapter.yaml";
@@ -49,13 +52,8 @@ pub enum LaunchError {
         error: std::io::Error,
     },
     /// The file of an adapter does not hold what it should.
-    #[error("{path}: {error}")]
-    Yaml {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: serde_yaml::Error,
-    },
+    #[error(transparent)]
+    Yaml(#[from] Box<YamlError>),
     /// There is nothing to start.
     #[error("{0} names no program")]
     Empty(String),
@@ -91,9 +89,7 @@ impl Launch {
         let folder = adapters.join(name);
         let path = folder.join(FILE);
         let io = |error| LaunchError::Io { path: path.clone(), error };
-        let text = fs::read_to_string(&path).map_err(io)?;
-        let file: AdapterFile =
-            serde_yaml::from_str(&text).map_err(|error| LaunchError::Yaml { path: path.clone(), error })?;
+        let file: AdapterFile = yaml::read(&path.display().to_string(), &read_text(&path).map_err(io)?)?;
         let folder = folder.canonicalize().map_err(io)?;
         let root = folder.parent().and_then(Path::parent).unwrap_or(&folder);
         let target = root.join("target").join("adapters").join(name);
@@ -172,6 +168,6 @@ mod tests {
         assert_eq!(find("command: [./run]").unwrap().program, root.join("adapters/mine/./run"));
         assert_eq!(find("command: [node]").unwrap().program, Path::new("node"));
         assert!(matches!(find("command: []"), Err(LaunchError::Empty(_))));
-        assert!(matches!(find("comand: [a]"), Err(LaunchError::Yaml { .. })));
+        assert!(matches!(find("comand: [a]"), Err(LaunchError::Yaml(_))));
     }
 }

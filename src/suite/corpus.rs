@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use onnx_conformance_reference::spec::yaml;
 use serde::Deserialize;
 
-use crate::case::{Case, Evidence, Feed, Judged, read_folder};
+use crate::case::{Case, Evidence, Feed, Judged, read_folder, read_text};
 use crate::compare::Accuracy;
 use crate::suite::upstream::rejudge;
 use crate::suite::{Source, SuiteError, Unit};
@@ -63,7 +64,8 @@ impl Corpus {
         }
         let path = self.folder.join("tolerances.yaml");
         let wrong = |rule: String| SuiteError::File { path: path.clone(), rule };
-        let rules: Rules = serde_yaml::from_str(&read(&path)?).map_err(|error| wrong(error.to_string()))?;
+        let rules: Rules =
+            yaml::read(&path.display().to_string(), &read(&path)?).map_err(|error| wrong(error.message))?;
         if self.prefix != format!("onnx-{}", rules.release) {
             return Err(wrong(format!(
                 "is about release {}, not the one that its folder is called after",
@@ -107,7 +109,7 @@ fn listed(checksums: &str) -> impl Iterator<Item = &str> {
 }
 
 fn read(path: &Path) -> Result<String, SuiteError> {
-    std::fs::read_to_string(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })
+    read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })
 }
 
 impl Source for Corpus {

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
-use onnx_conformance_reference::proto::{Message, ModelProto, decode, encode};
+use onnx_conformance_reference::proto::{decode, encode};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{
-    Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, Want, digest, external_locations, files,
+    Case, DataSet, Evidence, Expected, Judged, Level, MOST_BINARY, Named, Refusal, Want, digest, external_locations,
+    files, read_file, read_text,
 };
 use crate::compare::Accuracy;
 use crate::compare::chance::Law;
@@ -316,7 +317,7 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
 
 /// The files that the model keeps its data in, as far as they are there and within its folder.
 fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
-    let (Some(home), Ok(model)) = (&case.folder, ModelProto::decode(case.model.clone())) else { return Ok(Vec::new()) };
+    let (Some(home), Ok(model)) = (&case.folder, decode::model(case.model.clone())) else { return Ok(Vec::new()) };
     let top = home.canonicalize().map_err(io(home))?;
     let mut files = Vec::new();
     for name in external_locations(&model) {
@@ -324,7 +325,7 @@ fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
             Path::new(&name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let path = home.join(&name);
         if is_plain && path.is_file() && path.canonicalize().is_ok_and(|path| path.starts_with(&top)) {
-            let bytes = std::fs::read(&path).map_err(io(&path))?;
+            let bytes = read_file(&path, MOST_BINARY).map_err(io(&path))?;
             files.push((name, bytes));
         }
     }
@@ -375,7 +376,7 @@ impl Exported {
     /// Reads the manifest of a folder.
     pub fn open(root: &Path) -> Result<Exported, SuiteError> {
         let path = root.join(MANIFEST);
-        let text = std::fs::read_to_string(&path).map_err(io(&path))?;
+        let text = read_text(&path).map_err(io(&path))?;
         let mut lines = text.lines().enumerate();
         let at = |number: usize| path.with_file_name(format!("{MANIFEST}:{}", number + 1));
         let (_, first) = lines.next().ok_or_else(|| wrong(&path, "is empty; export the cases again"))?;
@@ -414,7 +415,7 @@ impl Exported {
         let file = |name: &str| -> Result<Bytes, SuiteError> {
             let path = home.join(name);
             let expected = entry.sha256.get(name).ok_or_else(|| wrong(&path, "is not in the manifest"))?;
-            let bytes = std::fs::read(&path).map_err(io(&path))?;
+            let bytes = read_file(&path, MOST_BINARY).map_err(io(&path))?;
             if hash(&bytes) != *expected {
                 return Err(wrong(
                     &path,

@@ -1,5 +1,6 @@
 //! Any folder of ordinary ONNX test folders: another release, a model zoo, a user's own.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
@@ -15,35 +16,37 @@ const UPSTREAM: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
 /// Every folder below one that holds a `model.onnx`.
 #[derive(Debug)]
 pub struct FolderSuite {
-    folder: PathBuf,
-    cases: Vec<String>,
+    /// The folder of each case by its id.
+    homes: BTreeMap<String, PathBuf>,
 }
 
 impl FolderSuite {
     /// Finds the test folders at and below `folder`. A case's id is its path from there.
     pub fn open(folder: &Path) -> Result<FolderSuite, SuiteError> {
-        let mut cases = Vec::new();
+        let mut homes = BTreeMap::new();
         for entry in WalkDir::new(folder).follow_links(false).sort_by_file_name() {
             let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
             if entry.file_name() == "model.onnx" {
                 let home = entry.path().parent().unwrap_or(folder);
-                cases.push(id(folder, home));
+                if let Some(other) = homes.insert(id(folder, home), home.to_owned()) {
+                    let rule =
+                        format!("has the same id as {}: {}; rename one of them", other.display(), id(folder, home));
+                    return Err(SuiteError::File { path: home.to_owned(), rule });
+                }
             }
         }
-        if cases.is_empty() {
+        if homes.is_empty() {
             let rule =
                 "no folder here holds a model.onnx; a test folder has model.onnx and test_data_set_0/".to_owned();
             return Err(SuiteError::File { path: folder.to_owned(), rule });
         }
-        Ok(FolderSuite { folder: folder.to_owned(), cases })
+        Ok(FolderSuite { homes })
     }
-}
 
-impl FolderSuite {
     /// The cases that are in none of these folders; nothing where no case is left.
     pub(super) fn outside(mut self, roots: &[PathBuf]) -> Option<FolderSuite> {
-        self.cases.retain(|case| !roots.iter().any(|root| self.folder.join(case).starts_with(root)));
-        (!self.cases.is_empty()).then_some(self)
+        self.homes.retain(|_, home| !roots.iter().any(|root| home.starts_with(root)));
+        (!self.homes.is_empty()).then_some(self)
     }
 }
 
@@ -61,11 +64,11 @@ fn id(folder: &Path, home: &Path) -> String {
 
 impl Source for FolderSuite {
     fn units(&self) -> Result<Vec<Unit>, SuiteError> {
-        Ok(self.cases.iter().map(|case| Unit { name: case.clone() }).collect())
+        Ok(self.homes.keys().map(|id| Unit { name: id.clone() }).collect())
     }
 
     fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
-        Ok(self.cases.iter().find(|case| *case == name).map(|case| Unit { name: case.clone() }))
+        Ok(self.homes.contains_key(name).then(|| Unit { name: name.to_owned() }))
     }
 
     fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
@@ -73,15 +76,15 @@ impl Source for FolderSuite {
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        Ok(self.cases.join("\n"))
+        Ok(self.homes.keys().map(String::as_str).collect::<Vec<_>>().join("\n"))
     }
 
     fn remark(&self) -> Option<String> {
         let Accuracy::Close { relative, absolute } = UPSTREAM else { return None };
-        let folder = self.folder.display();
         Some(format!(
-            "{folder}: without a manifest, floating outputs are judged by the tolerance of upstream's runner: {relative:e} \
-             relative, {absolute:e} absolute"
+            "without a manifest, floating outputs are judged by the tolerance of upstream's runner: {relative:e} relative, \
+             {absolute:e} absolute ({} cases)",
+            self.homes.len()
         ))
     }
 
@@ -89,9 +92,8 @@ impl Source for FolderSuite {
         if !wanted(&unit.name) {
             return Ok(Vec::new());
         }
-        let below = self.folder.join(&unit.name);
-        let home = if below.join("model.onnx").is_file() { below } else { self.folder.clone() };
-        let mut case = read_folder(&unit.name, &home, &UPSTREAM, Feed::Files)?;
+        let Some(home) = self.homes.get(&unit.name) else { return Ok(Vec::new()) };
+        let mut case = read_folder(&unit.name, home, &UPSTREAM, Feed::Files)?;
         rejudge(&mut case);
         Ok(vec![case])
     }

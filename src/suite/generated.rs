@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs};
 use walkdir::WalkDir;
 
-use crate::case::{Case, digest, digest_of_texts};
+use crate::case::{Case, digest, digest_of_texts, read_text};
 use crate::generate::{GenerateError, Operators, cases, ids};
 use crate::suite::index::{digest_of_sources, embedded_record, path_of};
 use crate::suite::{Index, Recorded, Source, SuiteError, Unit};
@@ -73,8 +73,7 @@ pub fn read_operators(folder: &Path) -> Result<Operators, SuiteError> {
         let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
         if entry.file_name() == "op.yaml" || (entry.depth() == 1 && entry.file_name() == "recipes.yaml") {
             let path = entry.path();
-            let text =
-                std::fs::read_to_string(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })?;
+            let text = read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })?;
             let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
             files.push((relative, text));
         }

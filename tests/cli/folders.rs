@@ -71,3 +71,37 @@ fn results_in_a_missing_folder_are_a_plain_error() {
     assert_eq!(called.err.lines().count(), 1, "{}", called.err);
     assert!(called.err.starts_with("error: "), "{}", called.err);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_folder_whose_model_cannot_be_read_is_never_another_models_case() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::with_identity("root");
+    let root = folder.path().join("root");
+    for name in ["dangling", "folder", "pipe", "device"] {
+        fs::create_dir(root.join(name)).unwrap();
+    }
+    symlink("nowhere", root.join("dangling/model.onnx")).unwrap();
+    symlink("/dev/zero", root.join("device/model.onnx")).unwrap();
+    fs::create_dir(root.join("folder/model.onnx")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(root.join("pipe/model.onnx")).status().unwrap().success());
+    let suite = root.display().to_string();
+    call(&["run", "--suite", &suite, "root"]).expect(0, "1 cases, 1 pass");
+    for (name, message) in [
+        ("dangling", "dangling/model.onnx: No such file"),
+        ("folder", "folder/model.onnx: is no regular file"),
+        ("pipe", "pipe/model.onnx: is no regular file"),
+        ("device", "device/model.onnx: is no regular file"),
+    ] {
+        let called = call(&["run", "--suite", &suite, name]).expect(4, message);
+        assert!(!called.out.contains("pass"), "{called:?}");
+    }
+}
+
+#[test]
+fn two_folders_of_one_id_are_an_error() {
+    let folder = Folder::with_identity("root");
+    copy(&folder.path().join("root"), &folder.path().join("copy"));
+    copy(&folder.path().join("copy"), &folder.path().join("root/root"));
+    call(&["list", "--suite", &folder.path().join("root").display().to_string()]).expect(4, "has the same id as");
+}

@@ -2,6 +2,7 @@
 
 mod bench_protocol;
 mod emit;
+mod fuzz;
 mod generated;
 mod import_specs;
 mod new_op;
@@ -34,6 +35,8 @@ enum Task {
     /// Be the adapter of bench-protocol.
     #[command(hide = true)]
     EchoAdapter(bench_protocol::Echo),
+    /// Feed made-up inputs to everything that reads what a user gives.
+    Fuzz(fuzz::Arguments),
     /// Write the files that are generated from the Rust types.
     Gen(generated::Arguments),
     /// Write the version files and releases.yaml under specs/ from the onnx Python package.
@@ -60,6 +63,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::BenchProtocol(arguments) => bench_protocol::main(arguments)?,
         Task::Coverage(arguments) => return Ok(ExitCode::from(coverage::main(arguments)?)),
         Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
+        Task::Fuzz(arguments) => return fuzz::main(arguments),
         Task::Gen(arguments) => generated::run(arguments)?,
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
         Task::NewOp(arguments) => new_op::run(arguments)?,

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a case, a tolerance or an expectation, and nothing here reads a file or panics on its input.
 
+pub mod deadline;
 pub mod dtype;
 pub mod executor;
 pub mod kernels;

@@ -7,7 +7,7 @@ use crate::dtype::ElementType;
 use crate::executor::{RunError, run};
 use crate::kernels::budget::Limits;
 use crate::model::text::parse_model;
-use crate::model::{Attribute, Graph, Model, Node, Opsets, Parameter, read_model};
+use crate::model::{Attribute, Graph, LoadLimits, Model, Node, Opsets, Parameter, read_model};
 use crate::proto::Message;
 use crate::proto::decode::NoExternalData;
 use crate::tensor::Tensor;
@@ -107,7 +107,8 @@ impl OneNode {
 /// The outputs of a model in ONNX's text syntax, which is checked as any model is.
 pub(crate) fn run_text(text: &str, inputs: &[(&str, Value)]) -> Result<Vec<Value>, RunError> {
     let proto = parse_model(text).unwrap_or_else(|error| panic!("{error} of {text}"));
-    let model = read_model(proto.encode_to_vec().into(), &NoExternalData).unwrap_or_else(|error| panic!("{error}"));
+    let model = read_model(proto.encode_to_vec().into(), &NoExternalData, &LoadLimits::default())
+        .unwrap_or_else(|error| panic!("{error}"));
     let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     run(&model, inputs, Limits { trips: 1000, ..Limits::default() })
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto,
+    AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, decode,
 };
 use onnx_conformance_reference::spec::{AttributeSpec, DefaultValue, OpSpec, Specs, canonical_domain};
 
@@ -15,7 +15,7 @@ pub(super) struct Node<'a> {
 
 /// Shows `visit` every node of a model, those of subgraphs and functions included; none if it is no model.
 pub(super) fn visit(model: &Bytes, specs: &Specs, visit: &mut dyn FnMut(&Node<'_>)) {
-    let Ok(model) = ModelProto::decode(model.clone()) else { return };
+    let Ok(model) = decode::model(model.clone()) else { return };
     let mut walk = Walk { specs, functions: &model.functions, opsets: &model.opset_import, visit };
     if let Some(graph) = &model.graph {
         walk.graph(graph);

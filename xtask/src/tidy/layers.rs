@@ -15,7 +15,7 @@ const LAYERS: [Layers; 2] = [
     Layers {
         folder: "crates/reference/src/",
         heading: "## The reference crate",
-        modules: &["dtype", "types", "tensor", "value", "proto", "spec", "model", "kernels", "executor"],
+        modules: &["deadline", "dtype", "types", "tensor", "value", "proto", "spec", "model", "kernels", "executor"],
     },
     Layers {
         folder: "src/",

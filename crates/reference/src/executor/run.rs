@@ -1,6 +1,6 @@
 //! Runs a model on given inputs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::kernels::budget::{Budget, Limits};
 use crate::kernels::call::{Call, Outputs, Result, Subgraphs};
@@ -66,7 +66,7 @@ fn evaluate(
     let no_bindings = BTreeMap::new();
     let context =
         Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0, magnitude };
-    let mut frame = Frame { context: &context, graph: &model.graph, parent: None, values: HashMap::new() };
+    let mut frame = Frame::new(&context, &model.graph, None);
     let mut sizes = BTreeMap::new();
     for parameter in &model.graph.inputs {
         match inputs.remove(&parameter.name) {
@@ -132,19 +132,23 @@ struct Frame<'a> {
     context: &'a Context<'a>,
     graph: &'a Graph,
     parent: Option<&'a Frame<'a>>,
+    /// The inputs of the function that its caller leaves out.
+    absent: HashSet<&'a str>,
     values: HashMap<&'a str, Value>,
 }
 
 impl<'a> Frame<'a> {
+    fn new(context: &'a Context<'a>, graph: &'a Graph, parent: Option<&'a Frame<'a>>) -> Frame<'a> {
+        Frame { context, graph, parent, absent: HashSet::new(), values: HashMap::new() }
+    }
+
     fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name).or_else(|| self.parent.and_then(|parent| parent.get(name)))
     }
 
     /// Whether a name is an input of the function that its caller left out.
     fn is_absent_input(&self, name: &str) -> bool {
-        !self.values.contains_key(name)
-            && (self.graph.inputs.iter().any(|input| input.name == name)
-                || self.parent.is_some_and(|parent| parent.is_absent_input(name)))
+        self.absent.contains(name) || self.parent.is_some_and(|parent| parent.is_absent_input(name))
     }
 
     /// Runs the nodes of the graph in order and returns its outputs.
@@ -192,8 +196,8 @@ impl<'a> Frame<'a> {
 
     fn apply_node(&self, node: &Node, inputs: &[Option<Value>], last_uses: &[String]) -> Result {
         let attributes = self.resolve_attributes(node);
-        let result = match self.context.model.functions.get(&node.function_key()) {
-            Some(function) => self.call_function(node, function, inputs.to_vec(), attributes),
+        let result = match self.context.model.function_of(node) {
+            Some((_, function)) => self.call_function(node, function, inputs.to_vec(), attributes),
             None => self.call_kernel(node, inputs, &attributes, last_uses),
         };
         let operator = || find_spec(self.context.opsets, node).ok().map(|spec| spec.version.clone());
@@ -224,6 +228,8 @@ impl<'a> Frame<'a> {
         last_uses: &[String],
     ) -> Result {
         let spec = find_spec(self.context.opsets, node).map_err(|error| invalid(error.to_string()))?;
+        // Trailing empty names say nothing, so that a variadic input ends with the last value.
+        let inputs = &inputs[..inputs.iter().rposition(Option::is_some).map_or(0, |last| last + 1)];
         let arguments: Vec<Argument> = inputs
             .iter()
             .map(|input| input.as_ref().map_or(Argument::Absent, |value| Argument::Typed(value.value_type())))
@@ -231,7 +237,9 @@ impl<'a> Frame<'a> {
         let signature = |error: Box<SignatureError>| invalid(error.to_string());
         let types = validate_node(spec, node, attributes, &arguments).map_err(signature)?;
         let kernel = registry::find(&spec.version).ok_or_else(|| no_kernel(spec))?;
-        let wanted: Vec<bool> = node.outputs.iter().map(|name| !name.is_empty() && !last_uses.contains(name)).collect();
+        let wanted: Vec<bool> =
+            node.outputs.iter().map(|name| !name.is_empty() && last_uses.binary_search(name).is_err()).collect();
+        let budget = self.context.budget.nested();
         let call = Call {
             spec,
             opset: self.context.opsets.version(&node.domain).unwrap_or(0),
@@ -240,14 +248,17 @@ impl<'a> Frame<'a> {
             wanted: &wanted,
             types: &types,
             subgraphs: self,
-            budget: self.context.budget,
+            budget: &budget,
         };
         if self.context.magnitude
             && let Some(magnitudes) = kernel.magnitude(&call)
         {
             return magnitudes;
         }
-        let outputs = kernel.run(&call)?;
+        let outputs = kernel.run(&call);
+        // A kernel's loops end early when the time is over, whatever it makes of that.
+        budget.check_time()?;
+        let outputs = outputs?;
         check_outputs(&call, &outputs)?;
         Ok(outputs)
     }
@@ -279,10 +290,12 @@ impl<'a> Frame<'a> {
         }
         let context =
             Context { opsets: &function.opsets, bindings: &attributes, depth: self.deeper()?, ..*self.context };
-        let mut frame = Frame { context: &context, graph: &function.body, parent: None, values: HashMap::new() };
+        let mut frame = Frame::new(&context, &function.body, None);
+        let inputs = inputs.into_iter().chain(std::iter::repeat(None));
         for (parameter, value) in function.body.inputs.iter().zip(inputs) {
-            if let Some(value) = value {
-                frame.values.insert(&parameter.name, value);
+            match value {
+                Some(value) => drop(frame.values.insert(&parameter.name, value)),
+                None => drop(frame.absent.insert(&parameter.name)),
             }
         }
         let mut outputs = frame.run_graph()?;
@@ -293,7 +306,7 @@ impl<'a> Frame<'a> {
     fn deeper(&self) -> Result<usize> {
         let (depth, most) = (self.context.depth + 1, self.context.budget.limits().depth);
         if depth > most {
-            return Err(KernelError::Limit(format!("graphs nest deeper than the limit of {most}")));
+            return Err(KernelError::Depth(most));
         }
         Ok(depth)
     }
@@ -318,7 +331,7 @@ impl Subgraphs for Frame<'_> {
             )));
         }
         let context = Context { depth: self.deeper()?, ..*self.context };
-        let mut frame = Frame { context: &context, graph, parent: Some(self), values: HashMap::new() };
+        let mut frame = Frame::new(&context, graph, Some(self));
         for (parameter, value) in graph.inputs.iter().zip(inputs) {
             if let Some(declared) = parameter.value_type.as_ref().filter(|declared| **declared != value.value_type()) {
                 let (name, actual) = (&parameter.name, value.value_type());

@@ -260,6 +260,14 @@ impl<'a> Call<'a> {
         if allowed { Ok(()) } else { Err(invalid(format!("{} gives no output of type {found}", self.spec.version))) }
     }
 
+    /// The outputs, refused where the signature does not allow their types: for types that a subgraph decides.
+    pub fn outputs_of_body(&self, outputs: Outputs) -> Result {
+        for (at, value) in outputs.0.iter().enumerate() {
+            value.as_ref().map_or(Ok(()), |value| self.check_output_type(at, &value.value_type()))?;
+        }
+        Ok(outputs)
+    }
+
     /// The element type where the signature allows it for the output at `at`.
     pub fn output_element(&self, at: usize, element: ElementType) -> Result<ElementType> {
         self.check_output_type(at, &ValueType::Tensor(element)).map(|()| element)

@@ -25,7 +25,7 @@ fn choose(call: &Call<'_>, same_shapes: bool) -> Result {
     let (yes, no) = (call.graph("then_branch")?, call.graph("else_branch")?);
     check_branches(call, yes, no, same_shapes)?;
     let branch = if truth(call.tensor(0)?, "the condition")? { yes } else { no };
-    Ok(call.run(branch, Vec::new())?.into())
+    call.outputs_of_body(call.run(branch, Vec::new())?.into())
 }
 
 fn check_branches(call: &Call<'_>, yes: &Graph, no: &Graph, same_shapes: bool) -> Result<(), KernelError> {
@@ -81,7 +81,7 @@ fn repeat(call: &Call<'_>) -> Result {
         ];
         let states = carried.drain(..).zip(body.inputs.iter().skip(2)).map(|(value, declared)| admit(value, declared));
         let mut outputs = call.run(body, inputs.into_iter().chain(states).collect())?.into_iter();
-        let next = outputs.next().ok_or_else(|| KernelError::Internal("a body gave no condition".to_owned()))?;
+        let next = outputs.next().ok_or_else(|| invalid("the body gives no condition"))?;
         going = match &next {
             Value::Tensor(next) => truth(next, "the condition that the body gives")?,
             other => return Err(invalid(format!("the condition that the body gives is {other}, not tensor(bool)"))),
@@ -97,7 +97,7 @@ fn repeat(call: &Call<'_>) -> Result {
         let wanted = call.wants(outputs.len());
         outputs.push(if wanted { Some(stack.join(call, 0)?.into()) } else { None });
     }
-    Ok(Outputs(outputs))
+    call.outputs_of_body(Outputs(outputs))
 }
 
 /// The value, made optional where the body declares its input so: what a trip gives without, the next may take with.
@@ -164,7 +164,7 @@ fn map(call: &Call<'_>) -> Result {
         }
     }
     let sequences = body.outputs.iter().zip(collected).map(|(declared, items)| collect(declared, items));
-    Ok(sequences.collect::<Result<Vec<Value>, _>>()?.into())
+    call.outputs_of_body(sequences.collect::<Result<Vec<Value>, _>>()?.into())
 }
 
 /// A sequence of what the body gave, whose type the items have, or, where there is none, the body declares.
@@ -217,6 +217,39 @@ mod tests {
         let model = BRANCHES.replace("SHAPE", "1, 2");
         assert!(run(1, &model, &[("c", truth(true))]).is_err());
         assert_eq!(tensors(&run(11, &model, &[("c", truth(false))]).unwrap()), [[3.0, 4.0]]);
+    }
+
+    #[test]
+    fn a_body_gives_types_that_the_version_allows() {
+        let branch = "() => (seq(float[]) a) { a = SequenceEmpty () }";
+        let model = format!(
+            "g (bool c) => (seq(float[]) y) {{ y = If <then_branch = t {branch}, else_branch = e {branch}> (c) }}"
+        );
+        let error = run(12, &model, &[("c", truth(true))]).unwrap_err().to_string();
+        assert!(error.contains("If-11 gives no output of type seq(tensor(float))"), "{error}");
+        assert!(run(13, &model, &[("c", truth(true))]).is_ok());
+        let model = "g (int64 m) => (seq(float[]) y) { y = Loop <
+            body = b (int64 i, bool before, int64 k) => (bool after, seq(float[]) list) {
+                after = Identity (before)
+                list = SequenceEmpty () }> (m, , m) }";
+        let error = run(12, model, &[("m", ints(&[], &[1]))]).unwrap_err().to_string();
+        assert!(error.contains("Loop-11 gives no output of type seq(tensor(float))"), "{error}");
+    }
+
+    #[test]
+    fn empty_names_at_the_end_of_a_variadic_input_say_nothing() {
+        let model = "g (float[N] x) => (float[] y, seq(float[]) s) {
+            y = Einsum <equation = \"i->i\"> (x, , )
+            s = SequenceConstruct (x, , ) }";
+        let outputs = run(13, model, &[("x", floats(&[2], &[1.0, 2.0]))]).unwrap();
+        assert_eq!(
+            (tensors(&outputs), outputs[1].to_string()),
+            (vec![vec![1.0, 2.0]], "seq(tensor(float)) of 1 items".to_owned())
+        );
+        assert_eq!(doubled(16, "m", "c", 2, true).unwrap()[0], [4.0]);
+        let model = DOUBLING.replace("MAX", "m").replace("COND", "c").replace("(m, c, v)", "(m, c, v, )");
+        let inputs = [("m", ints(&[], &[2])), ("c", truth(true)), ("v", floats(&[], &[1.0]))];
+        assert_eq!(tensors(&run(16, &model, &inputs).unwrap())[0], [4.0]);
     }
 
     /// Doubles `v`, and stacks the trip number, until the doubled value is 8 or more.

@@ -52,6 +52,9 @@ fn gradient(call: &Call<'_>) -> Result {
     let zs = call.optional_strings("zs").unwrap_or_default();
     let y = call.string("y")?;
     let inputs = call.tensors(0)?;
+    if y.is_empty() || xs.iter().chain(&zs).any(|name| name.is_empty()) {
+        return Err(invalid("xs, zs and y must name values; one of the names is empty"));
+    }
     if inputs.len() != xs.len() + zs.len() {
         let (found, expected) = (inputs.len(), xs.len() + zs.len());
         return Err(invalid(format!("there are {found} inputs for the {expected} names of xs and zs")));
@@ -106,7 +109,7 @@ impl<'a> Tape<'a> {
 
     fn value(&self, name: &str) -> Result<&Value> {
         let initializers = &self.call.subgraphs.enclosing().initializers;
-        let none = || KernelError::Internal(format!("the value '{name}' is not computed yet"));
+        let none = || invalid(format!("'{name}' has no value here; its node leaves it out"));
         self.values.get(name).or_else(|| initializers.get(name)).ok_or_else(none)
     }
 
@@ -129,7 +132,7 @@ impl<'a> Tape<'a> {
         };
         let inputs = node.inputs.iter().map(input).collect::<Result<_>>()?;
         let outputs = self.call.subgraphs.apply(node, inputs)?;
-        for (name, value) in node.outputs.iter().zip(outputs.0) {
+        for (name, value) in node.outputs.iter().zip(outputs.0).filter(|(name, _)| !name.is_empty()) {
             self.values.extend(value.map(|value| (name.as_str(), value)));
             if active {
                 self.active.insert(name);
@@ -149,20 +152,23 @@ impl<'a> Tape<'a> {
         let inputs = node.inputs.iter().map(|name| self.tensor(name)).collect::<Result<Vec<_>>>()?;
         check_broadcast(node, &inputs, &y)?;
         self.call.budget.work(slope.len().saturating_mul(inputs.len()))?;
-        let values: Vec<Vec<f64>> = inputs.iter().map(Tensor::floats).collect();
+        let budget = self.call.budget.nested();
+        let values = inputs.iter().map(|input| budget.read_floats(input)).collect::<Result<Vec<_>>>()?;
         let walk =
             |at: usize| inputs.get(at).map(|input| Walk::broadcast(input.shape(), y.shape())).into_iter().flatten();
         let element = |at: usize, position: usize| values.get(at).and_then(|v| v.get(position)).copied().unwrap_or(0.0);
         let each: Vec<Vec<f64>> = match derivative(node) {
             Some(Derivative::Unary(rule)) => {
-                vec![walk(0).zip(y.floats()).map(|(position, y)| rule(element(0, position), y)).collect()]
+                let factors = walk(0).zip(y.stream(Tensor::floats)).map(|(position, y)| rule(element(0, position), y));
+                vec![budget.collect(factors)?]
             }
             Some(Derivative::Binary(rule)) => {
-                let pairs = walk(0).zip(walk(1)).map(|(a, b)| rule(element(0, a), element(1, b)));
-                let (a, b) = pairs.unzip();
-                vec![a, b]
+                let pairs = || walk(0).zip(walk(1)).map(|(a, b)| rule(element(0, a), element(1, b)));
+                vec![budget.collect(pairs().map(|(a, _)| a))?, budget.collect(pairs().map(|(_, b)| b))?]
             }
-            Some(Derivative::Sum) => inputs.iter().map(|_| slope.iter().map(|_| 1.0).collect()).collect(),
+            Some(Derivative::Sum) => {
+                inputs.iter().map(|_| budget.collect(slope.iter().map(|_| 1.0))).collect::<Result<_>>()?
+            }
             None => return Err(no_derivative(node)),
         };
         for (at, (name, factors)) in node.inputs.iter().zip(each).enumerate() {
@@ -323,6 +329,13 @@ mod tests {
         let inputs = [("a", floats(&[2], &[1.0, 2.0])), ("b", floats(&[1], &[1.0]))];
         let outputs = derive(&[("Floor", &["b"], "c"), ("Identity", &["c"], "y")], &["a"], &inputs).unwrap();
         assert_eq!(outputs[0].floats(), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn names_must_be_of_values() {
+        let inputs = [("a", floats(&[1], &[1.0])), ("", floats(&[1], &[1.0]))];
+        let error = derive(&[("Identity", &["a"], "y")], &["a"], &inputs).expect_err("a name in zs is empty");
+        assert!(error.to_string().contains("one of the names is empty"), "{error}");
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn scan(call: &Call<'_>) -> Result {
         }
         outputs.push(stack.join(call, axis)?.into());
     }
-    Ok(outputs.into())
+    call.outputs_of_body(outputs.into())
 }
 
 /// Version 8: every tensor has a batch axis 0, the scanned ones a sequence axis 1, and each batch may have a length of
@@ -189,7 +189,7 @@ fn scan_batches(call: &Call<'_>) -> Result {
         }
     }
     let joined = results.into_iter().map(|stack| stack.join(call, 0));
-    Ok(joined.collect::<Result<Vec<Tensor>, _>>()?.into())
+    call.outputs_of_body(joined.collect::<Result<Vec<Tensor>, _>>()?.into())
 }
 
 /// The length of each batch's sequence.
@@ -205,7 +205,7 @@ fn sequence_lengths(call: &Call<'_>, batches: usize, longest: usize) -> Result<V
         return Err(wrong());
     }
     let length = |value: i64| usize::try_from(value).ok().filter(|&length| length <= longest).ok_or_else(wrong);
-    lengths.indices().into_iter().map(length).collect()
+    call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }
 
 #[cfg(test)]

@@ -1,24 +1,27 @@
 //! What can be known of a model before it runs: names, order, operators, signatures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::model::graph::{Attribute, FunctionKey, Graph, Model, Node, Opsets};
+use crate::deadline::Deadline;
+use crate::model::graph::{Attribute, Function, FunctionKey, Graph, Model, Node, Opsets};
 use crate::model::read::{ModelError, broken};
+use crate::proto::measure::MeasureError;
 use crate::spec::{Argument, AttributeType, NodeSignature, OpSpec, Specs, model_domain, validate};
 
 /// Checks a whole model: its imports, its main graph, its functions.
-pub(super) fn check_model(model: &Model) -> Result<(), ModelError> {
+pub(super) fn check_model(model: &Model, deadline: &Deadline) -> Result<(), ModelError> {
     check_opsets("model", &model.opsets)?;
     for (key, function) in &model.functions {
         let place = format!("function {key}");
         check_opsets(&place, &function.opsets)?;
-        let scope = Scope { model, opsets: &function.opsets, is_function: true, visible: Vec::new() };
+        let scope = Scope { model, opsets: &function.opsets, is_function: true, deadline, visible: Vec::new() };
         scope.check_graph(&place, &function.body)?;
     }
     check_recursion(model)?;
     let place = format!("graph '{}'", model.graph.name);
     check_parameters(model, &place)?;
-    Scope { model, opsets: &model.opsets, is_function: false, visible: Vec::new() }.check_graph(&place, &model.graph)
+    let scope = Scope { model, opsets: &model.opsets, is_function: false, deadline, visible: Vec::new() };
+    scope.check_graph(&place, &model.graph)
 }
 
 /// Every imported version of a known domain exists.
@@ -44,8 +47,8 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
             return Err(broken(place, format!("{what} '{}' has no type", parameter.name)));
         }
     }
-    let is_input = |name: &String| graph.inputs.iter().any(|input| input.name == *name);
-    match graph.initializers.keys().find(|name| model.ir_version < 4 && !is_input(name)) {
+    let inputs: HashSet<&str> = graph.inputs.iter().map(|input| input.name.as_str()).collect();
+    match graph.initializers.keys().find(|name| model.ir_version < 4 && !inputs.contains(name.as_str())) {
         Some(name) => Err(broken(
             place,
             format!(
@@ -58,43 +61,56 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
 }
 
 /// A function may not call itself, directly or through others.
+///
+/// A function is settled once all that it calls is; what never is calls itself or one that does.
 fn check_recursion(model: &Model) -> Result<(), ModelError> {
-    let mut done = BTreeSet::new();
-    let mut path = Vec::new();
-    model.functions.keys().try_for_each(|key| visit_calls(model, key, &mut path, &mut done))
-}
-
-fn visit_calls<'a>(
-    model: &'a Model,
-    key: &'a FunctionKey,
-    path: &mut Vec<&'a FunctionKey>,
-    done: &mut BTreeSet<&'a FunctionKey>,
-) -> Result<(), ModelError> {
-    if done.contains(key) {
-        return Ok(());
-    }
-    if path.contains(&key) {
-        return Err(broken(format!("function {key}"), "calls itself, directly or through another function"));
-    }
-    path.push(key);
-    if let Some(function) = model.functions.get(key) {
-        let mut calls = BTreeSet::new();
-        collect_calls(model, &function.body, &mut calls);
-        for call in calls {
-            visit_calls(model, call, path, done)?;
+    let mut calls: BTreeMap<&FunctionKey, BTreeSet<&FunctionKey>> = BTreeMap::new();
+    let mut callers: BTreeMap<&FunctionKey, Vec<&FunctionKey>> = BTreeMap::new();
+    for (key, function) in &model.functions {
+        let called = calls.entry(key).or_default();
+        collect_calls(model, &function.body, called);
+        for other in called.iter() {
+            callers.entry(other).or_default().push(key);
         }
     }
-    path.pop();
-    done.insert(key);
+    let mut settled: Vec<&FunctionKey> =
+        calls.iter().filter(|(_, called)| called.is_empty()).map(|(key, _)| *key).collect();
+    while let Some(key) = settled.pop() {
+        calls.remove(key);
+        for caller in callers.remove(key).unwrap_or_default() {
+            if let Some(called) = calls.get_mut(caller)
+                && called.remove(key)
+                && called.is_empty()
+            {
+                settled.push(caller);
+            }
+        }
+    }
+    // From any function that is left, calls lead into a cycle.
+    let mut passed = BTreeSet::new();
+    let mut next = calls.keys().next().copied();
+    while let Some(key) = next {
+        if !passed.insert(key) {
+            return Err(broken(format!("function {key}"), "calls itself, directly or through another function"));
+        }
+        next = calls.get(key).and_then(|called| called.first().copied());
+    }
     Ok(())
 }
 
 fn collect_calls<'a>(model: &'a Model, graph: &'a Graph, calls: &mut BTreeSet<&'a FunctionKey>) {
     for node in &graph.nodes {
-        calls.extend(model.functions.get_key_value(&node.function_key()).map(|(key, _)| key));
+        calls.extend(model.function_of(node).map(|(key, _)| key));
         for graph in node.attributes.values().flat_map(Attribute::graphs) {
             collect_calls(model, graph, calls);
         }
+    }
+}
+
+impl Model {
+    /// The function of the model that a node calls, where it calls one.
+    pub(crate) fn function_of(&self, node: &Node) -> Option<(&FunctionKey, &Function)> {
+        if self.functions.is_empty() { None } else { self.functions.get_key_value(&node.function_key()) }
     }
 }
 
@@ -111,7 +127,8 @@ struct Scope<'a> {
     opsets: &'a Opsets,
     /// Whether nodes may refer to attributes of a caller.
     is_function: bool,
-    visible: Vec<&'a BTreeSet<&'a str>>,
+    deadline: &'a Deadline,
+    visible: Vec<&'a HashSet<&'a str>>,
 }
 
 impl Scope<'_> {
@@ -120,23 +137,20 @@ impl Scope<'_> {
     }
 
     fn check_graph(&self, place: &str, graph: &Graph) -> Result<(), ModelError> {
-        let mut defined: BTreeSet<&str> = BTreeSet::new();
+        let mut defined: HashSet<&str> = HashSet::new();
         for input in &graph.inputs {
             if input.name.is_empty() || !defined.insert(&input.name) {
                 return Err(broken(place, format!("input '{}' is unnamed or stands twice", input.name)));
             }
         }
         defined.extend(graph.initializers.keys().map(String::as_str));
-        let producers: BTreeMap<&str, usize> = graph
-            .nodes
-            .iter()
-            .enumerate()
-            .flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at)))
-            .collect();
         for (at, node) in graph.nodes.iter().enumerate() {
+            if self.deadline.is_over() {
+                return Err(MeasureError::Deadline.into());
+            }
             for name in node.inputs.iter().filter(|name| !name.is_empty()) {
                 if !defined.contains(name.as_str()) && !self.sees(name) {
-                    return Err(broken(format!("{place}, {node}"), undefined(graph, &producers, at, name)));
+                    return Err(broken(format!("{place}, {node}"), undefined(graph, at, name)));
                 }
             }
             self.check_node(place, node, &defined)?;
@@ -155,8 +169,8 @@ impl Scope<'_> {
         }
     }
 
-    fn check_node<'b>(&'b self, place: &str, node: &'b Node, defined: &'b BTreeSet<&'b str>) -> Result<(), ModelError> {
-        if !self.model.functions.contains_key(&node.function_key()) {
+    fn check_node<'b>(&'b self, place: &str, node: &'b Node, defined: &'b HashSet<&'b str>) -> Result<(), ModelError> {
+        if self.model.function_of(node).is_none() {
             self.check_signature(place, node)?;
         } else if self.opsets.version(&node.domain).is_none() {
             return Err(at(place, not_imported(node)));
@@ -165,6 +179,9 @@ impl Scope<'_> {
         if let Some((name, _)) = node.attributes.iter().find(is_reference).filter(|_| !self.is_function) {
             let rule = format!("attribute '{name}' refers to an attribute of the caller, which only functions have");
             return Err(broken(format!("{place}, {node}"), rule));
+        }
+        if node.attributes.values().all(|attribute| attribute.graphs().is_empty()) {
+            return Ok(());
         }
         let mut visible = self.visible.clone();
         visible.push(defined);
@@ -222,18 +239,21 @@ fn not_imported(node: &Node) -> ModelError {
 }
 
 /// Why a name has no value where a node uses it.
-fn undefined(graph: &Graph, producers: &BTreeMap<&str, usize>, at: usize, name: &str) -> String {
+fn undefined(graph: &Graph, at: usize, name: &str) -> String {
+    let nodes = graph.nodes.iter().enumerate();
+    let producers: HashMap<&str, usize> =
+        nodes.flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at))).collect();
     let Some(&producer) = producers.get(name) else {
         return format!("input '{name}' is no graph input, no initializer, and no node's output");
     };
-    if reaches(graph, producers, producer, at) {
+    if reaches(graph, &producers, producer, at) {
         return format!("input '{name}' depends on this node's own output: the graph has a cycle");
     }
     format!("input '{name}' is computed by a later node; nodes stand in topological order")
 }
 
 /// Whether the node at `from` depends, through any number of nodes, on the one at `to`.
-fn reaches(graph: &Graph, producers: &BTreeMap<&str, usize>, from: usize, to: usize) -> bool {
+fn reaches(graph: &Graph, producers: &HashMap<&str, usize>, from: usize, to: usize) -> bool {
     let (mut stack, mut seen) = (vec![from], BTreeSet::new());
     while let Some(at) = stack.pop() {
         if at == to {
@@ -245,4 +265,144 @@ fn reaches(graph: &Graph, producers: &BTreeMap<&str, usize>, from: usize, to: us
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::executor::run;
+    use crate::kernels::budget::Limits;
+    use crate::kernels::error::KernelError;
+    use crate::model::text::parse_model;
+    use crate::model::{LoadLimits, read_model};
+    use crate::proto::decode::NoExternalData;
+    use crate::proto::{GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto};
+    use crate::testing::floats;
+    use crate::value::Value;
+
+    fn read(proto: &ModelProto, limits: &LoadLimits) -> Result<Model, ModelError> {
+        read_model(proto.encode_to_vec().into(), &NoExternalData, limits)
+    }
+
+    /// A model that calls the first of a chain of functions, each of which calls the next.
+    fn chain(functions: usize, last: &str) -> ModelProto {
+        let mut text = "<ir_version: 10, opset_import: [\"\" : 21, \"f\" : 1]>
+            g (float x) => (float y) { y = f.f0 (x) }"
+            .to_owned();
+        let head = "<domain: \"f\", opset_import: [\"\" : 21, \"f\" : 1]>";
+        for at in 1..functions {
+            write!(text, "{head} f{} (x) => (y) {{ y = f.f{at} (x) }}", at - 1).unwrap();
+        }
+        write!(text, "{head} f{} (x) => (y) {{ y = {last} (x) }}", functions - 1).unwrap();
+        parse_model(&text).unwrap()
+    }
+
+    /// Runs on a thread with the stack that threads have unless they ask for another.
+    fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(2 << 20).spawn_scoped(scope, work);
+            thread.unwrap().join().unwrap()
+        })
+    }
+
+    fn run_chain(functions: usize) -> Result<Vec<Value>, crate::executor::RunError> {
+        on_a_thread(|| {
+            let model = read(&chain(functions, "Abs"), &LoadLimits::default()).unwrap();
+            run(&model, BTreeMap::from([("x".to_owned(), floats(&[], &[-1.0]).into())]), Limits::default())
+        })
+    }
+
+    #[test]
+    fn a_long_chain_of_functions_loads_and_is_too_deep_to_run() {
+        let error = run_chain(6000).unwrap_err();
+        assert!(error.to_string().contains("nest deeper than the limit of 64"), "{error}");
+        let crate::executor::RunError::Kernel(error) = error else { panic!("{error}") };
+        assert!(matches!(error.root(), KernelError::Depth(64)));
+    }
+
+    #[test]
+    fn the_deepest_chain_of_functions_fits_a_stack() {
+        assert_eq!(run_chain(64).unwrap(), [Value::from(floats(&[], &[1.0]))]);
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_is_named() {
+        let error = on_a_thread(|| read(&chain(6000, "f.f5990"), &LoadLimits::default()).unwrap_err().to_string());
+        assert!(error.contains("function f/f599") && error.contains("calls itself"), "{error}");
+    }
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|at| format!("n{at}")).collect()
+    }
+
+    fn model(ir_version: i64, graph: GraphProto) -> ModelProto {
+        let import = OperatorSetIdProto { version: Some(9), ..OperatorSetIdProto::default() };
+        ModelProto {
+            ir_version: Some(ir_version),
+            opset_import: vec![import],
+            graph: Some(graph),
+            ..ModelProto::default()
+        }
+    }
+
+    /// As many inputs as initializers, in the version that needs each initializer to be an input.
+    fn many_initializers(count: usize) -> ModelProto {
+        let float =
+            crate::proto::encode::value_type(&crate::types::ValueType::Tensor(crate::dtype::ElementType::Float), None);
+        let tensor = crate::proto::encode::tensor(&floats(&[], &[1.0]), "");
+        let input =
+            |name| ValueInfoProto { name: Some(name), r#type: Some(float.clone()), ..ValueInfoProto::default() };
+        let initializer = |name| TensorProto { name: Some(name), ..tensor.clone() };
+        model(
+            3,
+            GraphProto {
+                input: names(count).into_iter().map(input).collect(),
+                initializer: names(count).into_iter().map(initializer).collect(),
+                ..GraphProto::default()
+            },
+        )
+    }
+
+    #[test]
+    fn wide_models_take_time_in_proportion_to_their_size() {
+        assert_eq!(read(&many_initializers(60_000), &LoadLimits::default()).unwrap().graph.initializers.len(), 60_000);
+        let node = NodeProto { op_type: Some("Constant".to_owned()), ..NodeProto::default() };
+        let error =
+            read(&model(4, GraphProto { node: vec![node; 100_000], ..GraphProto::default() }), &LoadLimits::default());
+        assert!(error.unwrap_err().to_string().contains("Constant"));
+        let split = NodeProto {
+            op_type: Some("Split".to_owned()),
+            input: vec!["x".to_owned()],
+            output: names(200_000),
+            ..NodeProto::default()
+        };
+        let input =
+            ValueInfoProto { name: Some("x".to_owned()), ..many_initializers(1).graph.unwrap().input.remove(0) };
+        let graph = GraphProto { node: vec![split], input: vec![input], ..GraphProto::default() };
+        let model = read(&model(4, graph), &LoadLimits::default()).unwrap();
+        let inputs = BTreeMap::from([("x".to_owned(), floats(&[200_000], &vec![1.0; 200_000]).into())]);
+        assert_eq!(run(&model, inputs, Limits::default()).unwrap(), []);
+    }
+
+    #[test]
+    fn loading_ends_with_its_deadline_and_its_memory() {
+        let limits = LoadLimits { deadline: Deadline::new(|| true), ..LoadLimits::default() };
+        let error = read(&many_initializers(1), &limits).unwrap_err();
+        assert!(matches!(error, ModelError::Limit(MeasureError::Deadline)), "{error}");
+        let limits = LoadLimits { bytes: 1 << 20, ..LoadLimits::default() };
+        let error = read(&many_initializers(60_000), &limits).unwrap_err();
+        assert!(matches!(error, ModelError::Limit(MeasureError::Limit(_))), "{error}");
+    }
+
+    #[test]
+    fn tensors_of_external_files_count_before_they_are_read() {
+        let text = "<ir_version: 10, opset_import: [\"\" : 21]> g () => () <float[100] a = [\"location\": \"w\"]> {}";
+        let error = read(&parse_model(text).unwrap(), &LoadLimits::default()).unwrap_err();
+        assert!(error.to_string().contains("was not loaded from a folder"), "{error}");
+        let text = text.replace("100", "2000000000");
+        let error = read(&parse_model(&text).unwrap(), &LoadLimits::default()).unwrap_err();
+        assert!(matches!(error, ModelError::Limit(MeasureError::Limit(_))), "{error}");
+    }
 }

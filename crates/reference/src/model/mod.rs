@@ -6,4 +6,4 @@ mod read;
 pub mod text;
 
 pub use graph::{Attribute, Dim, Function, FunctionKey, Graph, Model, Node, Opsets, Parameter};
-pub use read::{ModelError, read_model};
+pub use read::{LoadLimits, ModelError, read_model};

@@ -1,21 +1,41 @@
 //! From messages to a model.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
 
+use crate::deadline::Deadline;
 use crate::model::graph::{
     Attribute, AttributeType, Dim, Function, FunctionKey, Graph, Model, Node, Opsets, Parameter, plain_domain,
 };
 use crate::proto::decode::{self, DecodeError, ExternalData};
+use crate::proto::measure::{Kind, MeasureError, decoded_size};
 use crate::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, SparseTensorProto,
     TensorProto, TypeProto, ValueInfoProto, onnx,
 };
 use crate::spec::Specs;
+use crate::tensor::Tensor;
 use crate::value::Value;
+
+/// What reading a model may use. The defaults suit every model of the vendored corpus.
+#[derive(Clone, Debug)]
+pub struct LoadLimits {
+    /// When reading ends, if it has not before. Decoding the messages, within the limit of bytes, is one step.
+    pub deadline: Deadline,
+    /// The bytes of all messages and tensors, besides the file, with which tensors share theirs where they can.
+    pub bytes: usize,
+}
+
+impl Default for LoadLimits {
+    fn default() -> LoadLimits {
+        LoadLimits { deadline: Deadline::never(), bytes: 4 << 30 }
+    }
+}
 
 /// A model that cannot be read or breaks a rule of the format.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +43,9 @@ pub enum ModelError {
     /// A message inside is broken.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// The model would use more than reading it may.
+    #[error("the model is over the limits of loading: {0}")]
+    Limit(#[from] MeasureError),
     /// A rule of the format is broken.
     #[error("{place}: {rule}")]
     Rule {
@@ -54,35 +77,14 @@ pub(crate) fn broken(place: impl Into<String>, rule: impl Into<String>) -> Model
 }
 
 /// Reads a model and checks everything that can be known before it runs.
-pub fn read_model(bytes: Bytes, external: &dyn ExternalData) -> Result<Model, ModelError> {
+pub fn read_model(bytes: Bytes, external: &dyn ExternalData, limits: &LoadLimits) -> Result<Model, ModelError> {
+    // The messages become nodes and names of about their size, so each counts twice.
+    let messages = decoded_size(Kind::Model, &bytes, limits.bytes / 2, &limits.deadline)?;
+    let loader = Loader { external, limits, used: Cell::new(2 * messages) };
     let proto = ModelProto::decode(bytes).map_err(DecodeError::from)?;
-    let model = model(&proto, external)?;
-    super::check::check_model(&model)?;
+    let model = loader.model(proto)?;
+    super::check::check_model(&model, &limits.deadline)?;
     Ok(model)
-}
-
-fn model(proto: &ModelProto, external: &dyn ExternalData) -> Result<Model, ModelError> {
-    let ir_version = proto.ir_version.ok_or_else(|| broken("model", "ir_version is missing"))?;
-    check_ir_version(ir_version)?;
-    let graph = proto.graph.as_ref().ok_or_else(|| broken("model", "there is no graph"))?;
-    let mut functions = BTreeMap::new();
-    for proto in &proto.functions {
-        let key = FunctionKey {
-            domain: plain_domain(proto.domain()).to_owned(),
-            name: proto.name().to_owned(),
-            overload: proto.overload().to_owned(),
-        };
-        let place = format!("function {key}");
-        if functions.insert(key, function(proto, external)?).is_some() {
-            return Err(broken(place, "is defined twice"));
-        }
-    }
-    Ok(Model {
-        ir_version,
-        opsets: opsets("model", &proto.opset_import)?,
-        functions,
-        graph: read_graph(graph, external)?,
-    })
 }
 
 /// The first version that names operator sets.
@@ -113,61 +115,198 @@ fn opsets(place: &str, protos: &[OperatorSetIdProto]) -> Result<Opsets, ModelErr
     Ok(opsets)
 }
 
-fn function(proto: &FunctionProto, external: &dyn ExternalData) -> Result<Function, ModelError> {
-    let place = format!("function '{}'", proto.name());
-    let parameters = |names: &[String]| {
-        names.iter().map(|name| Parameter { name: name.clone(), value_type: None, shape: None }).collect()
-    };
-    let mut body = Graph {
-        name: proto.name().to_owned(),
-        inputs: parameters(&proto.input),
-        outputs: parameters(&proto.output),
-        initializers: BTreeMap::new(),
-        nodes: proto.node.iter().map(|node| read_node(node, external)).collect::<Result<_, _>>()?,
-        last_uses: Vec::new(),
-    };
-    body.find_last_uses();
-    Ok(Function {
-        opsets: opsets(&place, &proto.opset_import)?,
-        attributes: proto.attribute.clone(),
-        defaults: attributes(&place, &proto.attribute_proto, external)?,
-        body,
-    })
+/// Turns messages into what they describe, within limits.
+struct Loader<'a> {
+    external: &'a dyn ExternalData,
+    limits: &'a LoadLimits,
+    /// The bytes of messages and tensors so far.
+    used: Cell<usize>,
 }
 
-fn read_graph(proto: &GraphProto, external: &dyn ExternalData) -> Result<Graph, ModelError> {
-    let place = format!("graph '{}'", proto.name());
-    let mut initializers = BTreeMap::new();
-    let mut add = |name: &str, value: Value| {
-        if name.is_empty() {
-            return Err(broken(&place, "an initializer has no name"));
-        }
-        match initializers.insert(name.to_owned(), value) {
-            Some(_) => Err(broken(&place, format!("initializer '{name}' stands twice"))),
-            None => Ok(()),
-        }
-    };
-    for proto in &proto.initializer {
-        add(proto.name(), Value::Tensor(decode::tensor(proto, external)?))?;
+impl Loader<'_> {
+    fn check_time(&self) -> Result<(), ModelError> {
+        if self.limits.deadline.is_over() { Err(MeasureError::Deadline.into()) } else { Ok(()) }
     }
-    for proto in &proto.sparse_initializer {
-        let name = proto.values.as_ref().map_or("", |values| values.name());
-        add(name, sparse(proto, external)?)?;
-    }
-    let mut graph = Graph {
-        name: proto.name().to_owned(),
-        inputs: proto.input.iter().map(|info| parameter(&place, info)).collect::<Result<_, _>>()?,
-        outputs: proto.output.iter().map(|info| parameter(&place, info)).collect::<Result<_, _>>()?,
-        initializers,
-        nodes: proto.node.iter().map(|node| read_node(node, external)).collect::<Result<_, _>>()?,
-        last_uses: Vec::new(),
-    };
-    graph.find_last_uses();
-    Ok(graph)
-}
 
-fn sparse(proto: &SparseTensorProto, external: &dyn ExternalData) -> Result<Value, ModelError> {
-    Ok(Value::Sparse(Arc::new(decode::sparse_tensor(proto, external)?)))
+    fn model(&self, proto: ModelProto) -> Result<Model, ModelError> {
+        let ir_version = proto.ir_version.ok_or_else(|| broken("model", "ir_version is missing"))?;
+        check_ir_version(ir_version)?;
+        let graph = proto.graph.ok_or_else(|| broken("model", "there is no graph"))?;
+        let mut functions = BTreeMap::new();
+        for proto in proto.functions {
+            let key = FunctionKey {
+                domain: plain_domain(proto.domain()).to_owned(),
+                name: proto.name().to_owned(),
+                overload: proto.overload().to_owned(),
+            };
+            let function = self.function(proto)?;
+            if let Some((key, _)) = functions.get_key_value(&key) {
+                return Err(broken(format!("function {key}"), "is defined twice"));
+            }
+            functions.insert(key, function);
+        }
+        Ok(Model { ir_version, opsets: opsets("model", &proto.opset_import)?, functions, graph: self.graph(graph)? })
+    }
+
+    fn function(&self, proto: FunctionProto) -> Result<Function, ModelError> {
+        let place = format!("function '{}'", proto.name());
+        let parameters = |names: Vec<String>| {
+            names.into_iter().map(|name| Parameter { name, value_type: None, shape: None }).collect()
+        };
+        let mut body = Graph {
+            name: proto.name().to_owned(),
+            inputs: parameters(proto.input),
+            outputs: parameters(proto.output),
+            initializers: BTreeMap::new(),
+            nodes: self.nodes(proto.node)?,
+            last_uses: Vec::new(),
+        };
+        body.find_last_uses();
+        Ok(Function {
+            opsets: opsets(&place, &proto.opset_import)?,
+            attributes: proto.attribute,
+            defaults: self.attributes(&place, proto.attribute_proto)?,
+            body,
+        })
+    }
+
+    fn graph(&self, proto: GraphProto) -> Result<Graph, ModelError> {
+        let place = format!("graph '{}'", proto.name());
+        let mut initializers = BTreeMap::new();
+        let mut add = |name: &str, value: Value| {
+            if name.is_empty() {
+                return Err(broken(&place, "an initializer has no name"));
+            }
+            match initializers.insert(name.to_owned(), value) {
+                Some(_) => Err(broken(&place, format!("initializer '{name}' stands twice"))),
+                None => Ok(()),
+            }
+        };
+        for proto in proto.initializer {
+            add(proto.name(), Value::Tensor(self.tensor(&proto)?))?;
+        }
+        for proto in proto.sparse_initializer {
+            let name = proto.values.as_ref().map_or("", |values| values.name());
+            add(name, self.sparse(&proto)?)?;
+        }
+        let parameters = |infos: Vec<ValueInfoProto>| -> Result<Vec<Parameter>, ModelError> {
+            infos.iter().map(|info| parameter(&place, info)).collect()
+        };
+        let mut graph = Graph {
+            inputs: parameters(proto.input)?,
+            outputs: parameters(proto.output)?,
+            initializers,
+            nodes: self.nodes(proto.node)?,
+            name: proto.name.unwrap_or_default(),
+            last_uses: Vec::new(),
+        };
+        graph.find_last_uses();
+        Ok(graph)
+    }
+
+    fn nodes(&self, protos: Vec<NodeProto>) -> Result<Vec<Node>, ModelError> {
+        protos.into_iter().map(|proto| self.node(proto)).collect()
+    }
+
+    fn node(&self, proto: NodeProto) -> Result<Node, ModelError> {
+        self.check_time()?;
+        let mut node = Node {
+            domain: plain_domain(proto.domain()).to_owned(),
+            name: proto.name.unwrap_or_default(),
+            op_type: proto.op_type.unwrap_or_default(),
+            overload: proto.overload.unwrap_or_default(),
+            inputs: proto.input,
+            outputs: proto.output,
+            attributes: BTreeMap::new(),
+        };
+        if node.op_type.is_empty() {
+            return Err(broken(node.to_string(), "op_type is empty"));
+        }
+        node.attributes = self.attributes(&node, proto.attribute)?;
+        Ok(node)
+    }
+
+    fn attributes(
+        &self,
+        place: &dyn fmt::Display,
+        protos: Vec<AttributeProto>,
+    ) -> Result<BTreeMap<String, Attribute>, ModelError> {
+        let mut attributes = BTreeMap::new();
+        for mut proto in protos {
+            let name = proto.name.take().unwrap_or_default();
+            let value = self.attribute(&format_args!("{place}, attribute '{name}'"), proto)?;
+            if attributes.contains_key(&name) {
+                return Err(broken(format!("{place}, attribute '{name}'"), "stands twice"));
+            }
+            attributes.insert(name, value);
+        }
+        Ok(attributes)
+    }
+
+    fn attribute(&self, place: &dyn fmt::Display, proto: AttributeProto) -> Result<Attribute, ModelError> {
+        let kind = attribute_type(place, &proto)?;
+        if let Some(reference) = proto.ref_attr_name.filter(|name| !name.is_empty()) {
+            return Ok(Attribute::Reference(reference, kind));
+        }
+        let proto = AttributeProto { ref_attr_name: None, ..proto };
+        let missing = || broken(place.to_string(), format!("type is {kind}, but no such value is set"));
+        // A writer of proto3 leaves out a number of 0 and a text without characters.
+        let left_out = || if holds_anything(&proto) { Err(missing()) } else { Ok(()) };
+        let text = |bytes: &Bytes| {
+            let rule = |_| broken(place.to_string(), "holds a string that is not UTF-8");
+            std::str::from_utf8(bytes).map(Arc::from).map_err(rule)
+        };
+        let tensor = |proto: &TensorProto| self.tensor(proto).map(Value::Tensor);
+        let types =
+            |proto: &TypeProto| decode::value_type(proto).map_err(|error| broken(place.to_string(), error.to_string()));
+        Ok(match kind {
+            AttributeType::Float => Attribute::Float(proto.f.map_or_else(|| left_out().map(|()| 0.0), Ok)?),
+            AttributeType::Int => Attribute::Int(proto.i.map_or_else(|| left_out().map(|()| 0), Ok)?),
+            AttributeType::String => match &proto.s {
+                Some(bytes) => Attribute::String(text(bytes)?),
+                None => left_out().map(|()| Attribute::String("".into()))?,
+            },
+            AttributeType::Tensor => Attribute::Tensor(tensor(proto.t.as_ref().ok_or_else(missing)?)?),
+            AttributeType::SparseTensor => {
+                Attribute::SparseTensor(self.sparse(proto.sparse_tensor.as_ref().ok_or_else(missing)?)?)
+            }
+            AttributeType::Graph => match proto.g {
+                Some(graph) => Attribute::Graph(Arc::new(self.graph(graph)?)),
+                None => return Err(missing()),
+            },
+            AttributeType::TypeProto => Attribute::Type(types(proto.tp.as_ref().ok_or_else(missing)?)?),
+            AttributeType::Floats => Attribute::Floats(proto.floats.into()),
+            AttributeType::Ints => Attribute::Ints(proto.ints.into()),
+            AttributeType::Strings => Attribute::Strings(proto.strings.iter().map(text).collect::<Result<_, _>>()?),
+            AttributeType::Tensors => Attribute::Tensors(proto.tensors.iter().map(tensor).collect::<Result<_, _>>()?),
+            AttributeType::SparseTensors => {
+                let sparse = proto.sparse_tensors.iter().map(|proto| self.sparse(proto));
+                Attribute::SparseTensors(sparse.collect::<Result<_, _>>()?)
+            }
+            AttributeType::Graphs => {
+                let graphs = proto.graphs.into_iter().map(|proto| self.graph(proto).map(Arc::new));
+                Attribute::Graphs(graphs.collect::<Result<_, _>>()?)
+            }
+            AttributeType::TypeProtos => {
+                Attribute::Types(proto.type_protos.iter().map(types).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+
+    fn tensor(&self, proto: &TensorProto) -> Result<Tensor, ModelError> {
+        self.check_time()?;
+        let used = self.used.get().saturating_add(decode::own_bytes(proto));
+        if used > self.limits.bytes {
+            return Err(MeasureError::Limit(self.limits.bytes).into());
+        }
+        self.used.set(used);
+        Ok(decode::tensor(proto, self.external)?)
+    }
+
+    fn sparse(&self, proto: &SparseTensorProto) -> Result<Value, ModelError> {
+        self.check_time()?;
+        Ok(Value::Sparse(Arc::new(decode::sparse_tensor(proto, self.external)?)))
+    }
 }
 
 fn parameter(place: &str, info: &ValueInfoProto) -> Result<Parameter, ModelError> {
@@ -191,83 +330,6 @@ fn declared_shape(proto: &TypeProto) -> Option<Vec<Dim>> {
     tensor.shape.as_ref().map(|shape| shape.dim.iter().map(dim).collect())
 }
 
-fn read_node(proto: &NodeProto, external: &dyn ExternalData) -> Result<Node, ModelError> {
-    let mut node = Node {
-        name: proto.name().to_owned(),
-        op_type: proto.op_type().to_owned(),
-        domain: plain_domain(proto.domain()).to_owned(),
-        overload: proto.overload().to_owned(),
-        inputs: proto.input.clone(),
-        outputs: proto.output.clone(),
-        attributes: BTreeMap::new(),
-    };
-    if node.op_type.is_empty() {
-        return Err(broken(node.to_string(), "op_type is empty"));
-    }
-    node.attributes = attributes(&node.to_string(), &proto.attribute, external)?;
-    Ok(node)
-}
-
-fn attributes(
-    place: &str,
-    protos: &[AttributeProto],
-    external: &dyn ExternalData,
-) -> Result<BTreeMap<String, Attribute>, ModelError> {
-    let mut attributes = BTreeMap::new();
-    for proto in protos {
-        let name = proto.name().to_owned();
-        let place = format!("{place}, attribute '{name}'");
-        let value = attribute(&place, proto, external)?;
-        if attributes.insert(name, value).is_some() {
-            return Err(broken(place, "stands twice"));
-        }
-    }
-    Ok(attributes)
-}
-
-fn attribute(place: &str, proto: &AttributeProto, external: &dyn ExternalData) -> Result<Attribute, ModelError> {
-    let kind = attribute_type(place, proto)?;
-    if let Some(reference) = proto.ref_attr_name.as_ref().filter(|name| !name.is_empty()) {
-        return Ok(Attribute::Reference(reference.clone(), kind));
-    }
-    let missing = || broken(place, format!("type is {kind}, but no such value is set"));
-    // A writer of proto3 leaves out a number of 0 and a text without characters.
-    let left_out = || if holds_anything(proto) { Err(missing()) } else { Ok(()) };
-    let text = |bytes: &Bytes| {
-        std::str::from_utf8(bytes).map(Arc::from).map_err(|_| broken(place, "holds a string that is not UTF-8"))
-    };
-    let tensor = |proto: &TensorProto| decode::tensor(proto, external).map(Value::Tensor).map_err(ModelError::from);
-    let types = |proto: &TypeProto| decode::value_type(proto).map_err(|error| broken(place, error.to_string()));
-    Ok(match kind {
-        AttributeType::Float => Attribute::Float(proto.f.map_or_else(|| left_out().map(|()| 0.0), Ok)?),
-        AttributeType::Int => Attribute::Int(proto.i.map_or_else(|| left_out().map(|()| 0), Ok)?),
-        AttributeType::String => match &proto.s {
-            Some(bytes) => Attribute::String(text(bytes)?),
-            None => left_out().map(|()| Attribute::String("".into()))?,
-        },
-        AttributeType::Tensor => Attribute::Tensor(tensor(proto.t.as_ref().ok_or_else(missing)?)?),
-        AttributeType::SparseTensor => {
-            Attribute::SparseTensor(sparse(proto.sparse_tensor.as_ref().ok_or_else(missing)?, external)?)
-        }
-        AttributeType::Graph => {
-            Attribute::Graph(Arc::new(read_graph(proto.g.as_ref().ok_or_else(missing)?, external)?))
-        }
-        AttributeType::TypeProto => Attribute::Type(types(proto.tp.as_ref().ok_or_else(missing)?)?),
-        AttributeType::Floats => Attribute::Floats(proto.floats.as_slice().into()),
-        AttributeType::Ints => Attribute::Ints(proto.ints.as_slice().into()),
-        AttributeType::Strings => Attribute::Strings(proto.strings.iter().map(text).collect::<Result<_, _>>()?),
-        AttributeType::Tensors => Attribute::Tensors(proto.tensors.iter().map(tensor).collect::<Result<_, _>>()?),
-        AttributeType::SparseTensors => Attribute::SparseTensors(
-            proto.sparse_tensors.iter().map(|proto| sparse(proto, external)).collect::<Result<_, _>>()?,
-        ),
-        AttributeType::Graphs => {
-            let graph = |proto: &GraphProto| read_graph(proto, external).map(Arc::new);
-            Attribute::Graphs(proto.graphs.iter().map(graph).collect::<Result<_, _>>()?)
-        }
-        AttributeType::TypeProtos => Attribute::Types(proto.type_protos.iter().map(types).collect::<Result<_, _>>()?),
-    })
-}
-
 /// Whether any field that holds a value is set.
 fn holds_anything(proto: &AttributeProto) -> bool {
     let empty = AttributeProto {
@@ -280,7 +342,7 @@ fn holds_anything(proto: &AttributeProto) -> bool {
 }
 
 /// The declared type.
-fn attribute_type(place: &str, proto: &AttributeProto) -> Result<AttributeType, ModelError> {
+fn attribute_type(place: &dyn fmt::Display, proto: &AttributeProto) -> Result<AttributeType, ModelError> {
     use onnx::attribute_proto::AttributeType as P;
     Ok(match P::try_from(proto.r#type.unwrap_or(0)).unwrap_or(P::Undefined) {
         P::Float => AttributeType::Float,
@@ -297,20 +359,21 @@ fn attribute_type(place: &str, proto: &AttributeProto) -> Result<AttributeType, 
         P::Graphs => AttributeType::Graphs,
         P::SparseTensors => AttributeType::SparseTensors,
         P::TypeProtos => AttributeType::TypeProtos,
-        P::Undefined => return Err(broken(place, "type is missing or unknown")),
+        P::Undefined => return Err(broken(place.to_string(), "type is missing or unknown")),
     })
 }
 
 impl Graph {
     /// Finds for each node the names that are not used after it.
     fn find_last_uses(&mut self) {
-        let mut used: BTreeSet<String> = self.outputs.iter().map(|output| output.name.clone()).collect();
+        let mut used: HashSet<&str> = self.outputs.iter().map(|output| output.name.as_str()).collect();
         let mut last_uses = vec![Vec::new(); self.nodes.len()];
+        let mut names = Vec::new();
         for (node, last) in self.nodes.iter().zip(&mut last_uses).rev() {
-            let mut names = BTreeSet::new();
             node.names_used(&mut names);
-            names.extend(node.outputs.iter().cloned());
-            *last = names.into_iter().filter(|name| used.insert(name.clone())).collect();
+            names.extend(node.outputs.iter().map(String::as_str));
+            names.sort_unstable();
+            *last = names.drain(..).filter(|name| used.insert(name)).map(str::to_owned).collect();
         }
         self.last_uses = last_uses;
     }
@@ -318,10 +381,10 @@ impl Graph {
 
 impl Node {
     /// The names that the node and the graphs inside it read.
-    fn names_used(&self, names: &mut BTreeSet<String>) {
-        names.extend(self.inputs.iter().filter(|name| !name.is_empty()).cloned());
+    fn names_used<'a>(&'a self, names: &mut Vec<&'a str>) {
+        names.extend(self.inputs.iter().map(String::as_str).filter(|name| !name.is_empty()));
         for graph in self.attributes.values().flat_map(Attribute::graphs) {
-            names.extend(graph.outputs.iter().map(|output| output.name.clone()));
+            names.extend(graph.outputs.iter().map(|output| output.name.as_str()));
             graph.nodes.iter().for_each(|node| node.names_used(names));
         }
     }
@@ -337,7 +400,8 @@ mod tests {
         use onnx::attribute_proto::AttributeType as P;
         let read = |kind: P, f: Option<f32>| {
             let proto = AttributeProto { name: Some("a".into()), r#type: Some(kind as i32), f, ..Default::default() };
-            attribute("here", &proto, &NoExternalData)
+            let limits = LoadLimits::default();
+            Loader { external: &NoExternalData, limits: &limits, used: Cell::new(0) }.attribute(&"here", proto)
         };
         assert!(matches!(read(P::Int, None).unwrap(), Attribute::Int(0)));
         assert!(matches!(read(P::Float, None).unwrap(), Attribute::Float(value) if value == 0.0));

@@ -5,25 +5,37 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::deadline::Deadline;
 use crate::dtype::{ElementType, Kind};
-use crate::proto::{MapProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, TypeProto, onnx};
+use crate::proto::measure::{Kind as MessageKind, MeasureError, decoded_size};
+use crate::proto::{
+    MapProto, ModelProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, TypeProto, onnx,
+};
 use crate::tensor::packing::{extend, packed_len, unpack};
 use crate::tensor::shape::element_count;
 use crate::tensor::{Tensor, TensorError};
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-/// Where the bytes of tensors are read that a model keeps in files of their own.
+/// Where the bytes of tensors are read that a model keeps in files of their own. A location is a checked path relative to
+/// the model.
 pub trait ExternalData: Sync {
-    /// The bytes at `offset` of the file at `location`, a checked path relative to the model; to its end without `length`.
-    fn read(&self, location: &str, offset: u64, length: Option<u64>) -> Result<Bytes, String>;
+    /// The length of the file at `location`.
+    fn size(&self, location: &str) -> Result<u64, String>;
+
+    /// The `length` bytes at `offset` of the file at `location`.
+    fn read(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, String>;
 }
 
 /// Refuses every tensor kept outside the model.
 pub struct NoExternalData;
 
 impl ExternalData for NoExternalData {
-    fn read(&self, location: &str, _: u64, _: Option<u64>) -> Result<Bytes, String> {
+    fn size(&self, location: &str) -> Result<u64, String> {
+        self.read(location, 0, 0).map(|_| 0)
+    }
+
+    fn read(&self, location: &str, _: u64, _: u64) -> Result<Bytes, String> {
         Err(format!("'{location}' cannot be read: this model was not loaded from a folder"))
     }
 }
@@ -31,6 +43,9 @@ impl ExternalData for NoExternalData {
 /// A message that holds no value.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
+    /// The message takes more than it may.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
     /// The bytes are no protobuf message of this kind.
     #[error("not an ONNX message: {0}")]
     Message(#[from] prost::DecodeError),
@@ -63,13 +78,28 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
     let result = if element == ElementType::String {
         strings(&place, proto, shape)?
     } else if proto.data_location() == onnx::tensor_proto::DataLocation::External {
-        from_raw(element, shape, count, &external_bytes(&place, proto, external)?)
+        let bytes = external_bytes(&place, proto, packed_len(element, count), external)?;
+        from_raw(element, shape, count, &bytes)
     } else if let Some(raw) = proto.raw_data.as_ref().filter(|raw| !raw.is_empty() || typed_entries(proto) == 0) {
         from_raw(element, shape, count, raw)
     } else {
         from_fields(&place, proto, element, shape, count)?
     };
     result.map_err(|error| broken(&place, error.to_string()))
+}
+
+/// The bytes that a tensor takes besides those that it shares with its message; an upper bound, 0 where there is no tensor.
+pub fn own_bytes(proto: &TensorProto) -> usize {
+    let Some(element) = ElementType::from_code(proto.data_type.unwrap_or(0)) else { return 0 };
+    if proto.data_location() == onnx::tensor_proto::DataLocation::External {
+        let shape: Option<Vec<usize>> = proto.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
+        let count = shape.and_then(|shape| element_count(&shape).ok()).unwrap_or(0);
+        // Packed elements are there in both forms for a time.
+        return count.saturating_mul(if element.bits() < 8 { 2 } else { element.size() });
+    }
+    let texts = proto.string_data.iter().map(|text| text.len() + 4 * size_of::<usize>()).sum::<usize>();
+    let unpacked = proto.raw_data.as_ref().filter(|_| element.bits() < 8).map_or(0, |raw| raw.len().saturating_mul(4));
+    texts + unpacked + typed_entries(proto).saturating_mul(2 * size_of::<f64>())
 }
 
 /// Dims as sizes: none negative.
@@ -182,9 +212,14 @@ fn int32_bytes(element: ElementType, entries: &[i32], count: usize) -> Vec<u8> {
     }
 }
 
-fn external_bytes(place: &str, proto: &TensorProto, external: &dyn ExternalData) -> Result<Bytes, DecodeError> {
-    let entry =
-        |key: &str| proto.external_data.iter().find(|entry| entry.key() == key).map(|entry| entry.value().to_owned());
+/// The bytes of a tensor that stands in a file, which must be as many as its elements take. Nothing else is read.
+fn external_bytes(
+    place: &str,
+    proto: &TensorProto,
+    needed: Option<usize>,
+    external: &dyn ExternalData,
+) -> Result<Bytes, DecodeError> {
+    let entry = |key: &str| proto.external_data.iter().find(|entry| entry.key() == key).map(|entry| entry.value());
     let number = |key: &str| match entry(key) {
         None => Ok(None),
         Some(text) => text
@@ -193,9 +228,23 @@ fn external_bytes(place: &str, proto: &TensorProto, external: &dyn ExternalData)
             .map_err(|_| broken(place, format!("external_data {key} '{text}' is not a number of bytes"))),
     };
     let location = entry("location").ok_or_else(|| broken(place, "external_data names no location"))?;
-    check_location(&location).map_err(|rule| broken(place, rule))?;
+    check_location(location).map_err(|rule| broken(place, rule))?;
     let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
-    external.read(&location, offset, length).map_err(|rule| broken(place, rule))
+    let size = external.size(location).map_err(|rule| broken(place, rule))?;
+    let left = size.checked_sub(offset).ok_or_else(|| {
+        broken(place, format!("external data '{location}' has {size} bytes, so none at offset {offset}"))
+    })?;
+    let length = length.unwrap_or(left);
+    if length > left {
+        let rule = format!("external data '{location}' has {left} bytes at offset {offset}, not {length}");
+        return Err(broken(place, rule));
+    }
+    if needed.and_then(|needed| u64::try_from(needed).ok()) != Some(length) {
+        let needed = needed.map_or_else(|| "more than can be".to_owned(), |needed| needed.to_string());
+        let rule = format!("external data '{location}' gives it {length} bytes, but its elements take {needed}");
+        return Err(broken(place, rule));
+    }
+    external.read(location, offset, length).map_err(|rule| broken(place, rule))
 }
 
 /// External data lies inside the model's folder: a relative path with `/`, without `..`.
@@ -402,10 +451,28 @@ pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalDa
     Ok(Map { key_type, value_type: values.item_type, entries: Arc::new(entries) })
 }
 
+/// The most that the messages of one file may take once decoded, besides bytes that they share with it.
+const MOST_DECODED: usize = 4 << 30;
+
+/// The model in a file, as a message. One that would take more memory than [`decoded_size`] allows is refused unread.
+pub fn model(bytes: Bytes) -> Result<ModelProto, DecodeError> {
+    use prost::Message;
+    decoded_size(MessageKind::Model, &bytes, MOST_DECODED, &Deadline::never())?;
+    Ok(ModelProto::decode(bytes)?)
+}
+
 /// The value in a file of an ONNX test folder, which holds the message that `declared` calls for.
 pub fn value(bytes: Bytes, declared: &ValueType) -> Result<Value, DecodeError> {
     use prost::Message;
     let none = &NoExternalData;
+    let kind = match declared {
+        ValueType::Tensor(_) => MessageKind::Tensor,
+        ValueType::SparseTensor(_) => MessageKind::SparseTensor,
+        ValueType::Sequence(_) => MessageKind::Sequence,
+        ValueType::Optional(_) => MessageKind::Optional,
+        ValueType::Map(..) => MessageKind::Map,
+    };
+    decoded_size(kind, &bytes, MOST_DECODED, &Deadline::never())?;
     Ok(match declared {
         ValueType::Tensor(_) => Value::Tensor(tensor(&TensorProto::decode(bytes)?, none)?),
         ValueType::SparseTensor(_) => Value::Sparse(Arc::new(sparse_tensor(&SparseTensorProto::decode(bytes)?, none)?)),

@@ -7,6 +7,7 @@ pub mod yaml;
 mod attribute;
 mod describe;
 mod names;
+mod nesting;
 mod operator;
 mod releases;
 mod specs;

@@ -4,6 +4,8 @@ use miette::{Diagnostic, NamedSource, SourceSpan};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use super::nesting::{DEEPEST, too_deep};
+
 /// A YAML file that is not what it should be, and where.
 #[derive(Clone, Debug, Error, Diagnostic)]
 #[error("{path}:{line}: {message}")]
@@ -22,8 +24,20 @@ pub struct YamlError {
     help: Option<String>,
 }
 
-/// Reads `text`, the contents of the file called `path`.
+/// The longest text that is read.
+const LONGEST: usize = 16 << 20;
+
+/// Reads `text`, the contents of the file called `path`: at most 16 MiB in which `[` and `{` nest at most 64 deep.
 pub fn read<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Box<YamlError>> {
+    if text.len() > LONGEST {
+        let rule = format!("the file has {} bytes; at most {LONGEST} are read", text.len());
+        return Err(Box::new(YamlError::new(path, "", (1, 1), rule, None)));
+    }
+    if let Some(place) = too_deep(text) {
+        let rule = format!("[ and {{ nest deeper than {DEEPEST}");
+        let help = Some("write nested lists and mappings on lines of their own".to_owned());
+        return Err(Box::new(YamlError::new(path, text, place, rule, help)));
+    }
     serde_yaml::from_str(text).map_err(|error| {
         let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
         let (message, help) = split_advice(&error.to_string(), line, column);

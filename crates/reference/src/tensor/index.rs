@@ -3,7 +3,8 @@
 /// Visits positions of a row-major walk over `shape` where a step along axis `a` moves by `strides[a]`.
 ///
 /// Strides may be zero (broadcasting) or negative (reversal); `offset` is where the walk begins. Positions are
-/// `offset + sum(index[a] * strides[a])`, which the caller keeps within the source.
+/// `offset + sum(index[a] * strides[a])`, which the caller keeps within the source. Where another axis of the source is
+/// empty, strides may be too large for that: such positions wrap, and nobody reads them.
 #[derive(Debug, Clone)]
 pub struct Walk {
     shape: Vec<usize>,
@@ -52,11 +53,12 @@ impl Iterator for Walk {
         for axis in (0..self.shape.len()).rev() {
             self.index[axis] += 1;
             if self.index[axis] < self.shape[axis] {
-                self.position += self.strides[axis];
+                self.position = self.position.wrapping_add(self.strides[axis]);
                 break;
             }
             self.index[axis] = 0;
-            self.position -= self.strides[axis] * (self.shape[axis] - 1).cast_signed();
+            let back = self.strides[axis].wrapping_mul((self.shape[axis] - 1).cast_signed());
+            self.position = self.position.wrapping_sub(back);
         }
         Some(here)
     }
@@ -71,7 +73,8 @@ impl ExactSizeIterator for Walk {}
 /// Visits every multi-index of a shape in row-major order, calling `visit` with it.
 pub fn for_each_index<E>(shape: &[usize], mut visit: impl FnMut(&[usize]) -> Result<(), E>) -> Result<(), E> {
     let mut index = vec![0; shape.len()];
-    for _ in 0..shape.iter().product() {
+    let count = if shape.contains(&0) { 0 } else { shape.iter().product() };
+    for _ in 0..count {
         visit(&index)?;
         for axis in (0..shape.len()).rev() {
             index[axis] += 1;
@@ -104,6 +107,14 @@ mod tests {
     #[test]
     fn an_empty_walk_has_any_size_elsewhere() {
         assert_eq!(Walk::new(&[usize::MAX, usize::MAX, 0], &[0, 0, 1], 0).count(), 0);
+    }
+
+    #[test]
+    fn strides_of_an_empty_tensor_may_be_beyond_any_memory() {
+        let stride = isize::MAX;
+        assert_eq!(Walk::new(&[3], &[stride], 0).count(), 3);
+        assert_eq!(Walk::new(&[3, 2], &[stride, stride], 0).count(), 6);
+        assert_eq!(for_each_index::<()>(&[usize::MAX, usize::MAX, 0], |_| Err(())), Ok(()));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn mel_weight_matrix(call: &Call<'_>) -> Result {
         let hertz = hertz(low + at as f64 * step);
         ((length as f64 + 1.0) * hertz / rate as f64).floor()
     };
-    let element = call.element_type("output_datatype")?.unwrap_or(ElementType::Float);
+    let element = call.output_type("output_datatype", 0)?.unwrap_or(ElementType::Float);
     let room = call.allocate(element, &[bins, filters])?;
     let mut corners: Vec<f64> = call.budget.scratch(filters + 2)?;
     for (at, slot) in corners.iter_mut().enumerate() {

@@ -10,7 +10,7 @@ pub(super) fn window(call: &Call<'_>, coefficients: [f64; 3]) -> Result {
     let Some(size) = size.and_then(|size| usize::try_from(size).ok()) else {
         return Err(invalid("size must be a scalar that is not negative"));
     };
-    let element = call.element_type("output_datatype")?.unwrap_or(ElementType::Float);
+    let element = call.output_type("output_datatype", 0)?.unwrap_or(ElementType::Float);
     let [a0, a1, a2] = coefficients.map(float);
     let points = if call.flag("periodic")? { float(size as f64) } else { float(float(size as f64) - 1.0) };
     let step = float(float(std::f64::consts::TAU) / points);
@@ -43,6 +43,12 @@ mod tests {
         // The function body multiplies 0 by 2 pi / 0.
         assert!(hann(1, 0)[0].is_nan());
         assert!(node("HannWindow", 17).input(ints(&[], &[-1])).error().contains("size"));
+    }
+
+    #[test]
+    fn the_output_has_a_type_that_the_version_allows() {
+        let bools = node("HannWindow", 17).input(ints(&[], &[4])).set("output_datatype", 9);
+        assert!(bools.error().contains("HannWindow-17 gives no output of type tensor(bool)"));
     }
 
     #[test]

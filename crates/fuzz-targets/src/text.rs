@@ -1,0 +1,123 @@
+//! Changes to text: words of the formats put in, lines and pieces moved, repeated or lost, bytes changed.
+
+use crate::{Random, place};
+
+/// What means something in one of the formats.
+const WORDS: [&str; 44] = [
+    "[",
+    "]",
+    "{",
+    "}",
+    "(",
+    ")",
+    "<",
+    ">",
+    ",",
+    ":",
+    "- ",
+    "#",
+    "\"",
+    "'",
+    "\n",
+    "\\",
+    "&a ",
+    "*a",
+    "!!str ",
+    "|\n",
+    "? ",
+    "null",
+    "true",
+    "~",
+    "0",
+    "-1",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "18446744073709551616",
+    "1e400",
+    "nan",
+    ".inf",
+    "\u{0}",
+    "\u{feff}",
+    "\u{202e}",
+    "seq(",
+    "float[",
+    "tensor(",
+    "@",
+    "=>",
+    "<<: ",
+    "**",
+    "%",
+    "\t",
+];
+
+/// The longest text that is made.
+const LONGEST: usize = 1 << 16;
+
+/// Another text, a few changes away.
+pub(crate) fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    for _ in 0..=random.below(4) {
+        change(random, &mut bytes);
+        bytes.truncate(LONGEST);
+    }
+    bytes
+}
+
+fn change(random: &mut Random, bytes: &mut Vec<u8>) {
+    let at = place(random, bytes.len() + 1);
+    let length = place(random, (bytes.len() - at).min(64) + 1);
+    match random.below(9) {
+        0 => {
+            let word = WORDS.get(place(random, WORDS.len())).copied().unwrap_or_default();
+            bytes.splice(at..at, word.bytes());
+        }
+        // The same word many times over nests deeply.
+        1 => {
+            let word = WORDS.get(place(random, WORDS.len())).copied().unwrap_or_default();
+            let count = 1 << random.below(14);
+            bytes.splice(at..at, word.repeat(count).into_bytes());
+        }
+        2 => drop(bytes.drain(at..at + length)),
+        3 => {
+            let piece = bytes[at..at + length].to_vec();
+            let to = place(random, bytes.len() + 1);
+            bytes.splice(to..to, piece);
+        }
+        4 => {
+            let piece = bytes[at..at + length].repeat(1 << random.below(8));
+            bytes.splice(at..at, piece);
+        }
+        5 => {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = random.next_bits().to_le_bytes()[0];
+            }
+        }
+        6 => {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << random.below(8);
+            }
+        }
+        7 => {
+            let mut lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+            let (from, to) = (place(random, lines.len()), place(random, lines.len()));
+            match random.below(3) {
+                0 => lines.swap(from, to),
+                1 => drop(lines.remove(from)),
+                _ => lines.insert(to, lines[from]),
+            }
+            *bytes = lines.concat();
+        }
+        _ => number(random, bytes),
+    }
+}
+
+/// Puts another number in the place of one.
+fn number(random: &mut Random, bytes: &mut Vec<u8>) {
+    const NUMBERS: [&str; 8] =
+        ["0", "-1", "1", "9223372036854775807", "-9223372036854775808", "4294967296", "0.1", "1e999"];
+    let digits: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at].is_ascii_digit()).collect();
+    let Some(&start) = digits.get(place(random, digits.len())) else { return };
+    let end = (start..bytes.len()).find(|&at| !bytes[at].is_ascii_digit()).unwrap_or(bytes.len());
+    let other = NUMBERS.get(place(random, NUMBERS.len())).copied().unwrap_or_default();
+    bytes.splice(start..end, other.bytes());
+}

@@ -1,0 +1,90 @@
+//! What is text: the ONNX text syntax, YAML, results, and an adapter's messages.
+
+use bytes::Bytes;
+use onnx_conformance::case::Variant;
+use onnx_conformance::generate::{Operators, ids};
+use onnx_conformance::run::{Book, Expectations, read_results, updated_expectations, write_header, write_result};
+use onnx_conformance::runtime::Declaration;
+use onnx_conformance::runtime::message::{Answer, Started, advice, read};
+use onnx_conformance_reference::model::text::{parse_graph, parse_model, parse_nodes, parse_value_type};
+use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::proto::Message;
+use onnx_conformance_reference::proto::decode::{NoExternalData, value};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::types::ValueType;
+
+/// A model, a graph, nodes or a type in ONNX's text syntax.
+pub(crate) fn syntax(input: &[u8]) -> Result<bool, String> {
+    let text = String::from_utf8_lossy(input);
+    let parts = [parse_graph(&text).is_ok(), parse_nodes(&text).is_ok(), parse_value_type(&text).is_ok()];
+    let Ok(model) = parse_model(&text) else { return Ok(parts.contains(&true)) };
+    let limits = LoadLimits { bytes: 16 << 20, ..LoadLimits::default() };
+    Ok(read_model(model.encode_to_vec().into(), &NoExternalData, &limits).is_ok())
+}
+
+/// A file of specs, whose path below `specs/` is the comment on its first line.
+pub(crate) fn specs(input: &[u8]) -> Result<bool, String> {
+    let text = String::from_utf8_lossy(input);
+    let path = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or("ai.onnx/Abs/op.yaml").to_owned();
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("ai.onnx/Abs", "op.yaml"));
+    let (domain, name) = folder.split_once('/').unwrap_or(("ai.onnx", "Abs"));
+    if file == "op.yaml" {
+        let operators = Operators::new("specs", [(path.clone(), text.into_owned())]);
+        let versions = Specs::embedded().versions(domain, name);
+        let planned = versions.map(|since| {
+            let version = OperatorVersion { domain: domain.to_owned(), name: name.to_owned(), since };
+            ids(&operators, &version).is_ok()
+        });
+        return Ok(planned.fold(true, |all, planned| all && planned));
+    }
+    let opset: i64 = file.trim_end_matches(".yaml").parse().unwrap_or(1);
+    let specs = Specs::new("specs", [(path.clone().into(), text.into_owned().into())]);
+    Ok(specs.is_ok_and(|specs| specs.find(domain, name, opset).is_ok()))
+}
+
+/// An expectation file, brought up to a run of nothing.
+pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
+    let text = String::from_utf8_lossy(input);
+    let Ok(expectations) = Expectations::parse("fuzz.yaml", &text) else { return Ok(false) };
+    let written = expectations.to_yaml();
+    if let Err(error) = Expectations::parse("written.yaml", &written) {
+        return Err(format!("an expectation file that is read is written so that it is not: {error}\n{written}"));
+    }
+    let Ok(book) = Book::new(expectations, &Declaration::named("fuzz", "1"), false) else { return Ok(false) };
+    Ok(updated_expectations(&text, &book, &[], Variant::Runtime).is_ok())
+}
+
+/// A results file.
+pub(crate) fn results(input: &[u8]) -> Result<bool, String> {
+    let Ok(found) = read_results(&mut &input[..]) else { return Ok(false) };
+    let mut written = Vec::new();
+    let failed = |error: &dyn std::fmt::Display| format!("results that are read cannot be written: {error}");
+    write_header(&mut written, &found.header).map_err(|error| failed(&error))?;
+    for result in &found.results {
+        write_result(&mut written, result).map_err(|error| failed(&error))?;
+    }
+    let again = read_results(&mut written.as_slice()).map_err(|error| failed(&error))?;
+    if again.results.len() != found.results.len() {
+        return Err("results that are written are not read again".to_owned());
+    }
+    Ok(true)
+}
+
+/// A line that an adapter writes; behind it a line with a type, and the file of an output of that type.
+pub(crate) fn answers(input: &[u8]) -> Result<bool, String> {
+    let (line, rest) = split_line(input);
+    let started = read::<Started>(line).is_ok();
+    let answer = read::<Answer>(line);
+    if let Ok(answer) = &answer {
+        let _ = advice(answer);
+    }
+    let (declared, file) = split_line(rest);
+    let declared: Option<ValueType> = std::str::from_utf8(declared).ok().and_then(|text| text.parse().ok());
+    let output = declared.is_some_and(|declared| value(Bytes::copy_from_slice(file), &declared).is_ok());
+    Ok(started || answer.is_ok() || output)
+}
+
+fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+    (&bytes[..end], bytes.get(end + 1..).unwrap_or(&[]))
+}

@@ -1,0 +1,49 @@
+//! The end of the time for a piece of work, as a function that the harness hands in.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Says whether the time for a piece of work is over. The clock behind it belongs to the caller.
+#[derive(Clone, Default)]
+pub struct Deadline(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl Deadline {
+    /// A deadline from a function that says whether the time is over. It is asked often, from any thread.
+    pub fn new(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Deadline {
+        Deadline(Some(Arc::new(is_over)))
+    }
+
+    /// A deadline that never comes.
+    pub fn never() -> Deadline {
+        Deadline(None)
+    }
+
+    /// Whether the time is over.
+    pub fn is_over(&self) -> bool {
+        self.0.as_ref().is_some_and(|is_over| is_over())
+    }
+}
+
+impl fmt::Debug for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Deadline::new(..)" } else { "Deadline::never()" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn copies_are_over_together() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&flag);
+        let deadline = Deadline::new(move || seen.load(Ordering::Relaxed));
+        let copy = deadline.clone();
+        assert!(!copy.is_over() && !Deadline::never().is_over());
+        flag.store(true, Ordering::Relaxed);
+        assert!(deadline.is_over() && copy.is_over());
+    }
+}

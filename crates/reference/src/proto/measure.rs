@@ -1,0 +1,341 @@
+//! How much memory a message takes once it is decoded, found from its encoding without decoding it: two bytes of a file
+//! can stand for an empty message of several hundred.
+
+use crate::deadline::Deadline;
+use crate::proto::onnx;
+
+/// The deepest nesting that prost decodes.
+const DEEPEST: usize = 100;
+
+/// The fields between two looks at the clock.
+const FIELDS_BETWEEN_CHECKS: usize = 1 << 16;
+
+/// What the allocator may add to a block.
+const BLOCK: usize = 16;
+
+/// Why a message was not measured to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MeasureError {
+    /// It takes more than it may.
+    #[error("the messages would take over {0} bytes once decoded, which is the limit")]
+    Limit(usize),
+    /// Messages nest deeper than any decoder takes.
+    #[error("the messages nest deeper than the limit of {DEEPEST}")]
+    Depth,
+    /// The time is over.
+    #[error("the time for loading is over")]
+    Deadline,
+}
+
+/// The kinds of messages, as far as they hold more than scalars, and what else a field may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `ModelProto`.
+    Model,
+    /// `GraphProto`.
+    Graph,
+    /// `FunctionProto`.
+    Function,
+    /// `NodeProto`.
+    Node,
+    /// `AttributeProto`.
+    Attribute,
+    /// `TensorProto`.
+    Tensor,
+    /// `SparseTensorProto`.
+    SparseTensor,
+    /// `ValueInfoProto`.
+    ValueInfo,
+    /// `TypeProto`.
+    Type,
+    /// `TypeProto.Tensor` and `TypeProto.SparseTensor`.
+    TensorType,
+    /// `TypeProto.Sequence` and `TypeProto.Optional`.
+    ItemType,
+    /// `TypeProto.Map`.
+    MapType,
+    /// `TensorShapeProto`.
+    Shape,
+    /// `TensorShapeProto.Dimension`, `OperatorSetIdProto`, `StringStringEntryProto` and others of that size: texts and
+    /// numbers alone.
+    Entry,
+    /// `TensorAnnotation`, `TrainingInfoProto`, and what places nodes on devices.
+    Annotation,
+    /// `SequenceProto`.
+    Sequence,
+    /// `MapProto`.
+    Map,
+    /// `OptionalProto`.
+    Optional,
+    /// A text or a list of numbers in one of the small messages.
+    Mixed,
+    /// A text, which is copied.
+    Text,
+    /// Bytes, which are shared with the file.
+    Shared,
+    /// Floats one after another.
+    Floats,
+    /// Varints one after another, of so many bytes each once decoded.
+    Varints(usize),
+}
+
+impl Kind {
+    /// The bytes of one such message, without what it points to.
+    const fn size(self) -> usize {
+        match self {
+            Kind::Model => size_of::<onnx::ModelProto>(),
+            Kind::Graph => size_of::<onnx::GraphProto>(),
+            Kind::Function => size_of::<onnx::FunctionProto>(),
+            Kind::Node => size_of::<onnx::NodeProto>(),
+            Kind::Attribute => size_of::<onnx::AttributeProto>(),
+            Kind::Tensor => size_of::<onnx::TensorProto>(),
+            Kind::SparseTensor => size_of::<onnx::SparseTensorProto>(),
+            Kind::ValueInfo => size_of::<onnx::ValueInfoProto>(),
+            Kind::Type => size_of::<onnx::TypeProto>(),
+            Kind::TensorType => size_of::<onnx::type_proto::Tensor>(),
+            Kind::ItemType => size_of::<onnx::type_proto::Sequence>(),
+            Kind::MapType => size_of::<onnx::type_proto::Map>(),
+            Kind::Shape => size_of::<onnx::TensorShapeProto>(),
+            Kind::Entry => size_of::<onnx::tensor_shape_proto::Dimension>(),
+            Kind::Annotation => size_of::<onnx::TrainingInfoProto>(),
+            Kind::Sequence => size_of::<onnx::SequenceProto>(),
+            Kind::Map => size_of::<onnx::MapProto>(),
+            Kind::Optional => size_of::<onnx::OptionalProto>(),
+            Kind::Text | Kind::Mixed => size_of::<String>(),
+            Kind::Shared => size_of::<bytes::Bytes>(),
+            Kind::Floats | Kind::Varints(_) => 0,
+        }
+    }
+
+    /// What stands under a field number in a message of this kind.
+    const fn field(self, number: u64) -> Kind {
+        match (self, number) {
+            (Kind::Model, 7) => Kind::Graph,
+            (Kind::Model, 20) => Kind::Annotation,
+            (Kind::Model, 25) => Kind::Function,
+            (Kind::Model, 26) => Kind::Annotation,
+            (Kind::Model, 8 | 14) => Kind::Entry,
+            (Kind::Graph, 1) => Kind::Node,
+            (Kind::Graph, 5) => Kind::Tensor,
+            (Kind::Graph, 15) => Kind::SparseTensor,
+            (Kind::Graph, 11..=13) => Kind::ValueInfo,
+            (Kind::Graph, 14) => Kind::Annotation,
+            (Kind::Graph, 16) => Kind::Entry,
+            (Kind::Function, 7) => Kind::Node,
+            (Kind::Function, 9 | 14) => Kind::Entry,
+            (Kind::Function, 11) => Kind::Attribute,
+            (Kind::Function, 12) => Kind::ValueInfo,
+            (Kind::Node, 5) => Kind::Attribute,
+            (Kind::Node, 9) => Kind::Entry,
+            (Kind::Node, 10) => Kind::Annotation,
+            (Kind::Attribute, 5 | 10) => Kind::Tensor,
+            (Kind::Attribute, 6 | 11) => Kind::Graph,
+            (Kind::Attribute, 22 | 23) => Kind::SparseTensor,
+            (Kind::Attribute, 14 | 15) => Kind::Type,
+            (Kind::Attribute, 4 | 9) => Kind::Shared,
+            (Kind::Attribute, 7) => Kind::Floats,
+            (Kind::Attribute, 8) => Kind::Varints(8),
+            (Kind::Tensor, 1 | 7 | 11) => Kind::Varints(8),
+            (Kind::Tensor, 5) => Kind::Varints(4),
+            (Kind::Tensor, 4 | 10) => Kind::Floats,
+            (Kind::Tensor, 6 | 9) => Kind::Shared,
+            (Kind::Tensor, 3 | 13 | 16) => Kind::Entry,
+            (Kind::SparseTensor, 1 | 2) => Kind::Tensor,
+            (Kind::SparseTensor, 3) => Kind::Varints(8),
+            (Kind::ValueInfo, 2) => Kind::Type,
+            (Kind::ValueInfo, 4) => Kind::Entry,
+            (Kind::Type, 1 | 8) => Kind::TensorType,
+            (Kind::Type, 4 | 9) => Kind::ItemType,
+            (Kind::Type, 5) => Kind::MapType,
+            (Kind::Type, 7) => Kind::Entry,
+            (Kind::TensorType, 2) => Kind::Shape,
+            (Kind::ItemType, 1) | (Kind::MapType, 2) => Kind::Type,
+            (Kind::Shape, 1) => Kind::Entry,
+            // Device placement nests in itself here, and a training graph stands under 1 and 2: the larger of each.
+            (Kind::Annotation, 1 | 2) => Kind::Graph,
+            (Kind::Annotation, 3 | 4) => Kind::Annotation,
+            (Kind::Sequence, 3) => Kind::Tensor,
+            (Kind::Sequence, 4) => Kind::SparseTensor,
+            (Kind::Sequence, 5) => Kind::Sequence,
+            (Kind::Sequence, 6) => Kind::Map,
+            (Kind::Sequence, 7) => Kind::Optional,
+            (Kind::Map, 3) => Kind::Varints(8),
+            (Kind::Map, 4) => Kind::Shared,
+            (Kind::Map, 5) => Kind::Sequence,
+            (Kind::Optional, 3) => Kind::Tensor,
+            (Kind::Optional, 4) => Kind::SparseTensor,
+            (Kind::Optional, 5) => Kind::Sequence,
+            (Kind::Optional, 6) => Kind::Map,
+            (Kind::Optional, 7) => Kind::Optional,
+            (Kind::Annotation | Kind::Entry, _) => Kind::Mixed,
+            _ => Kind::Text,
+        }
+    }
+
+    const fn is_message(self) -> bool {
+        !matches!(self, Kind::Mixed | Kind::Text | Kind::Shared | Kind::Floats | Kind::Varints(_))
+    }
+}
+
+/// An upper bound of the bytes that a message of this kind takes once decoded, not counting bytes that it shares with its
+/// encoding. An encoding that is broken somewhere is measured up to there, where decoding ends too.
+pub fn decoded_size(kind: Kind, bytes: &[u8], limit: usize, deadline: &Deadline) -> Result<usize, MeasureError> {
+    let mut total = kind.size();
+    // The messages that are open, each with what follows of it.
+    let mut open: Vec<(Kind, &[u8])> = vec![(kind, bytes)];
+    let mut fields = 0usize;
+    while let Some((kind, rest)) = open.last_mut() {
+        if rest.is_empty() {
+            open.pop();
+            continue;
+        }
+        let kind = *kind;
+        let Some(field) = next_field(rest) else { break };
+        fields += 1;
+        if fields.is_multiple_of(FIELDS_BETWEEN_CHECKS) && deadline.is_over() {
+            return Err(MeasureError::Deadline);
+        }
+        let child = kind.field(field.number);
+        // A list that grows may have room for as many items again.
+        let cost = match (field.payload, child) {
+            (None, _) => 2 * size_of::<u64>(),
+            (Some(payload), Kind::Floats) => 2 * payload.len(),
+            (Some(payload), Kind::Varints(size)) => numbers(payload).saturating_mul(2 * size),
+            (Some(payload), Kind::Mixed) => {
+                2 * child.size() + payload.len().saturating_mul(2 * size_of::<i64>()) + BLOCK
+            }
+            (Some(payload), Kind::Text) => 2 * child.size() + payload.len() + BLOCK,
+            (Some(_), child) => 2 * child.size() + BLOCK,
+        };
+        total = total.saturating_add(cost);
+        if total > limit {
+            return Err(MeasureError::Limit(limit));
+        }
+        if let Some(payload) = field.payload.filter(|_| child.is_message()) {
+            if open.len() >= DEEPEST {
+                return Err(MeasureError::Depth);
+            }
+            open.push((child, payload));
+        }
+    }
+    Ok(total)
+}
+
+/// How many varints there are: each ends with a byte below 128.
+fn numbers(payload: &[u8]) -> usize {
+    payload.iter().filter(|&&byte| byte < 0x80).count()
+}
+
+/// A field of an encoded message.
+struct Field<'a> {
+    number: u64,
+    /// What has a length of its own; a number has none.
+    payload: Option<&'a [u8]>,
+}
+
+/// Takes the next field off; nothing where the encoding is broken.
+fn next_field<'a>(rest: &mut &'a [u8]) -> Option<Field<'a>> {
+    let key = varint(rest)?;
+    let number = key >> 3;
+    let payload = match key & 7 {
+        0 => {
+            varint(rest)?;
+            None
+        }
+        1 => take(rest, 8).map(|_| None)?,
+        2 => {
+            let length = usize::try_from(varint(rest)?).ok()?;
+            Some(take(rest, length)?)
+        }
+        // The marks of a group, which no ONNX message has.
+        3 | 4 => None,
+        5 => take(rest, 4).map(|_| None)?,
+        _ => return None,
+    };
+    Some(Field { number, payload })
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    Some(taken)
+}
+
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..70).step_by(7) {
+        let byte = *take(rest, 1)?.first()?;
+        value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+    use crate::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SequenceProto, TensorProto, ValueInfoProto};
+
+    fn measure(kind: Kind, message: &impl Message) -> Result<usize, MeasureError> {
+        decoded_size(kind, &message.encode_to_vec(), 1 << 30, &Deadline::never())
+    }
+
+    fn model(graph: GraphProto) -> ModelProto {
+        ModelProto { graph: Some(graph), ..ModelProto::default() }
+    }
+
+    #[test]
+    fn empty_messages_are_counted_at_their_full_size() {
+        let node = NodeProto { attribute: vec![AttributeProto::default(); 1000], ..NodeProto::default() };
+        assert!(measure(Kind::Node, &node).unwrap() >= 1000 * size_of::<AttributeProto>());
+        let graph = GraphProto {
+            node: vec![NodeProto::default(); 1000],
+            initializer: vec![TensorProto::default(); 1000],
+            input: vec![ValueInfoProto::default(); 1000],
+            ..GraphProto::default()
+        };
+        let sizes = size_of::<NodeProto>() + size_of::<TensorProto>() + size_of::<ValueInfoProto>();
+        assert!(measure(Kind::Model, &model(graph)).unwrap() >= 1000 * sizes);
+        let node = NodeProto { input: vec![String::new(); 1000], ..NodeProto::default() };
+        assert!(measure(Kind::Node, &node).unwrap() >= 1000 * size_of::<String>());
+        let items = SequenceProto { tensor_values: vec![TensorProto::default(); 1000], ..SequenceProto::default() };
+        assert!(measure(Kind::Sequence, &items).unwrap() >= 1000 * size_of::<TensorProto>());
+    }
+
+    #[test]
+    fn numbers_are_counted_once_and_shared_bytes_not() {
+        let tensor = TensorProto { float_data: vec![1.0; 1000], int64_data: vec![1; 1000], ..TensorProto::default() };
+        let size = measure(Kind::Tensor, &tensor).unwrap();
+        assert!((12_000..30_000).contains(&size), "{size}");
+        let raw = TensorProto { raw_data: Some(vec![0x80; 1 << 20].into()), ..TensorProto::default() };
+        assert!(measure(Kind::Tensor, &raw).unwrap() < 4096);
+    }
+
+    #[test]
+    fn what_is_over_the_limits_is_refused() {
+        let graph = GraphProto { node: vec![NodeProto::default(); 1 << 17], ..GraphProto::default() };
+        let bytes = model(graph).encode_to_vec();
+        let size = |limit, deadline: Deadline| decoded_size(Kind::Model, &bytes, limit, &deadline);
+        assert_eq!(size(1 << 20, Deadline::never()), Err(MeasureError::Limit(1 << 20)));
+        assert_eq!(size(1 << 30, Deadline::new(|| true)), Err(MeasureError::Deadline));
+        let deep = (0..200).fold(Vec::new(), |inner, _| [&[0x2a], varint_of(inner.len()).as_slice(), &inner].concat());
+        assert_eq!(decoded_size(Kind::Sequence, &deep, 1 << 30, &Deadline::never()), Err(MeasureError::Depth));
+    }
+
+    #[test]
+    fn a_broken_encoding_is_measured_as_far_as_it_is_decoded() {
+        for bytes in [&[0x0f][..], &[0x3a, 0xff], &[0xff; 20], &[0x3a, 0x02, 0x0a, 0x7f]] {
+            assert!(decoded_size(Kind::Model, bytes, 1 << 30, &Deadline::never()).is_ok(), "{bytes:?}");
+        }
+    }
+
+    fn varint_of(value: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        prost::encoding::encode_varint(value as u64, &mut bytes);
+        bytes
+    }
+}
