@@ -22,20 +22,20 @@ use crate::compare::Accuracy;
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
     /// A file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// A file does not hold what it should.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Decode {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: DecodeError,
+        error: DecodeError,
     },
     /// The folder is no test folder.
     #[error("{path}: {rule}")]
@@ -110,7 +110,7 @@ fn read_data(
 }
 
 fn read(path: &Path) -> Result<Bytes, CaseError> {
-    read_file(path, MOST_BINARY).map(Bytes::from).map_err(|source| CaseError::Io { path: path.to_owned(), source })
+    read_file(path, MOST_BINARY).map(Bytes::from).map_err(|error| CaseError::Io { path: path.to_owned(), error })
 }
 
 fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
@@ -134,8 +134,8 @@ fn read_values(set: &Path, kind: &str, parameters: &[&ValueInfoProto]) -> Result
             break;
         }
         let declared = declared_type(&path, info)?;
-        let value = decode::value(read(&path)?, &declared)
-            .map_err(|source| CaseError::Decode { path: path.clone(), source })?;
+        let value =
+            decode::value(read(&path)?, &declared).map_err(|error| CaseError::Decode { path: path.clone(), error })?;
         values.push(Named { name: info.name().to_owned(), value });
     }
     let next = set.join(format!("{kind}_{}.pb", parameters.len()));
@@ -158,7 +158,7 @@ fn declared_type(path: &Path, info: &ValueInfoProto) -> Result<ValueType, CaseEr
     let Some(declared) = &info.r#type else {
         return Err(wrong(path, format!("the model declares no type for '{}'", info.name())));
     };
-    decode::value_type(declared).map_err(|source| CaseError::Decode { path: path.to_owned(), source })
+    decode::value_type(declared).map_err(|error| CaseError::Decode { path: path.to_owned(), error })
 }
 
 /// The input that upstream's runner makes for a light model. A dimension without a size counts as 1.

@@ -2,6 +2,7 @@
 
 mod definition;
 mod digest;
+mod external;
 mod file;
 mod folder;
 mod named;
@@ -11,6 +12,7 @@ mod write;
 
 pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal};
 pub use digest::{digest, digest_of_texts};
+pub use external::external_locations;
 pub use file::{MOST_BINARY, read_file, read_text};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
 pub use named::named_cells;

@@ -12,6 +12,11 @@ use crate::suite::FilterError;
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
+/// A command line by which no case is chosen.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Nothing(pub(crate) String);
+
 /// Conformance tests and opset compatibility for ONNX.
 #[derive(Debug, Parser)]
 #[command(name = "onnx-conformance", version, about, arg_required_else_help = true)]
@@ -71,8 +76,11 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             output::error(&error);
-            let is_usage = error.is::<Usage>() || error.is::<FilterError>();
-            ExitCode::from(if is_usage { exit::USAGE } else { exit::HARNESS })
+            ExitCode::from(match () {
+                () if error.is::<Nothing>() => exit::NOTHING,
+                () if error.is::<Usage>() || error.is::<FilterError>() => exit::USAGE,
+                () => exit::HARNESS,
+            })
         }
     }
 }

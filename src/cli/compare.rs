@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::{exit, output, results};
+use crate::cli::{exit, options, output, results};
 use crate::report::compare::Comparison;
 use crate::run::Read;
 
@@ -18,12 +18,16 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NEW")]
     new: PathBuf,
 
+    /// Compare files that are cut off or have no result of some cases, too
+    #[arg(long)]
+    allow_incomplete: bool,
+
     /// In which form the changes are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
     /// Print at most this many cases of each kind; 0 for all. JSON has all
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
 }
 
@@ -36,20 +40,24 @@ enum Format {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (old, new) = (results::read(&arguments.old)?, results::read(&arguments.new)?);
+    let mut is_incomplete = false;
     for (path, read) in [(&arguments.old, &old), (&arguments.new, &new)] {
         note_missing(&path.display().to_string(), read);
+        is_incomplete |= !read.is_complete();
     }
     let comparison = Comparison::new(&old, &new);
     if !comparison.is_same_suite {
         output::note("the two runs are of different suites: a case of one name may be another");
     }
-    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
-    let text = match arguments.format {
-        Format::Text => comparison.text(most),
-        Format::Markdown => comparison.markdown(most),
-        Format::Json => serde_json::to_string_pretty(&comparison)?,
-    };
-    output::line(&text)?;
+    match arguments.format {
+        Format::Text => output::line(&comparison.text(arguments.show))?,
+        Format::Markdown => output::line(&comparison.markdown(arguments.show))?,
+        Format::Json => output::json(&comparison)?,
+    }
+    if is_incomplete && !arguments.allow_incomplete {
+        output::note("what has no result cannot be compared; finish the run with --resume, or give --allow-incomplete");
+        return Ok(exit::HARNESS);
+    }
     Ok(if comparison.is_worse() { exit::REGRESSION } else { exit::SUCCESS })
 }
 

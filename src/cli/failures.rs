@@ -1,31 +1,36 @@
 //! The cases that fail unexpectedly, as files: a model, its inputs, and the outputs that are expected.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::case::{Case, files};
 use crate::cli::output;
 use crate::run::CaseResult;
-use crate::suite::{Suite, SuiteError};
+use crate::suite::{Suite, SuiteError, export_case};
 
 /// Writes cases, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
 /// lose what the run has to say.
-pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) -> Result<(), SuiteError> {
+pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) {
     if failures.is_empty() {
-        return Ok(());
+        return;
     }
-    for result in failures {
-        let home = home(folder, &result.id);
-        if let Some(case) = suite.find(&result.id)?
-            && let Err(error) = write(&home, &case)
-        {
-            output::note(&format!("{}: cannot be written: {error}", home.display()));
-            return Ok(());
+    let mut taken = BTreeSet::new();
+    let ids: Vec<&str> = failures.iter().map(|result| result.id.as_str()).collect();
+    let written = suite.find_each(&ids, &mut |case| {
+        let mut home = home(folder, &case.id);
+        // Two ids may have one path.
+        while !taken.insert(home.clone()) {
+            home.as_mut_os_string().push("~");
         }
+        if home.exists() {
+            fs::remove_dir_all(&home).map_err(|error| SuiteError::Io { path: home.clone(), error })?;
+        }
+        export_case(&home, &case)
+    });
+    match written {
+        Ok(()) => output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display())),
+        Err(error) => output::note(&format!("what failed cannot be written: {error}")),
     }
-    output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display()));
-    Ok(())
 }
 
 /// Where a case is written: its id, with `_` for what not every file system takes.
@@ -34,18 +39,6 @@ fn home(folder: &Path, id: &str) -> PathBuf {
     let parts = id.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
     let parts = parts.map(|part| part.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>());
     folder.join(parts.collect::<PathBuf>())
-}
-
-fn write(home: &Path, case: &Case) -> io::Result<()> {
-    if home.exists() {
-        fs::remove_dir_all(home)?;
-    }
-    for (name, bytes) in files(case) {
-        let path = home.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(home))?;
-        fs::write(path, bytes)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Holding results against an expectation file, and bringing the file up to date.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -8,7 +9,8 @@ use clap::Args;
 use crate::case::{Evidence, Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, output};
-use crate::run::{Book, CaseResult, Expectations, updated_expectations};
+use crate::report::escape;
+use crate::run::{Book, CaseResult, Expectations, lock_folder, updated_expectations, write_whole};
 use crate::runtime::Declaration;
 
 /// What is expected.
@@ -30,13 +32,22 @@ pub(crate) struct GateOptions {
 /// The expectations that a run is held against, and where they are written.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    path: Option<PathBuf>,
-    /// The text of the file, where there is one.
-    text: Option<String>,
+    source: Source,
     /// The expectations.
     pub(crate) book: Book,
     /// Whether the file is about the suite that is run, so that an entry that matches nothing is wrong.
     pub(crate) is_about_suite: bool,
+}
+
+/// Where the expectations of a runtime come from.
+#[derive(Debug)]
+struct Source {
+    path: Option<PathBuf>,
+    runtime: Declaration,
+    /// Whether the runtime is held to what is recommended, whatever the file says.
+    strict: bool,
+    /// Whether the file is the runtime's own in the project, by which it is evidence.
+    is_default: bool,
 }
 
 impl GateOptions {
@@ -47,55 +58,70 @@ impl GateOptions {
             None if is_own_suite => None,
             None => Some(default_path(&runtime.name)),
         };
-        let exists = path.as_deref().is_some_and(Path::exists);
-        if let Some(path) =
-            path.as_ref().filter(|_| self.expectations.is_some() && !exists && !self.update_expectations)
+        if let Some(path) = path.as_ref().filter(|path| !path.exists())
+            && self.expectations.is_some()
+            && !self.update_expectations
         {
             let place = path.display();
             bail!("{place}: there is no such file; leave out --expectations, or write it with `onnx-conformance init`");
         }
-        let (mut text, mut expectations) = (None, Expectations::none(&runtime.name));
-        if let Some(path) = path.as_ref().filter(|_| exists) {
-            let name = path.display().to_string();
-            let read = read_text(path).with_context(|| name.clone())?;
-            expectations = Expectations::parse(&name, &read)?.about(&name, &runtime.name)?;
-            text = Some(read);
-        }
+        let strict = self.strict || runtime.name == BUILTIN;
+        let source = Source { path, runtime: runtime.clone(), strict, is_default: self.expectations.is_none() };
+        let (_, book) = source.read()?;
+        let expectations = book.expectations();
         if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
-            let (path, now) = (expectations.path(), &runtime.version);
+            let (path, now) = (expectations.path(), escape::line(&runtime.version));
             output::note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
         }
-        let strict = self.strict || runtime.name == BUILTIN;
-        // A file that is written for the first time keeps what it is written for.
-        expectations.strict |= strict && !exists;
-        let is_pinned = expectations.version.as_ref() == Some(&runtime.version);
-        let witness = Evidence::of_runtime(&runtime.name).filter(|_| is_pinned && self.expectations.is_none());
-        let book = Book::new(expectations, runtime, strict)?.of_witness(witness);
         // The expectations that go without saying are about the project's suite; a file that is named is about this one.
-        Ok(Gate { path, text, book, is_about_suite: !is_own_suite || self.expectations.is_some() })
+        Ok(Gate { source, book, is_about_suite: !is_own_suite || self.expectations.is_some() })
+    }
+}
+
+impl Source {
+    /// The text of the file, where there is one, and what it expects.
+    fn read(&self) -> anyhow::Result<(Option<String>, Book)> {
+        let (mut text, mut expectations) = (None, Expectations::none(&self.runtime.name));
+        if let Some(path) = self.path.as_ref().filter(|path| path.exists()) {
+            let name = path.display().to_string();
+            let read = read_text(path).with_context(|| name.clone())?;
+            expectations = Expectations::parse(&name, &read)?.about(&name, &self.runtime.name)?;
+            text = Some(read);
+        } else {
+            // A file that is written for the first time keeps what it is written for.
+            expectations.strict = self.strict;
+        }
+        let is_pinned = expectations.version.as_ref() == Some(&self.runtime.version);
+        let witness = Evidence::of_runtime(&self.runtime.name).filter(|_| is_pinned && self.is_default);
+        Ok((text, Book::new(expectations, &self.runtime, self.strict)?.of_witness(witness)))
     }
 }
 
 impl Gate {
     /// Rewrites the file to what these results, those of a whole run in one variant, ask for.
     pub(crate) fn update(&self, results: &mut [CaseResult], variant: Variant) -> anyhow::Result<()> {
-        let path =
-            self.path.as_ref().context("there is no expectation file to rewrite; name one with --expectations")?;
+        let path = self.source.path.as_ref();
+        let path = path.context("there is no expectation file to rewrite; name one with --expectations")?;
         results.sort_by(|a, b| a.id.cmp(&b.id));
-        let new = || self.book.expectations().to_yaml();
-        let text = self.text.clone().unwrap_or_else(new);
-        let text = updated_expectations(&text, &self.book, results, variant)?;
-        write(path, &text)
+        let _held = hold(path)?;
+        // Another run may have written the file since this one began.
+        let (text, book) = self.source.read()?;
+        let text = text.unwrap_or_else(|| book.expectations().to_yaml());
+        write(path, &updated_expectations(&text, &book, results, variant)?)
     }
 }
 
-/// Writes an expectation file, in a folder that is made where it is missing.
-pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let place = || path.display().to_string();
+/// Holds an expectation file against other processes until the value is dropped, in a folder that is made where it is missing.
+pub(crate) fn hold(path: &Path) -> anyhow::Result<Option<File>> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(place)?;
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    std::fs::write(path, text).with_context(place)?;
+    Ok(lock_folder(path))
+}
+
+/// Writes an expectation file, which the caller holds.
+pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?;
     output::note(&format!("wrote {}", path.display()));
     Ok(())
 }

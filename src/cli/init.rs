@@ -1,14 +1,14 @@
 //! `init`: the first expectation file of a runtime.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
 
 use crate::case::Variant;
-use crate::cli::gate::{default_path, write};
+use crate::cli::gate::{default_path, hold, write};
 use crate::cli::job::Job;
-use crate::cli::results::ResultsFile;
+use crate::cli::results::ResultsPlace;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::{exit, options, output};
 use crate::report::terminal;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let suite = arguments.source.open()?;
     let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
-    let mut file = arguments.results.as_deref().map(ResultsFile::lock).transpose()?;
+    let place = arguments.results.as_deref().map(ResultsPlace::lock).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
@@ -47,16 +47,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let declaration = runtime.declaration();
     let path = arguments.output.clone().unwrap_or_else(|| default_path(&declaration.name));
-    if path.exists() {
-        let command = format!("onnx-conformance run{} --update-expectations", arguments.runtime.spelt());
-        bail!("{}: there is such a file already; `{command}` brings it up to date", path.display());
-    }
-    if let Some(file) = &mut file {
+    check_free(&path, &arguments.runtime)?;
+    let begin = |place: ResultsPlace| {
         let selected = Selected { cases: plan.selected, ..Selected::default() };
-        file.begin(&Header::new(declaration.clone(), suite.digest()?, selected))?;
-    }
+        place.begin(&Header::new(declaration.clone(), suite.digest()?, selected), &[])
+    };
+    let file = place.map(begin).transpose()?;
     let (mut results, mut broken, mut summary): (Vec<CaseResult>, _, _) = (Vec::new(), None, Summary::default());
     let total = plan.selected;
+    suite.remarks().for_each(|remark| output::note(&remark));
     let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| match event {
         Event::Finished(result) => {
@@ -76,8 +75,18 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     results.sort_by(|a, b| a.id.cmp(&b.id));
     let strict = arguments.strict || declaration.name == BUILTIN;
     let expectations = first_expectations(&declaration.name, strict, &results);
+    let _held = hold(&path)?;
+    check_free(&path, &arguments.runtime)?;
     write(&path, &expectations.to_yaml())?;
     output::line(&terminal::summary(&summary, 0, ended.elapsed))?;
     output::line(&format!("{} entries; write beside each why, and where it is discussed", expectations.expect.len()))?;
     Ok(exit::SUCCESS)
+}
+
+fn check_free(path: &Path, runtime: &RuntimeOptions) -> anyhow::Result<()> {
+    if path.exists() {
+        let command = format!("onnx-conformance run{} --update-expectations", runtime.spelt());
+        bail!("{}: there is such a file already; `{command}` brings it up to date", path.display());
+    }
+    Ok(())
 }

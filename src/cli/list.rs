@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::cli::{exit, options, output};
+use crate::report::escape;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -17,6 +18,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
+    let ids: Vec<String> = ids.iter().map(|id| escape::line(id)).collect();
     output::line(&ids.join("\n"))?;
     Ok(exit::SUCCESS)
 }

@@ -11,9 +11,10 @@ use crate::case::Variant;
 use crate::cli::command::Usage;
 use crate::cli::gate::GateOptions;
 use crate::cli::reports::ReportOptions;
-use crate::cli::results::{self, ResultsFile};
+use crate::cli::results::{self, ResultsPlace};
 use crate::cli::run::check_same;
 use crate::cli::{exit, options, output};
+use crate::report::escape;
 use crate::report::terminal::{Show, closing};
 use crate::run::{CaseResult, Header, Read, Scope, Selected, Standing, Tally, plan};
 use crate::suite::Filter;
@@ -41,7 +42,7 @@ pub(crate) struct Arguments {
     reports: ReportOptions,
 
     /// Print at most this many failing cases; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
 }
 
@@ -51,9 +52,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let (header, mut results) = arguments.read()?;
     let missing = arguments.missing(&header, &results)?;
-    let mut file = ResultsFile::lock(&arguments.output)?;
-    file.begin(&header)?;
-    results.iter().try_for_each(|result| file.write(result))?;
+    ResultsPlace::lock(&arguments.output)?.begin(&header, &results)?;
     output::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
     if !missing.is_empty() {
         say_missing(&missing);
@@ -73,11 +72,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = filter_of(&header)?;
     let is_whole = missing.is_empty() && gate.is_about_suite;
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
-    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
     let took: f64 = standings.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
     let took = Duration::try_from_secs_f64(took).unwrap_or_default();
-    output::line(&closing(&tally, &Show::at_most(most), took))?;
+    let printed = output::line(&closing(&tally, &Show::at_most(arguments.show), took));
     arguments.reports.write(&header.runtime, &standings, &tally)?;
+    printed?;
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
@@ -134,7 +133,7 @@ fn filter_of(header: &Header) -> anyhow::Result<Filter> {
 fn say_missing(missing: &[String]) {
     output::note(&format!("{} cases have no result:", missing.len()));
     for id in missing.iter().take(NAMED) {
-        output::note(&format!("    {id}"));
+        output::note(&format!("    {}", escape::line(id)));
     }
     if missing.len() > NAMED {
         output::note(&format!("    ... and {} more", missing.len() - NAMED));

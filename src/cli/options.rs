@@ -1,11 +1,13 @@
 //! Options that several subcommands share.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use anyhow::Context;
+use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::read_text;
+use crate::case::{Variant, read_text};
+use crate::cli::command::Nothing;
 use crate::generate::Operators;
 use crate::run::{Expectations, confirmed};
 use crate::suite::{Filter, Generated, Suite, read_operators};
@@ -15,7 +17,12 @@ use crate::suite::{Filter, Generated, Suite, read_operators};
 pub(crate) struct Selection {
     /// Globs over case ids, such as 'onnx-1.23.2/node/test_sum*' or 'ai.onnx/Sum-*/**'; one with a leading ! excludes
     #[arg(value_name = "FILTER")]
-    pub(crate) filters: Vec<String>,
+    filters: Vec<String>,
+
+    /// Read filters from this file, too, or from standard input for -: one a line; blank lines and those that begin with # are
+    /// left out
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) sources: Sources,
@@ -48,10 +55,37 @@ impl Selection {
         self.sources.operators()
     }
 
+    /// The patterns of the command line and of `--from`, whose file is read.
+    pub(crate) fn patterns(&self) -> anyhow::Result<Vec<String>> {
+        let mut patterns = self.filters.clone();
+        if let Some(path) = &self.from {
+            patterns.extend(read_patterns(path)?);
+            if patterns.is_empty() {
+                bail!(Nothing(format!("{}: no filter stands here, so no case is chosen", path.display())));
+            }
+        }
+        Ok(patterns)
+    }
+
     /// The filter that the patterns make.
     pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
-        Ok(Filter::new(&self.filters)?)
+        Ok(Filter::new(&self.patterns()?)?)
     }
+}
+
+/// The patterns in a file, each tried on its own, so that one that is wrong is named with its line.
+fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
+    let is_stdin = path == Path::new("-");
+    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(path) };
+    let text = text.with_context(|| name.clone())?;
+    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(number, line)| {
+            Filter::new(&[Variant::of_id(line).0]).with_context(|| format!("{name}:{}", number + 1))?;
+            Ok(line.to_owned())
+        })
+        .collect()
 }
 
 impl Sources {
@@ -77,6 +111,16 @@ impl Sources {
             None => Operators::embedded(),
         })
     }
+}
+
+/// A number of things, 0 or more.
+pub(crate) fn count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("a whole number from 0 to {}", usize::MAX))
+}
+
+/// How many of something are shown, where 0 stands for all.
+pub(crate) fn shown(text: &str) -> Result<usize, String> {
+    count(text).map(|count| if count == 0 { usize::MAX } else { count })
 }
 
 /// A folder of the project: below the current folder if it is there, else where the program was built.

@@ -1,29 +1,47 @@
-//! Printing: the only place that writes to the terminal.
+//! Printing: the only place that writes to the terminal, and that decides what becomes of what cannot be written.
 
 use std::error::Error;
 use std::io::{ErrorKind, Write};
 
+use anyhow::Context as _;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, SpecError};
+use serde::Serialize;
 
 use crate::generate::GenerateError;
+use crate::report::escape;
 use crate::run::ExpectationError;
 use crate::suite::SuiteError;
 
-/// Prints a line to standard output. A reader that went away, as in `list | head`, ends the program quietly.
+/// Prints text to standard output. A reader that went away, as in `run | head`, changes nothing: files are written and the
+/// exit code is what it is, whoever reads.
 pub(crate) fn line(text: &str) -> anyhow::Result<()> {
+    print(&escape::lines(text))
+}
+
+/// Prints a value as JSON to standard output.
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&escape::json(&serde_json::to_string_pretty(value)?))
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
     match writeln!(anstream::stdout().lock(), "{text}") {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        written => Ok(written?),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output cannot be written"),
     }
+}
+
+/// Prints to standard error. Where that is closed or full, nobody is left to be told so.
+fn complain(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
 /// Prints an error and what caused it. One that has a place in a file is shown with its line and a caret.
 pub(crate) fn error(error: &anyhow::Error) {
     match error.chain().find_map(|cause| placed(cause)).and_then(graphical) {
-        Some(report) => anstream::eprintln!("{report}"),
-        None => anstream::eprintln!("error: {error:#}"),
+        Some(report) => complain(&report),
+        None => note(&format!("error: {}", escape::line(&format!("{error:#}")))),
     }
 }
 
@@ -43,12 +61,18 @@ fn placed<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a dyn Diagnostic> {
 
 /// The report of an error; the stream that it is printed to takes the colours off where nobody would see them.
 fn graphical(error: &dyn Diagnostic) -> Option<String> {
-    let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_links(false);
-    handler.render_report(&mut text, error).is_ok().then_some(text)
+    let render = |theme: GraphicalTheme| {
+        let mut text = String::new();
+        let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
+        handler.render_report(&mut text, error).is_ok().then_some(text)
+    };
+    // The file that the error is about is shown, too. Where it holds what must not be printed, there are no colours.
+    let plain = render(GraphicalTheme::unicode_nocolor())?;
+    let escaped = escape::lines(&plain);
+    if escaped == plain { render(GraphicalTheme::unicode()) } else { Some(escaped) }
 }
 
 /// Prints a note for people, which is no result.
 pub(crate) fn note(text: &str) {
-    anstream::eprintln!("{text}");
+    complain(&escape::lines(text));
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::report::{junit, shields, summary};
-use crate::run::{CaseResult, Standing, Tally};
+use crate::run::{CaseResult, Standing, Tally, write_whole};
 use crate::runtime::Declaration;
 
 /// Which files are written.
@@ -38,19 +38,20 @@ impl ReportOptions {
         results: &[(CaseResult, Standing)],
         tally: &Tally,
     ) -> anyhow::Result<()> {
-        if let Some(path) = &self.junit {
-            write(path, &junit::report(&runtime.name, results).with_context(|| path.display().to_string())?)?;
-        }
-        if let Some(path) = &self.markdown {
-            write(path, &summary::markdown(runtime, tally))?;
-        }
-        if let Some(path) = &self.shields {
-            write(path, &shields::badge(runtime, &tally.summary))?;
-        }
-        Ok(())
+        let junit = || Ok(junit::report(&runtime.name, results)?);
+        let markdown = || Ok(summary::markdown(runtime, tally));
+        let shields = || Ok(shields::badge(runtime, &tally.summary));
+        let written = [
+            write(self.junit.as_deref(), &junit),
+            write(self.markdown.as_deref(), &markdown),
+            write(self.shields.as_deref(), &shields),
+        ];
+        // One that cannot be written keeps no other from being written.
+        written.into_iter().collect()
     }
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| path.display().to_string())
+fn write(path: Option<&Path>, text: &dyn Fn() -> anyhow::Result<String>) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    text().and_then(|text| Ok(write_whole(path, text.as_bytes())?)).with_context(|| path.display().to_string())
 }

@@ -1,26 +1,52 @@
 //! Results files on disk.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::cli::output;
-use crate::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
+use crate::run::{CaseResult, Header, Read, ResultsError, WholeFile, read_results, write_header, write_result};
 
-/// A results file that this process writes, and no other does meanwhile.
+/// Where this process is going to write results, and no other does meanwhile.
+#[derive(Debug)]
+pub(crate) struct ResultsPlace {
+    path: PathBuf,
+    /// What the path names before results are written.
+    locked: File,
+    /// The file, where it was made only to be locked.
+    _placeholder: Option<Placeholder>,
+}
+
+/// An empty file that goes away where no results took its place.
+#[derive(Debug)]
+struct Placeholder(PathBuf);
+
+impl Drop for Placeholder {
+    fn drop(&mut self) {
+        if fs::metadata(&self.0).is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+}
+
+/// A results file that is being written.
 #[derive(Debug)]
 pub(crate) struct ResultsFile {
     path: PathBuf,
     file: File,
+    /// Who found the old file before the new one was in its place is still to find it locked.
+    _old: File,
 }
 
-impl ResultsFile {
+impl ResultsPlace {
     /// Takes a file for itself, without changing it yet.
-    pub(crate) fn lock(path: &Path) -> anyhow::Result<ResultsFile> {
+    pub(crate) fn lock(path: &Path) -> anyhow::Result<ResultsPlace> {
         let place = || path.display().to_string();
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let new = File::options().read(true).write(true).create_new(true).open(path);
+        let placeholder = new.is_ok().then(|| Placeholder(path.to_owned()));
+        let file = new.or_else(|_| File::options().read(true).write(true).create(true).truncate(false).open(path));
         // What cannot be read, as a pipe, may still be written.
         let file = file.or_else(|_| File::options().write(true).create(true).truncate(false).open(path));
         let file = file.with_context(place)?;
@@ -33,27 +59,33 @@ impl ResultsFile {
             }
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
-        Ok(ResultsFile { path: path.to_owned(), file })
+        Ok(ResultsPlace { path: path.to_owned(), locked: file, _placeholder: placeholder })
     }
 
-    /// Empties the file and writes the header.
-    pub(crate) fn begin(&mut self, header: &Header) -> anyhow::Result<()> {
-        if self.file.metadata().with_context(|| self.path.display().to_string())?.is_file() {
-            self.file.set_len(0).with_context(|| self.path.display().to_string())?;
-        }
-        let written = write_header(&mut self.file, header);
-        written.map_err(|error| self.failed(error))
+    /// Puts a file with the header and these results in the place of what is there.
+    pub(crate) fn begin(self, header: &Header, results: &[CaseResult]) -> anyhow::Result<ResultsFile> {
+        let write = || {
+            let mut file = WholeFile::beside(&self.path)?;
+            // Nobody else knows the file yet, so that only a file system without locks can refuse.
+            let _ = file.file().try_lock();
+            write_header(&mut file, header)?;
+            results.iter().try_for_each(|result| write_result(&mut file, result))?;
+            Ok(file.put()?)
+        };
+        let file = write().map_err(|error| unwritten(&self.path, error))?;
+        Ok(ResultsFile { path: self.path, file, _old: self.locked })
     }
+}
 
+impl ResultsFile {
     /// Writes a result, which is in the file then.
     pub(crate) fn write(&mut self, result: &CaseResult) -> anyhow::Result<()> {
-        let written = write_result(&mut self.file, result);
-        written.map_err(|error| self.failed(error))
+        write_result(&mut self.file, result).map_err(|error| unwritten(&self.path, error))
     }
+}
 
-    fn failed(&self, error: ResultsError) -> anyhow::Error {
-        anyhow!(error).context(format!("{}: the results cannot be written", self.path.display()))
-    }
+fn unwritten(path: &Path, error: ResultsError) -> anyhow::Error {
+    anyhow!(error).context(format!("{}: the results cannot be written", path.display()))
 }
 
 /// Reads a results file, and tells people of what it lacks.

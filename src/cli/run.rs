@@ -1,9 +1,10 @@
 //! `run`: cases on a runtime, held against what is expected.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::case::Variant;
@@ -12,12 +13,11 @@ use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
 use crate::cli::job::Job;
 use crate::cli::reports::ReportOptions;
-use crate::cli::results::{self, ResultsFile};
+use crate::cli::results::{self, ResultsPlace};
 use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::{exit, options, output};
-use crate::report::terminal::{Show, closing, word};
+use crate::report::terminal::{self, Show, closing, word};
 use crate::run::{CaseResult, Conclusion, Event, Header, Outcome, Read, Scope, Selected, Shard, Tally, plan};
-use crate::runtime::Declaration;
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     runtime: RuntimeOptions,
 
     /// Run a part of the cases: the second of four is 2/4, and all four are the whole
-    #[arg(long, value_name = "K/N")]
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
 
     /// How the cases are put: runtime, constants, initializers or dynamic-shapes [default: runtime]
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     failures: PathBuf,
 
     /// Print at most this many failing cases; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
 }
 
@@ -65,7 +65,8 @@ fn variant(name: &str) -> Result<Variant, String> {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let (filter, variant) = arguments.filter()?;
+    let patterns = arguments.selection.patterns()?;
+    let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
     let suite = arguments.selection.open()?;
     let mut plan = plan(&suite, &filter, variant)?;
@@ -76,7 +77,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         output::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let mut file = arguments.results_path().map(ResultsFile::lock).transpose()?;
+    if let Some(path) = &arguments.resume {
+        // The lock makes a file that is missing.
+        File::open(path).with_context(|| path.display().to_string())?;
+    }
+    let place = arguments.results_path().map(ResultsPlace::lock).transpose()?;
     let resumed = arguments.resume.as_deref().map(results::read).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {
@@ -85,23 +90,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let declaration = runtime.declaration();
     let gate = arguments.gate.open(&declaration, arguments.selection.sources.suite.is_some())?;
-    let selected = Selected {
-        cases: plan.selected,
-        filters: arguments.selection.filters.clone(),
-        shard: arguments.shard,
-        variant,
-    };
+    let selected = Selected { cases: plan.selected, filters: patterns, shard: arguments.shard, variant };
     // The digest takes longer than a case.
-    let digest = if file.is_some() { suite.digest()? } else { String::new() };
+    let digest = if place.is_some() { suite.digest()? } else { String::new() };
     let header = Header::new(declaration.clone(), digest, selected);
     let kept = match resumed {
         Some(read) => arguments.kept(read, &header, &plan.ids().map(|id| variant.id(id)).collect())?,
         None => Vec::new(),
     };
-    if let Some(file) = &mut file {
-        file.begin(&header)?;
-        kept.iter().try_for_each(|result| file.write(result))?;
-    }
+    let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
     let keeps_all = arguments.gate.update_expectations || arguments.reports.needs_results();
     let (mut tally, mut all) = (Tally::default(), Vec::new());
     for result in &kept {
@@ -110,7 +107,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let (total, done) = (plan.selected, kept.iter().map(|result| result.id.as_str()).collect::<BTreeSet<_>>());
     plan.keep(|id| !done.contains(variant.id(id).as_str()));
-    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
+    suite.remarks().for_each(|remark| output::note(&remark));
     let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| {
         let standing = tally.add(&event, &gate.book);
@@ -134,20 +131,21 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
     tally.problems = ended.problems;
-    let show = Show { most, command: arguments.command() };
-    output::line(&closing(&tally, &show, ended.elapsed))?;
+    let show = Show { most: arguments.show, command: arguments.command() };
+    let printed = output::line(&closing(&tally, &show, ended.elapsed));
     arguments.reports.write(&declaration, &all, &tally)?;
-    let printed = tally.regressions.len().min(most);
-    write_failures(&arguments.failures, &suite, &tally.regressions[..printed])?;
+    let shown = tally.regressions.len().min(arguments.show);
+    write_failures(&arguments.failures, &suite, &tally.regressions[..shown]);
     arguments.say_how_to_accept(&tally, &gate);
+    printed?;
     Ok(exit::of(tally.conclusion()))
 }
 
 impl Arguments {
     /// What the filters choose, and the variant that they or `--variant` name.
-    fn filter(&self) -> anyhow::Result<(Filter, Variant)> {
+    fn filter(&self, patterns: &[String]) -> anyhow::Result<(Filter, Variant)> {
         let (mut plain, mut named) = (Vec::new(), self.variant);
-        for pattern in &self.selection.filters {
+        for pattern in patterns {
             let (base, variant) = Variant::of_id(pattern);
             if variant != Variant::Runtime && *named.get_or_insert(variant) != variant {
                 bail!(Usage(format!("'{pattern}' is of another variant than the rest; run one variant at a time")));
@@ -219,9 +217,8 @@ impl Arguments {
 
 /// Two runs are of the same suite and runtime.
 pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
-    let runtime = |runtime: &Declaration| format!("{} {}", runtime.name, runtime.version);
     if old.runtime != new.runtime {
-        let (old, new) = (runtime(&old.runtime), runtime(&new.runtime));
+        let (old, new) = (terminal::runtime(&old.runtime), terminal::runtime(&new.runtime));
         let what = if old == new { "declared itself otherwise then".to_owned() } else { format!("is not {new}") };
         bail!("{place}: is about {old}, which {what}; results of two runtimes do not go together");
     }

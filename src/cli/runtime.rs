@@ -9,10 +9,14 @@ use clap::Args;
 
 use crate::cli::command::Usage;
 use crate::cli::{exit, options, output};
+use crate::report::escape;
 use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Runtime, Stop, StopReason, Subprocess};
 
 /// The built-in executor's name.
 pub(crate) const BUILTIN: &str = "builtin";
+
+/// The most cases at a time.
+const MOST_JOBS: usize = 1_024;
 
 /// What is run.
 #[derive(Debug, Args)]
@@ -21,20 +25,20 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
     pub(crate) runtime: String,
 
-    /// Run so many cases at a time, each in a process of its own [default: the number of processors]
-    #[arg(short, long, value_name = "N")]
+    /// Run so many cases at a time, at most 1024, an adapter's each in a process of its own [default: the number of processors]
+    #[arg(short, long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     jobs: Option<NonZeroUsize>,
 
     /// Stop a case after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
     /// Kill an adapter whose processes take more memory than this; 0 for no limit
-    #[arg(long, value_name = "MB", default_value_t = 4096)]
-    memory: u64,
+    #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::count, allow_negative_numbers = true)]
+    memory: usize,
 
     /// Give up when so many of an adapter's processes in a row have ended without an answer
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value = "200", value_parser = options::count, allow_negative_numbers = true)]
     restarts: usize,
 
     /// Print each message of an adapter that breaks a rule of the protocol, or could be better, and fail
@@ -71,8 +75,9 @@ impl RuntimeOptions {
 
     fn options(&self) -> Options {
         let jobs = self.jobs.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let memory = (self.memory > 0).then(|| self.memory.saturating_mul(1_000_000));
-        let report = |text: &str| output::note(text);
+        let memory = u64::try_from(self.memory).unwrap_or(u64::MAX);
+        let memory = (memory > 0).then(|| memory.saturating_mul(1_000_000));
+        let report = |text: &str| output::note(&escape::message(text));
         Options {
             workers: jobs,
             limits: Limits { timeout: self.timeout, memory },
@@ -80,6 +85,12 @@ impl RuntimeOptions {
             report: self.validate.then(|| Box::new(report) as Report),
         }
     }
+}
+
+/// A number of cases at a time. Each takes a thread, and with an adapter a process and its pipes.
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MOST_JOBS);
+    jobs.ok_or_else(|| format!("a whole number from 1 to {MOST_JOBS}"))
 }
 
 /// A time that is longer than nothing.

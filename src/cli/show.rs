@@ -1,6 +1,6 @@
 //! `show`: a case, printed for people.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 
 use crate::cli::{exit, options, output};
@@ -27,6 +27,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let Some(case) = suite.find(&arguments.case)? else {
         bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);
     };
-    output::line(&describe(&case).with_context(|| arguments.case.clone())?)?;
+    output::line(&describe(&case))?;
     Ok(exit::SUCCESS)
 }

@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::{exit, output};
+use crate::report::{escape, terminal};
 use crate::runtime::{Verdict, smoke};
 
 #[derive(Debug, Args)]
@@ -19,7 +20,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         runtime => runtime?,
     };
     let declaration = runtime.declaration();
-    output::line(&format!("{} {}", declaration.name, declaration.version))?;
+    output::line(&terminal::runtime(&declaration))?;
     let (mut right, mut lacking, mut wrong, mut printed) = (0_usize, 0_usize, 0_usize, Ok(()));
     smoke(&*runtime, |about, verdict| {
         if stop.is_set() || printed.is_err() {
@@ -32,11 +33,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             }
             Verdict::Lacking(message) => {
                 lacking += 1;
-                output::line(&format!("lacking  {about}: {message}"))
+                output::line(&format!("lacking  {about}: {}", escape::message(&message)))
             }
             Verdict::Wrong(message) => {
                 wrong += 1;
-                output::line(&format!("WRONG    {about}: {message}"))
+                output::line(&format!("WRONG    {about}: {}", escape::message(&message)))
             }
         };
     })?;

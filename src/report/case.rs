@@ -2,77 +2,86 @@
 
 use std::fmt::Write;
 
-use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, ValueInfoProto, decode, onnx};
+use onnx_conformance_reference::proto::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, decode, onnx,
+};
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, Want};
+use crate::report::escape::line;
 
 /// The elements of a tensor that are printed before it is cut.
 const MOST_ELEMENTS: usize = 64;
 
 /// The case as text.
-pub fn describe(case: &Case) -> Result<String, decode::DecodeError> {
-    let mut text = format!("case {}\nlevel {}", case.id, case.level);
+pub fn describe(case: &Case) -> String {
+    let mut text = format!("case {}\nlevel {}", line(&case.id), case.level);
     if !case.evidence.is_empty() {
         let evidence: Vec<String> = case.evidence.iter().map(ToString::to_string).collect();
         let _ = write!(text, ", evidence: {}", evidence.join(", "));
     }
-    let model = decode::model(case.model.clone())?;
+    match decode::model(case.model.clone()) {
+        Ok(model) => describe_model(&mut text, &model),
+        Err(error) => drop(write!(text, "\n\nno model: {error}")),
+    }
+    describe_data(&mut text, case);
+    text
+}
+
+fn describe_model(text: &mut String, model: &ModelProto) {
     let imports: Vec<String> = model
         .opset_import
         .iter()
         .map(|import| {
             let domain = if import.domain().is_empty() { "ai.onnx" } else { import.domain() };
-            format!("{domain} {}", import.version())
+            format!("{} {}", line(domain), import.version())
         })
         .collect();
     let _ = write!(text, "\n\nmodel of IR version {}, opset {}", model.ir_version(), imports.join(", "));
     if let Some(graph) = &model.graph {
-        describe_graph(&mut text, graph, 1);
+        describe_graph(text, graph, 1);
     }
     for function in &model.functions {
         let _ = write!(
             text,
             "\n  function {}({}) -> {}",
-            function.name(),
-            function.input.join(", "),
-            function.output.join(", ")
+            line(function.name()),
+            line(&function.input.join(", ")),
+            line(&function.output.join(", "))
         );
-        function.node.iter().for_each(|node| describe_node(&mut text, node, 2));
+        function.node.iter().for_each(|node| describe_node(text, node, 2));
     }
-    describe_data(&mut text, case);
-    Ok(text)
 }
 
 fn describe_data(text: &mut String, case: &Case) {
     for data in &case.data {
         text.push_str("\n\ninputs");
         for input in &data.inputs {
-            let _ = write!(text, "\n  {} = {}", input.name, shown(&input.value));
+            let _ = write!(text, "\n  {} = {}", line(&input.name), shown(&input.value));
         }
         if let Some(refusal) = &case.refusal {
-            let _ = write!(text, "\n\nmust be refused: {}\ncontrol {}", refusal.rule, refusal.control.id);
+            let _ = write!(text, "\n\nmust be refused: {}\ncontrol {}", line(&refusal.rule), line(&refusal.control.id));
             continue;
         }
         text.push_str("\n\nexpected");
         for output in &data.outputs {
+            let name = line(&output.name);
             let _ = match &output.want {
-                Want::Value(value, accuracy) => write!(text, "\n  {} = {}\n    {accuracy}", output.name, shown(value)),
+                Want::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
                 Want::Bounded(value, bound) => write!(
                     text,
-                    "\n  {} = {}\n    within {}",
-                    output.name,
+                    "\n  {name} = {}\n    within {}",
                     shown(&Value::Tensor(value.clone())),
                     shown(&Value::Tensor(bound.clone()))
                 ),
                 Want::AnyOf(values) => {
                     let values: Vec<String> = values.iter().map(shown).collect();
-                    write!(text, "\n  {} = one of {}", output.name, values.join(" or "))
+                    write!(text, "\n  {name} = one of {}", values.join(" or "))
                 }
                 other => {
                     let (value_type, shape) = other.declared();
                     let shape = shape.map_or(String::new(), |shape| format!("{shape:?}"));
-                    write!(text, "\n  {}: {value_type}{shape}, {}", output.name, freedom(other))
+                    write!(text, "\n  {name}: {value_type}{shape}, {}", freedom(other))
                 }
             };
         }
@@ -82,23 +91,28 @@ fn describe_data(text: &mut String, case: &Case) {
 fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
     let indent = "  ".repeat(depth);
     let parameters = |infos: &[ValueInfoProto]| infos.iter().map(parameter).collect::<Vec<_>>().join(", ");
-    let _ = write!(text, "\n{indent}{}({}) -> ({})", graph.name(), parameters(&graph.input), parameters(&graph.output));
+    let _ = write!(
+        text,
+        "\n{indent}{}({}) -> ({})",
+        line(graph.name()),
+        parameters(&graph.input),
+        parameters(&graph.output)
+    );
     for tensor in &graph.initializer {
+        let name = line(tensor.name());
         let _ = match decode::tensor(tensor, &decode::NoExternalData) {
-            Ok(value) => write!(text, "\n{indent}  {} = {}", tensor.name(), shown(&Value::Tensor(value))),
-            Err(_) => {
-                write!(text, "\n{indent}  {} = initializer of dims {:?}, kept outside", tensor.name(), tensor.dims)
-            }
+            Ok(value) => write!(text, "\n{indent}  {name} = {}", shown(&Value::Tensor(value))),
+            Err(_) => write!(text, "\n{indent}  {name} = initializer of dims {:?}, kept outside", tensor.dims),
         };
     }
     graph.node.iter().for_each(|node| describe_node(text, node, depth + 1));
 }
 
 fn parameter(info: &ValueInfoProto) -> String {
-    let Some(declared) = &info.r#type else { return info.name().to_owned() };
+    let Some(declared) = &info.r#type else { return line(info.name()) };
     let spelt =
         decode::value_type(declared).map_or_else(|error| error.to_string(), |value_type| value_type.to_string());
-    format!("{}: {spelt}{}", info.name(), shape(declared))
+    format!("{}: {spelt}{}", line(info.name()), shape(declared))
 }
 
 fn shape(declared: &onnx::TypeProto) -> String {
@@ -110,7 +124,7 @@ fn shape(declared: &onnx::TypeProto) -> String {
         .iter()
         .map(|dim| match &dim.value {
             Some(Dim::DimValue(size)) => size.to_string(),
-            Some(Dim::DimParam(name)) => name.clone(),
+            Some(Dim::DimParam(name)) => line(name),
             None => "?".to_owned(),
         })
         .collect();
@@ -119,22 +133,22 @@ fn shape(declared: &onnx::TypeProto) -> String {
 
 fn describe_node(text: &mut String, node: &NodeProto, depth: usize) {
     let indent = "  ".repeat(depth);
-    let domain = if node.domain().is_empty() { String::new() } else { format!("{}.", node.domain()) };
+    let domain = if node.domain().is_empty() { String::new() } else { format!("{}.", line(node.domain())) };
     let outputs: Vec<&str> = node.output.iter().map(|name| if name.is_empty() { "-" } else { name }).collect();
     let inputs: Vec<&str> = node.input.iter().map(|name| if name.is_empty() { "-" } else { name }).collect();
     let (plain, graphs): (Vec<_>, Vec<_>) = node.attribute.iter().partition(|attribute| attribute.g.is_none());
     let attributes: Vec<String> =
-        plain.iter().map(|attribute| format!("{} = {}", attribute.name(), attribute_text(attribute))).collect();
+        plain.iter().map(|attribute| format!("{} = {}", line(attribute.name()), attribute_text(attribute))).collect();
     let attributes = if attributes.is_empty() { String::new() } else { format!(" <{}>", attributes.join(", ")) };
     let _ = write!(
         text,
         "\n{indent}{} = {domain}{}{attributes} ({})",
-        outputs.join(", "),
-        node.op_type(),
-        inputs.join(", ")
+        line(&outputs.join(", ")),
+        line(node.op_type()),
+        line(&inputs.join(", "))
     );
     for (attribute, graph) in graphs.iter().filter_map(|attribute| Some((attribute, attribute.g.as_ref()?))) {
-        let _ = write!(text, "\n{indent}  {} =", attribute.name());
+        let _ = write!(text, "\n{indent}  {} =", line(attribute.name()));
         describe_graph(text, graph, depth + 2);
     }
 }
@@ -143,7 +157,7 @@ fn attribute_text(attribute: &AttributeProto) -> String {
     use onnx::attribute_proto::AttributeType as A;
     let string = |bytes: &[u8]| format!("{:?}", String::from_utf8_lossy(bytes));
     if let Some(reference) = &attribute.ref_attr_name {
-        return format!("@{reference}");
+        return format!("@{}", line(reference));
     }
     match attribute.r#type() {
         A::Float => format!("{:?}", attribute.f()),

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::case::Level;
+use crate::report::escape;
 use crate::run::{CaseResult, Outcome, Read};
 
 /// The changes between two runs, by id.
@@ -52,8 +53,8 @@ pub struct Change<'a> {
 impl<'a> Comparison<'a> {
     /// Compares two runs.
     pub fn new(old: &'a Read, new: &'a Read) -> Comparison<'a> {
-        let named = |read: &Read| format!("{} {}", read.header.runtime.name, read.header.runtime.version);
         let is_same_suite = old.header.digest == new.header.digest;
+        let named = |read: &Read| format!("{} {}", read.header.runtime.name, read.header.runtime.version);
         let mut comparison = Comparison { old: named(old), new: named(new), is_same_suite, ..Comparison::default() };
         let (old, new) = (by_id(&old.results), by_id(&new.results));
         for (id, after) in &new {
@@ -112,26 +113,28 @@ impl<'a> Comparison<'a> {
         let mut text = String::new();
         for (name, changes) in self.lists() {
             for change in changes.iter().take(most) {
-                let _ = writeln!(text, "{name}: {} ({})", change.id, change.outcomes());
+                let _ = writeln!(text, "{name}: {} ({})", escape::line(change.id), change.outcomes());
                 if !change.message.is_empty() {
-                    let _ = writeln!(text, "    {}", change.message.lines().next().unwrap_or_default());
+                    let first = change.message.lines().next().unwrap_or_default();
+                    let _ = writeln!(text, "    {}", escape::message(first));
                 }
             }
             if changes.len() > most {
                 let _ = writeln!(text, "... and {} more {name}; --show 0 prints all", changes.len() - most);
             }
         }
-        let _ = write!(text, "{} -> {}: {}", self.old, self.new, self.counts());
+        let _ = write!(text, "{} -> {}: {}", escape::line(&self.old), escape::line(&self.new), self.counts());
         text
     }
 
     /// The comparison as markdown.
     pub fn markdown(&self, most: usize) -> String {
-        let mut text = format!("## {} → {}\n\n{}\n", self.old, self.new, self.counts());
+        let mut text =
+            format!("## {} → {}\n\n{}\n", escape::markdown(&self.old), escape::markdown(&self.new), self.counts());
         for (name, changes) in self.lists().into_iter().filter(|(_, changes)| !changes.is_empty()) {
             let _ = write!(text, "\n### {name}: {}\n\n| case | outcome |\n|---|---|\n", changes.len());
             for change in changes.iter().take(most) {
-                let _ = writeln!(text, "| `{}` | {} |", change.id, change.outcomes());
+                let _ = writeln!(text, "| {} | {} |", escape::markdown_cell_code(change.id), change.outcomes());
             }
             if changes.len() > most {
                 let _ = writeln!(text, "\n... and {} more", changes.len() - most);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite, XmlString};
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
+use crate::report::escape;
 use crate::run::{CaseResult, Outcome, Standing};
 
 /// The report: a test suite for each operator version or group of vendored cases. A failure that is expected, and a case
@@ -14,10 +15,10 @@ pub fn report(runtime: &str, results: &[(CaseResult, Standing)]) -> Result<Strin
     for result in results {
         suites.entry(unit(&result.0.id)).or_default().push(result);
     }
-    let mut report = Report::new(format!("onnx-conformance {runtime}"));
+    let mut report = Report::new(format!("onnx-conformance {}", escape::line(runtime)));
     for (name, mut results) in suites {
         results.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-        let mut suite = TestSuite::new(name);
+        let mut suite = TestSuite::new(escape::line(name));
         suite.add_test_cases(results.into_iter().map(|(result, standing)| test_case(name, result, *standing)));
         report.add_test_suite(suite);
     }
@@ -33,9 +34,9 @@ fn unit(id: &str) -> &str {
 fn test_case(unit: &str, result: &CaseResult, standing: Standing) -> TestCase {
     let status = match standing {
         Standing::Pass => TestCaseStatus::success(),
-        Standing::Expected => skipped(format!("expected: {}: {}", result.outcome, result.message)),
+        Standing::Expected => skipped("expected", result),
         Standing::Silent if result.outcome == Outcome::Pass => TestCaseStatus::success(),
-        Standing::Silent => skipped(format!("not judged: {}: {}", result.outcome, result.message)),
+        Standing::Silent => skipped("not judged", result),
         Standing::Improvement => failed(NonSuccessKind::Failure, "better than expected", result),
         Standing::Regression => match result.outcome {
             Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => {
@@ -44,15 +45,15 @@ fn test_case(unit: &str, result: &CaseResult, standing: Standing) -> TestCase {
             _ => failed(NonSuccessKind::Failure, "unexpected", result),
         },
     };
-    let mut case = TestCase::new(result.id.as_str(), status);
-    case.set_classname(unit);
+    let mut case = TestCase::new(escape::line(&result.id), status);
+    case.set_classname(escape::line(unit));
     case.set_time(Duration::try_from_secs_f64(result.ms / 1e3).unwrap_or_default());
     case
 }
 
-fn skipped(message: String) -> TestCaseStatus {
+fn skipped(what: &str, result: &CaseResult) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(XmlString::new(message));
+    status.set_message(format!("{what}: {}: {}", result.outcome, escape::message(&result.message)));
     status
 }
 
@@ -60,7 +61,7 @@ fn failed(kind: NonSuccessKind, what: &str, result: &CaseResult) -> TestCaseStat
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(result.outcome.name());
     status.set_message(format!("{what}: {}", result.outcome));
-    status.set_description(result.message.as_str());
+    status.set_description(escape::message(&result.message));
     status
 }
 
@@ -72,12 +73,14 @@ mod tests {
     #[test]
     fn every_case_is_told_with_how_it_stands() {
         let mut crash = result("ai.onnx/Abs-13/x/T=float", Outcome::Crash);
-        crash.message = "signal <9> \u{1b}[31m".to_owned();
+        crash.message = format!("signal <9> \u{1b}[31m\u{fffe}\u{ffff}\u{0}{}", "x".repeat(900_000));
         let results = [crash, result("onnx-1/node/test_a", Outcome::NotDeclared), result("a", Outcome::Pass)];
         let text = report("mine", &tally(&results).1).unwrap();
         assert!(text.contains("tests=\"3\" skipped=\"1\" failures=\"0\" errors=\"1\""), "{text}");
         assert!(text.contains("<testsuite name=\"ai.onnx/Abs-13\""), "{text}");
         assert!(text.contains("type=\"crash\"") && text.contains("signal &lt;9&gt;"), "{text}");
         assert!(text.contains("<skipped message=\"not judged: not-declared"), "{text}");
+        assert!(text.contains("\\u{1b}[31m\\u{fffe}\\u{ffff}\\u{0}xxx") && text.len() < 4_000, "{text}");
+        assert!(text.chars().all(|c| c == '\n' || escape::is_plain(c)), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::matrix::{Column, Matrix, State, States, VersionRow};
-use crate::report::terminal;
+use crate::report::{escape, terminal};
 
 /// The matrix: totals, and a table of the operator versions for each runtime.
 pub fn matrix(matrix: &Matrix<'_>) -> String {
@@ -11,8 +11,8 @@ pub fn matrix(matrix: &Matrix<'_>) -> String {
                     *untested* means that no case says anything, which is neither yes nor no.\n"
         .to_owned();
     for (at, column) in matrix.runtimes.iter().enumerate() {
-        let (name, version) = (&column.runtime.name, &column.runtime.version);
-        let _ = write!(text, "\n## {name} {version}\n\n{}", totals(matrix, column));
+        let runtime = escape::markdown(&terminal::runtime(column.runtime));
+        let _ = write!(text, "\n## {runtime}\n\n{}", totals(matrix, column));
         text.push_str("\n| operator version | opsets | outcome | passed | failed | unsupported | types tested |\n");
         text.push_str("|---|---|---|--:|--:|--:|--:|\n");
         matrix.versions.iter().for_each(|row| version_line(&mut text, at, row));

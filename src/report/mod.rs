@@ -4,6 +4,7 @@ pub mod case;
 pub mod compare;
 pub mod coverage;
 pub mod diff;
+pub mod escape;
 pub mod junit;
 pub mod markdown;
 pub mod matrix;

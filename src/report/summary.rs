@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::terminal;
+use crate::report::{escape, terminal};
 use crate::run::{CaseResult, Conclusion, Tally};
 use crate::runtime::Declaration;
 
@@ -21,7 +21,7 @@ pub fn markdown(runtime: &Declaration, tally: &Tally) -> String {
         Conclusion::Nothing => "❌ no case bears on the runtime",
         Conclusion::AsExpected => "✅ as expected",
     };
-    let mut text = format!("## ONNX conformance of {} {}: {verdict}\n\n", runtime.name, runtime.version);
+    let mut text = format!("## ONNX conformance of {}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
     text.push_str("| outcome | cases |\n|---|--:|\n");
     for (outcome, count) in tally.summary.counts() {
         let _ = writeln!(text, "| {outcome} | {count} |");
@@ -46,12 +46,19 @@ fn table(text: &mut String, title: &str, results: &[CaseResult]) {
     }
     let _ = write!(text, "\n### {title}: {}\n\n| case | outcome | message |\n|---|---|---|\n", results.len());
     for result in results.iter().take(MOST) {
-        let _ = writeln!(text, "| `{}` | {} | {} |", result.id, result.outcome, cell(&result.message));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            escape::markdown_cell_code(&result.id),
+            result.outcome,
+            cell(&result.message)
+        );
     }
     if let Some(first) = results.first() {
         let more =
             if results.len() > MOST { format!("... and {} more. ", results.len() - MOST) } else { String::new() };
-        let _ = writeln!(text, "\n{more}To run one again: `{}`", terminal::command("onnx-conformance run", &first.id));
+        let command = escape::markdown_code(&terminal::command("onnx-conformance run", &first.id));
+        let _ = writeln!(text, "\n{more}To run one again: {command}");
     }
 }
 
@@ -69,16 +76,9 @@ fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     }
 }
 
-/// A text in one line that means nothing else in a table.
+/// The first line of a text, cut where it is long, in a cell of a table.
 fn cell(text: &str) -> String {
-    let mut line = String::new();
-    for c in text.lines().next().unwrap_or_default().chars().take(LONGEST) {
-        match c {
-            '|' | '<' | '>' | '*' | '_' | '`' | '[' | ']' | '\\' => line.extend(['\\', c]),
-            c => line.push(c),
-        }
-    }
-    line
+    escape::markdown(&escape::cut(text.lines().next().unwrap_or_default(), LONGEST))
 }
 
 #[cfg(test)]
@@ -97,6 +97,14 @@ mod tests {
         assert!(text.contains("| mismatch | 1 |\n| **all** | **2** |"), "{text}");
         assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |\n"), "{text}");
         let (tally, _) = super::super::tests::tally(&[result("a", Outcome::Pass)]);
-        assert!(markdown(&Declaration::named("mine", "1"), &tally).contains("✅ as expected"));
+        let text = markdown(&Declaration::named("mine", "1\n# `2`"), &tally);
+        assert!(text.starts_with("## ONNX conformance of mine 1\\\\n\\# \\`2\\`: ✅ as expected\n"), "{text}");
+    }
+
+    #[test]
+    fn an_id_stays_in_its_cell() {
+        let (tally, _) = tally(&[result("a`|b`\n| c |", Outcome::Mismatch)]);
+        let text = markdown(&Declaration::named("mine", "1"), &tally);
+        assert!(text.contains("| `` a`\\|b`\\n\\| c \\| `` | mismatch |  |\n"), "{text}");
     }
 }

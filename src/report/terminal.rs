@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::report::escape;
 use crate::run::{CaseResult, Summary, Tally};
+use crate::runtime::Declaration;
 
 /// What is shown of the cases that did not go as expected.
 #[derive(Clone, Debug)]
@@ -22,9 +24,11 @@ impl Show {
 
     /// A case that did not go as expected, and the command that runs it again.
     fn failure(&self, what: &str, result: &CaseResult) -> String {
-        let mut text = format!("{what}: {} {}", result.outcome, result.id);
-        for line in result.message.lines().chain(result.inputs.lines()) {
-            let _ = write!(text, "\n    {line}");
+        let mut text = format!("{what}: {} {}", result.outcome, escape::line(&result.id));
+        for part in [&result.message, &result.inputs] {
+            for line in escape::message(part).lines() {
+                let _ = write!(text, "\n    {line}");
+            }
         }
         let _ = write!(text, "\n    {}", command(&self.command, &result.id));
         text
@@ -41,9 +45,33 @@ pub fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@,+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()
-    } else {
+    } else if text.chars().all(escape::is_plain) {
         format!("'{}'", text.replace('\'', "'\\''"))
+    } else {
+        ansi_quoted(text)
     }
+}
+
+/// A word with characters that no terminal should see, in the quotes that bash, zsh and POSIX.1-2024 know for them.
+fn ansi_quoted(text: &str) -> String {
+    let mut word = "$'".to_owned();
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => word.extend(['\\', c]),
+            c if escape::is_plain(c) => word.push(c),
+            c => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(word, "\\{byte:03o}");
+                }
+            }
+        }
+    }
+    word + "'"
+}
+
+/// The name and the version of a runtime.
+pub fn runtime(runtime: &Declaration) -> String {
+    escape::line(&format!("{} {}", runtime.name, runtime.version))
 }
 
 /// What a run ends with: the cases that did not go as expected, what is wrong with the expectations, and the one line of
@@ -56,8 +84,8 @@ pub fn closing(tally: &Tally, show: &Show, elapsed: Duration) -> String {
             lines.push(format!("... and {} more; --show 0 prints all", results.len() - show.most));
         }
     }
-    lines.extend(tally.broken.iter().map(|error| format!("broken case: {error}")));
-    lines.extend(tally.faults.iter().take(show.most).map(ToString::to_string));
+    lines.extend(tally.broken.iter().map(|error| format!("broken case: {}", escape::message(error))));
+    lines.extend(tally.faults.iter().take(show.most).map(|fault| escape::line(&fault.to_string())));
     if tally.faults.len() > show.most {
         lines.push(format!("... and {} more expectations; --show 0 prints all", tally.faults.len() - show.most));
     }

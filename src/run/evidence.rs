@@ -237,6 +237,10 @@ impl Source for Confirmed {
         self.0.fingerprint()
     }
 
+    fn remark(&self) -> Option<String> {
+        self.0.remark()
+    }
+
     fn check(&self, unit: &Unit, cases: &[Case]) -> Result<(), SuiteError> {
         self.0.check(unit, cases)
     }

@@ -14,6 +14,7 @@ mod results;
 mod runner;
 mod tally;
 mod update;
+mod whole_file;
 
 pub use book::{Book, Standing};
 pub use condition::{Condition, Versions};
@@ -27,3 +28,4 @@ pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, w
 pub use runner::{Event, Summary, run, run_inspected};
 pub use tally::{Conclusion, Fault, FaultKind, Scope, Tally};
 pub use update::{first_expectations, updated_expectations};
+pub use whole_file::{WholeFile, lock_folder, write_whole};

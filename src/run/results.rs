@@ -1,5 +1,6 @@
 //! results.jsonl: a header line, then one line a case, flushed as it comes.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,11 @@ impl Read {
     pub fn missing(&self) -> usize {
         self.header.selected.cases.saturating_sub(self.results.len())
     }
+
+    /// Whether every case that was to be run has a result.
+    pub fn is_complete(&self) -> bool {
+        !self.is_torn && self.missing() == 0
+    }
 }
 
 /// A results file that cannot be written or read.
@@ -109,12 +115,32 @@ pub enum ResultsError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// A line is no result.
-    #[error("line {line} is no result: {source}")]
+    #[error("line {line} is no result: {error}")]
     Line {
         /// The number of the line, from 1.
         line: usize,
         /// Why.
-        source: serde_json::Error,
+        error: serde_json::Error,
+    },
+    /// Two lines are results of one case.
+    #[error(
+        "lines {first} and {second} are both results of {id:?}; run the cases again, or take out the line that is wrong"
+    )]
+    Twice {
+        /// The case.
+        id: String,
+        /// The number of the first line, from 1.
+        first: usize,
+        /// The number of the other.
+        second: usize,
+    },
+    /// There are more results than cases were to be run.
+    #[error("the first line is about {cases} cases, but {results} have a result; run the cases again")]
+    TooMany {
+        /// How many were to be run.
+        cases: usize,
+        /// How many have a result.
+        results: usize,
     },
     /// The first line is no header.
     #[error("the first line does not name suite and runtime: {0}; it is no results file of `onnx-conformance run`")]
@@ -144,7 +170,7 @@ fn write_line<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), Result
     Ok(out.flush()?)
 }
 
-/// Reads a results file. A last line that was cut off is left out.
+/// Reads a results file, in which no case has two results. A last line that was cut off is left out.
 pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
     /// What every version of the format begins with.
     #[derive(Deserialize)]
@@ -161,17 +187,27 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
     }
     let header = serde_json::from_slice(&line).map_err(ResultsError::Header)?;
     let mut read = Read { header, results: Vec::new(), is_torn: false };
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for number in 2.. {
         line.clear();
         if file.read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        match serde_json::from_slice(&line) {
-            // A result whose end of line is missing may have lost more than that.
-            Ok(result) if line.ends_with(b"\n") => read.results.push(result),
-            Err(source) if line.ends_with(b"\n") => return Err(ResultsError::Line { line: number, source }),
-            Ok(_) | Err(_) => read.is_torn = true,
+        // A result whose end of line is missing may have lost more than that.
+        if !line.ends_with(b"\n") {
+            read.is_torn = true;
+            break;
         }
+        let result: CaseResult =
+            serde_json::from_slice(&line).map_err(|error| ResultsError::Line { line: number, error })?;
+        if let Some(first) = lines.insert(result.id.clone(), number) {
+            return Err(ResultsError::Twice { id: result.id, first, second: number });
+        }
+        read.results.push(result);
+    }
+    let (cases, results) = (read.header.selected.cases, read.results.len());
+    if results > cases {
+        return Err(ResultsError::TooMany { cases, results });
     }
     Ok(read)
 }
@@ -195,7 +231,7 @@ mod tests {
     fn what_is_written_reads_back() {
         let read = read_results(&mut text().as_slice()).unwrap();
         assert_eq!(read.results, [result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
-        assert_eq!((read.missing(), read.is_torn), (1, false));
+        assert_eq!((read.missing(), read.is_torn, read.is_complete()), (1, false, false));
         assert_eq!(read.header.selected.shard.unwrap().to_string(), "1/2");
     }
 
@@ -218,5 +254,19 @@ mod tests {
         assert!(read(b"{\"format\":7}\n").contains("format 7"));
         let broken = [text(), b"{}\n".to_vec()].concat();
         assert!(read(&broken).contains("line 4"), "{}", read(&broken));
+    }
+
+    #[test]
+    fn a_case_has_one_result() {
+        let mut doubled = text();
+        write_result(&mut doubled, &result("a/b", Outcome::Crash)).unwrap();
+        let error = read_results(&mut doubled.as_slice()).unwrap_err().to_string();
+        assert!(error.starts_with("lines 2 and 4 are both results of \"a/b\"; "), "{error}");
+        let mut whole = text();
+        write_result(&mut whole, &result("a/d", Outcome::Pass)).unwrap();
+        assert!(read_results(&mut whole.as_slice()).unwrap().is_complete());
+        write_result(&mut whole, &result("a/e", Outcome::Pass)).unwrap();
+        let error = read_results(&mut whole.as_slice()).unwrap_err().to_string();
+        assert!(error.contains("about 3 cases, but 4 have a result"), "{error}");
     }
 }

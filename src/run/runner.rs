@@ -1,6 +1,6 @@
 //! Runs a plan in parallel and tells what happens as events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::mpsc;
 
 use rayon::ThreadPoolBuilder;
@@ -43,7 +43,8 @@ pub fn run_inspected(
                 if stop.is_set() {
                     return;
                 }
-                match source.load(unit, &|id| ids.iter().any(|chosen| chosen == id)) {
+                let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
+                match source.load(unit, &|id| chosen.contains(id)) {
                     Ok(cases) => {
                         for case in cases {
                             let (case, has_form) = plan.varied(case);

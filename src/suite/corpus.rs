@@ -109,7 +109,7 @@ fn listed(checksums: &str) -> impl Iterator<Item = &str> {
 }
 
 fn read(path: &Path) -> Result<String, SuiteError> {
-    read_text(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })
+    read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })
 }
 
 impl Source for Corpus {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use onnx_conformance_reference::proto::{decode, encode};
@@ -15,10 +15,10 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use walkdir::WalkDir;
 
 use crate::case::{
-    Case, DataSet, Evidence, Expected, Judged, Level, MOST_BINARY, Named, Refusal, Want, files, read_file, read_text,
+    Case, DataSet, Evidence, Expected, Judged, Level, MOST_BINARY, Named, Refusal, Want, digest, external_locations,
+    files, read_file, read_text,
 };
 use crate::compare::Accuracy;
 use crate::compare::chance::Law;
@@ -26,6 +26,9 @@ use crate::suite::{Source, SuiteError, Unit};
 
 /// The name of the manifest.
 pub(super) const MANIFEST: &str = "manifest.jsonl";
+
+/// The folder of a case that is the exported folder itself.
+const ALONE: &str = ".";
 
 /// The version of the manifest's format.
 const FORMAT: u32 = 1;
@@ -137,11 +140,20 @@ struct Refused {
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> SuiteError + '_ {
-    |source| SuiteError::Io { path: path.to_owned(), source }
+    |error| SuiteError::Io { path: path.to_owned(), error }
 }
 
 fn wrong(path: &Path, rule: impl Into<String>) -> SuiteError {
     SuiteError::File { path: path.to_owned(), rule: rule.into() }
+}
+
+/// Writes a case as a folder of its own, which is not there yet or is empty: an ordinary test folder, and beside its model a
+/// manifest of this one case, by which it is judged as in the suite.
+pub fn export_case(folder: &Path, case: &Case) -> Result<(), SuiteError> {
+    let mut exporter = Exporter::new(folder, &digest(std::slice::from_ref(case)))?;
+    let entry = write_case(&exporter.temporary, ALONE, case)?;
+    exporter.line(&entry)?;
+    exporter.finish()
 }
 
 /// A folder of exported cases that is being written.
@@ -303,16 +315,18 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The files that the model keeps its data in.
+/// The files that the model keeps its data in, as far as they are there and within its folder.
 fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
-    let Some(home) = &case.folder else { return Ok(Vec::new()) };
+    let (Some(home), Ok(model)) = (&case.folder, decode::model(case.model.clone())) else { return Ok(Vec::new()) };
+    let top = home.canonicalize().map_err(io(home))?;
     let mut files = Vec::new();
-    for entry in WalkDir::new(home).min_depth(1).sort_by_file_name() {
-        let entry = entry.map_err(|error| SuiteError::Io { path: home.clone(), source: error.into() })?;
-        let name = entry.path().strip_prefix(home).unwrap_or(entry.path()).to_string_lossy().replace('\\', "/");
-        let is_known = name == "model.onnx" || name.starts_with("test_data_set_") || name.starts_with("control/");
-        if entry.file_type().is_file() && !is_known {
-            files.push((name, read_file(entry.path(), MOST_BINARY).map_err(io(entry.path()))?));
+    for name in external_locations(&model) {
+        let is_plain =
+            Path::new(&name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let path = home.join(&name);
+        if is_plain && path.is_file() && path.canonicalize().is_ok_and(|path| path.starts_with(&top)) {
+            let bytes = read_file(&path, MOST_BINARY).map_err(io(&path))?;
+            files.push((name, bytes));
         }
     }
     Ok(files)
@@ -380,6 +394,19 @@ impl Exported {
         Ok(Exported { root: root.to_owned(), suite: head.suite, entries })
     }
 
+    /// Reads the manifest of a folder below another, from where the ids of its cases are then told apart: by the path of
+    /// the folder, and the id where the folder is not the case itself.
+    pub fn open_below(top: &Path, root: &Path) -> Result<Exported, SuiteError> {
+        let mut exported = Exported::open(root)?;
+        let path = root.strip_prefix(top).unwrap_or(root).to_string_lossy().replace('\\', "/");
+        let rename = |mut entry: Entry| {
+            entry.id = if entry.folder == ALONE { path.clone() } else { format!("{path}/{}", entry.id) };
+            (entry.id.clone(), entry)
+        };
+        exported.entries = exported.entries.into_values().map(rename).collect();
+        Ok(exported)
+    }
+
     fn read(&self, entry: &Entry) -> Result<Case, SuiteError> {
         if entry.folder.split('/').any(|part| part == "..") || Path::new(&entry.folder).is_absolute() {
             return Err(wrong(&self.root.join(MANIFEST), format!("{}: the folder leaves the suite", entry.id)));
@@ -390,7 +417,12 @@ impl Exported {
             let expected = entry.sha256.get(name).ok_or_else(|| wrong(&path, "is not in the manifest"))?;
             let bytes = read_file(&path, MOST_BINARY).map_err(io(&path))?;
             if hash(&bytes) != *expected {
-                return Err(wrong(&path, "is not what was exported: its sha256 differs; export the cases again"));
+                return Err(wrong(
+                    &path,
+                    format!(
+                        "is not what was exported: its sha256 differs; export the case again, or take out {MANIFEST}"
+                    ),
+                ));
             }
             Ok(bytes.into())
         };

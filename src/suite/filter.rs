@@ -1,16 +1,27 @@
-//! Choosing cases by globs over their ids.
+//! Choosing cases by ids, paths of groups, and globs over ids.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 /// A choice of cases: those that a pattern matches, and no pattern with a leading `!` does.
 #[derive(Debug, Default)]
 pub struct Filter {
-    wanted: Vec<GlobMatcher>,
-    /// How the ids that each wanted pattern matches begin.
-    beginnings: Vec<String>,
-    unwanted: Vec<GlobMatcher>,
+    wanted: Patterns,
+    unwanted: Patterns,
     /// The paths of which everything below is wanted.
-    groups: Vec<String>,
+    groups: BTreeSet<String>,
+}
+
+/// Any number of patterns, in which an id is looked up without trying each.
+#[derive(Debug, Default)]
+struct Patterns {
+    /// Ids and paths of groups.
+    paths: BTreeSet<String>,
+    /// Globs, by the text before their first wildcard.
+    globs: BTreeMap<String, Vec<GlobMatcher>>,
+    /// How long the texts before the first wildcards are.
+    lengths: BTreeSet<usize>,
 }
 
 /// A pattern that is no glob.
@@ -26,11 +37,14 @@ impl Filter {
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Filter, FilterError> {
         let mut filter = Filter::default();
         for pattern in patterns.iter().map(AsRef::as_ref) {
-            if let Some(pattern) = pattern.strip_prefix('!') {
-                filter.unwanted.extend(matchers(pattern)?);
+            let unwanted = pattern.strip_prefix('!');
+            if unwanted.unwrap_or(pattern).trim_end_matches('/').is_empty() {
+                return Err(FilterError { pattern: pattern.to_owned(), reason: "it names no case".to_owned() });
+            }
+            if let Some(pattern) = unwanted {
+                filter.unwanted.add(pattern)?;
             } else {
-                filter.wanted.extend(matchers(pattern)?);
-                filter.beginnings.push(beginning(pattern).to_owned());
+                filter.wanted.add(pattern)?;
                 let group = pattern.strip_suffix("/**").unwrap_or(pattern).trim_end_matches('/');
                 filter.groups.extend(Some(group.to_owned()).filter(|group| !is_glob(group)));
             }
@@ -40,8 +54,7 @@ impl Filter {
 
     /// Whether the case is chosen.
     pub fn matches(&self, id: &str) -> bool {
-        (self.wanted.is_empty() || self.wanted.iter().any(|glob| glob.is_match(id)))
-            && !self.unwanted.iter().any(|glob| glob.is_match(id))
+        (self.wanted.is_empty() || self.wanted.matches(id)) && !self.unwanted.matches(id)
     }
 
     /// Whether the unit as a whole is chosen, by its name.
@@ -51,8 +64,7 @@ impl Filter {
 
     /// Whether some case of a unit may be chosen, by the unit's name; a unit of which this is not so need not be read.
     pub fn may_choose_from(&self, unit: &str) -> bool {
-        let fits = |beginning: &String| unit.starts_with(beginning.as_str()) || beginning.starts_with(unit);
-        self.beginnings.is_empty() || self.beginnings.iter().any(fits)
+        self.wanted.is_empty() || self.wanted.may_match_from(unit)
     }
 
     /// Whether every case that a pattern can match is chosen; where that is not plain, it is not so.
@@ -61,14 +73,62 @@ impl Filter {
             return true;
         }
         let start = &pattern[..wildcard(pattern)];
-        let holds = |group: &String| start.strip_prefix(group.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        self.is_everything() || (self.unwanted.is_empty() && self.groups.iter().any(holds))
+        let is_in_group = || groups(start).any(|group| self.groups.contains(group));
+        self.is_everything() || (self.unwanted.is_empty() && is_in_group())
     }
 
     /// Whether every case is chosen.
     pub fn is_everything(&self) -> bool {
         self.wanted.is_empty() && self.unwanted.is_empty()
     }
+}
+
+impl Patterns {
+    fn add(&mut self, pattern: &str) -> Result<(), FilterError> {
+        if is_glob(pattern) {
+            let start = &pattern[..wildcard(pattern)];
+            let globs = globs(pattern)?.map(|glob| glob.compile_matcher());
+            self.globs.entry(start.to_owned()).or_default().extend(globs);
+            self.lengths.insert(start.len());
+        } else {
+            self.paths.insert(pattern.trim_end_matches('/').to_owned());
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.globs.is_empty()
+    }
+
+    fn matches(&self, id: &str) -> bool {
+        self.names(id) || self.globs_of(id).flatten().any(|glob| glob.is_match(id))
+    }
+
+    /// Whether an id, or a group that it is in, is named.
+    fn names(&self, id: &str) -> bool {
+        self.paths.contains(id) || groups(id).any(|group| self.paths.contains(group))
+    }
+
+    /// The globs that begin as a text does.
+    fn globs_of(&self, text: &str) -> impl Iterator<Item = &Vec<GlobMatcher>> {
+        self.lengths.iter().filter_map(|&length| self.globs.get(text.get(..length)?))
+    }
+
+    /// Whether some id that begins with the name of a unit may be matched.
+    fn may_match_from(&self, unit: &str) -> bool {
+        let below = format!("{unit}/");
+        let path = self.paths.range(below.clone()..).next();
+        let glob = self.globs.range(unit.to_owned()..).next();
+        self.names(unit)
+            || path.is_some_and(|path| path.starts_with(&below))
+            || glob.is_some_and(|(start, _)| start.starts_with(unit))
+            || self.globs_of(unit).next().is_some()
+    }
+}
+
+/// The paths of the groups that an id is in, from the widest.
+fn groups(id: &str) -> impl Iterator<Item = &str> {
+    id.match_indices('/').filter_map(|(end, _)| id.get(..end))
 }
 
 /// Whether something in a pattern does not stand for itself.
@@ -79,11 +139,6 @@ pub(crate) fn is_glob(pattern: &str) -> bool {
 /// Where the first thing in a pattern is that does not stand for itself, or its end.
 pub(crate) fn wildcard(pattern: &str) -> usize {
     pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len())
-}
-
-/// The part of a pattern that stands for itself.
-fn beginning(pattern: &str) -> &str {
-    pattern[..wildcard(pattern)].trim_end_matches('/')
 }
 
 /// The pattern itself, and everything below it, so that the path of a group chooses the group.
@@ -100,10 +155,6 @@ pub(crate) fn loose_glob(pattern: &str) -> Result<Glob, FilterError> {
 fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError> {
     let glob = GlobBuilder::new(text).literal_separator(has_parts).build();
     glob.map_err(|error| FilterError { pattern: pattern.to_owned(), reason: error.kind().to_string() })
-}
-
-fn matchers(pattern: &str) -> Result<[GlobMatcher; 2], FilterError> {
-    Ok(globs(pattern)?.map(|glob| glob.compile_matcher()))
 }
 
 #[cfg(test)]
@@ -171,5 +222,20 @@ mod tests {
     #[test]
     fn what_is_no_glob_is_refused() {
         assert!(Filter::new(&["a[b"]).is_err());
+        for empty in ["", "/", "!", "!/"] {
+            let error = Filter::new(&["a", empty]).unwrap_err().to_string();
+            assert!(error.contains("it names no case"), "{empty}: {error}");
+        }
+    }
+
+    #[test]
+    fn ids_are_looked_up_whatever_their_number() {
+        let ids: Vec<String> = (0..10_000).map(|at| format!("d/Op-{}/case_{at}", at % 700)).collect();
+        let filter = Filter::new(&ids).unwrap();
+        let all = (0..20_000).map(|at| format!("d/Op-{}/case_{at}", at % 700));
+        assert_eq!(all.filter(|id| filter.matches(id)).count(), 10_000);
+        assert!(filter.may_choose_from("d/Op-699") && !filter.may_choose_from("d/Op-700"));
+        assert!(!filter.matches("d/Op-1") && !filter.matches("d/Op-1/case_1x") && filter.matches("d/Op-1/case_1/x"));
+        assert!(filter.chooses_all_of("d/Op-1/case_1/*") && !filter.chooses_all_of("d/Op-1/*"));
     }
 }

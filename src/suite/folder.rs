@@ -25,7 +25,7 @@ impl FolderSuite {
     pub fn open(folder: &Path) -> Result<FolderSuite, SuiteError> {
         let mut homes = BTreeMap::new();
         for entry in WalkDir::new(folder).follow_links(false).sort_by_file_name() {
-            let entry = entry.map_err(|error| SuiteError::Io { path: folder.to_owned(), source: error.into() })?;
+            let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
             if entry.file_name() == "model.onnx" {
                 let home = entry.path().parent().unwrap_or(folder);
                 if let Some(other) = homes.insert(id(folder, home), home.to_owned()) {
@@ -41,6 +41,12 @@ impl FolderSuite {
             return Err(SuiteError::File { path: folder.to_owned(), rule });
         }
         Ok(FolderSuite { homes })
+    }
+
+    /// The cases that are in none of these folders; nothing where no case is left.
+    pub(super) fn outside(mut self, roots: &[PathBuf]) -> Option<FolderSuite> {
+        self.homes.retain(|_, home| !roots.iter().any(|root| home.starts_with(root)));
+        (!self.homes.is_empty()).then_some(self)
     }
 }
 
@@ -71,6 +77,15 @@ impl Source for FolderSuite {
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
         Ok(self.homes.keys().map(String::as_str).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn remark(&self) -> Option<String> {
+        let Accuracy::Close { relative, absolute } = UPSTREAM else { return None };
+        Some(format!(
+            "without a manifest, floating outputs are judged by the tolerance of upstream's runner: {relative:e} relative, \
+             {absolute:e} absolute ({} cases)",
+            self.homes.len()
+        ))
     }
 
     fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {

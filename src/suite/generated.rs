@@ -70,10 +70,10 @@ impl Files {
 pub fn read_operators(folder: &Path) -> Result<Operators, SuiteError> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder) {
-        let entry = entry.map_err(|error| SuiteError::Io { path: folder.to_owned(), source: error.into() })?;
+        let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
         if entry.file_name() == "op.yaml" || (entry.depth() == 1 && entry.file_name() == "recipes.yaml") {
             let path = entry.path();
-            let text = read_text(path).map_err(|source| SuiteError::Io { path: path.to_owned(), source })?;
+            let text = read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })?;
             let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
             files.push((relative, text));
         }

@@ -11,7 +11,7 @@ mod sources;
 mod upstream;
 
 pub use corpus::Corpus;
-pub use export::{Exported, Exporter};
+pub use export::{Exported, Exporter, export_case};
 pub use filter::{Filter, FilterError};
 pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
 pub use folder::FolderSuite;

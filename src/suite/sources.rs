@@ -1,10 +1,12 @@
 //! The sources of cases, behind one index of ids.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 
 use rayon::prelude::*;
+use walkdir::WalkDir;
 
 use crate::case::{Case, CaseError, Variant, digest_of_texts, vary};
 use crate::generate::GenerateError;
@@ -35,6 +37,11 @@ pub trait Source: Sync {
     /// A text that changes when the cases may have.
     fn fingerprint(&self) -> Result<String, SuiteError>;
 
+    /// What a user is told before the cases are run, such as by what they are judged.
+    fn remark(&self) -> Option<String> {
+        None
+    }
+
     /// Holds all cases of a unit against what is recorded of them, where something is.
     fn check(&self, _unit: &Unit, _cases: &[Case]) -> Result<(), SuiteError> {
         Ok(())
@@ -48,12 +55,12 @@ pub type Chosen<'a> = (&'a (dyn Source + Send), Unit, Vec<String>);
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SuiteError {
     /// A file or folder cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// A file of the suite does not say what it should.
     #[error("{path}: {rule}")]
@@ -70,6 +77,15 @@ pub enum SuiteError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Generate(Box<GenerateError>),
+}
+
+impl SuiteError {
+    /// A folder, or something in it, that cannot be walked through.
+    pub(super) fn walk(folder: &Path, error: walkdir::Error) -> SuiteError {
+        let path = error.path().unwrap_or(folder).to_owned();
+        let error = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a link leads back to it"));
+        SuiteError::Io { path, error }
+    }
 }
 
 /// All sources together.
@@ -89,14 +105,19 @@ impl Suite {
         Suite::new(self.sources.into_iter().map(change).collect())
     }
 
-    /// The cases in a folder of test folders, with all that a manifest says of them where there is one.
+    /// The cases in a folder of test folders, with all that a manifest says of them where it, or a folder below, has one.
     pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
-        let source: Box<dyn Source + Send> = if folder.join(MANIFEST).is_file() {
-            Box::new(Exported::open(folder)?)
-        } else {
-            Box::new(FolderSuite::open(folder)?)
-        };
-        Ok(Suite::new(vec![source]))
+        if folder.join(MANIFEST).is_file() {
+            return Ok(Suite::new(vec![Box::new(Exported::open(folder)?)]));
+        }
+        let roots = folders_with_manifest(folder)?;
+        let plain = FolderSuite::open(folder)?.outside(&roots);
+        let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
+        sources.extend(plain.map(|plain| Box::new(plain) as Box<dyn Source + Send>));
+        for root in &roots {
+            sources.push(Box::new(Exported::open_below(folder, root)?));
+        }
+        Ok(Suite::new(sources))
     }
 
     /// The suite that comes with the project: every vendored release under `testdata`, and the cases from the specs.
@@ -113,6 +134,11 @@ impl Suite {
         sources.push(Box::new(generated));
         sources.push(Box::new(Ir::new(testdata)));
         Ok(Suite::new(sources))
+    }
+
+    /// What a user is told before the cases are run.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        self.sources.iter().filter_map(|source| source.remark())
     }
 
     /// Every unit with its source, in order.
@@ -160,21 +186,61 @@ impl Suite {
 
     /// The case with this id, if there is one, in the variant that the id ends with.
     pub fn find(&self, id: &str) -> Result<Option<Case>, SuiteError> {
-        let (id, variant) = Variant::of_id(id);
-        let holds =
-            |unit: &Unit| id.strip_prefix(&unit.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        for (source, unit) in self.units()?.into_iter().filter(|(_, unit)| holds(unit)) {
-            if let Some(case) = source.load(&unit, &|other| other == id)?.pop() {
-                let other = vary(&case, variant);
-                return Ok(if variant == Variant::Runtime { Some(case) } else { other });
+        let mut found = None;
+        self.find_each(&[id], &mut |case| {
+            found = Some(case);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Hands over the cases with these ids, as far as there are any, each in the variant that its id ends with. A unit is read
+    /// once, whatever number of its cases is asked for.
+    pub fn find_each(
+        &self,
+        ids: &[&str],
+        sink: &mut dyn FnMut(Case) -> Result<(), SuiteError>,
+    ) -> Result<(), SuiteError> {
+        let units = self.units()?;
+        let places: HashMap<&str, usize> =
+            units.iter().enumerate().map(|(at, (_, unit))| (unit.name.as_str(), at)).collect();
+        let mut wanted: BTreeMap<usize, BTreeSet<(&str, Variant)>> = BTreeMap::new();
+        for id in ids {
+            let (id, variant) = Variant::of_id(id);
+            let groups = id.rmatch_indices('/').filter_map(|(end, _)| id.get(..end));
+            let place = std::iter::once(id).chain(groups).find_map(|name| places.get(name));
+            if let Some(&place) = place {
+                wanted.entry(place).or_default().insert((id, variant));
             }
         }
-        Ok(None)
+        for (place, chosen) in wanted {
+            let (source, unit) = &units[place];
+            let names: HashSet<&str> = chosen.iter().map(|(id, _)| *id).collect();
+            for case in source.load(unit, &|id| names.contains(id))? {
+                for (_, variant) in chosen.iter().filter(|(id, _)| *id == case.id) {
+                    let case = if *variant == Variant::Runtime { Some(case.clone()) } else { vary(&case, *variant) };
+                    case.map_or(Ok(()), &mut *sink)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
+/// The folders below one that have a manifest.
+fn folders_with_manifest(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
+    let mut roots = Vec::new();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
+        if entry.file_type().is_file() && entry.file_name() == MANIFEST {
+            roots.extend(entry.path().parent().map(Path::to_owned));
+        }
+    }
+    Ok(roots)
+}
+
 fn releases(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
-    let io = |source| SuiteError::Io { path: folder.to_owned(), source };
+    let io = |error| SuiteError::Io { path: folder.to_owned(), error };
     let mut releases = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(io)? {
         let path = entry.map_err(io)?.path();

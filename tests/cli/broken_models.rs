@@ -117,6 +117,15 @@ fn external_data_in_the_folder_is_read() {
     let case = folder.add("case", &with_initializer(external("data")).encode_to_vec());
     fs::write(case.join("data"), [0; 12]).unwrap();
     call(&["run", "--suite", &folder.argument()]).expect(0, "1 cases, 1 pass");
+    fs::write(case.join("data"), [64; 12]).unwrap();
+    fs::write(case.join("other"), "not the model's").unwrap();
+    let failures = folder.file("failures");
+    call(&["run", "--suite", &folder.argument(), "--failures", &failures]).expect(1, "mismatch case");
+    let written = folder.file("failures/case");
+    call(&["run", "--suite", &written, "--failures", &folder.file("again")]).expect(1, "mismatch case");
+    let names =
+        ["data", "manifest.jsonl", "model.onnx", "other"].map(|name| folder.path().join("failures/case").join(name));
+    assert_eq!(names.map(|name| name.exists()), [true, true, true, false]);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The command line as its users meet it: what it prints, what it refuses, and how it exits.
 
 mod broken_models;
+mod errors;
 mod expectations;
+mod files;
+mod filters;
 mod folders;
 mod help;
 mod models;
@@ -9,4 +12,6 @@ mod program;
 mod reports;
 mod results;
 mod shards;
+mod streams;
+mod texts;
 mod variants;

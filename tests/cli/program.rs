@@ -1,6 +1,7 @@
 //! Calling the program.
 
 use std::ffi::OsStr;
+use std::io::{Seek as _, Write as _};
 use std::process::Command;
 
 /// What a call came to.
@@ -14,10 +15,30 @@ pub(crate) struct Called {
     pub(crate) err: String,
 }
 
-/// Calls the program in the project's folder.
-pub(crate) fn call<T: AsRef<OsStr>>(arguments: &[T]) -> Called {
+/// The program in the project's folder.
+pub(crate) fn command<T: AsRef<OsStr>>(arguments: &[T]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
     command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("ONNX_CONFORMANCE_TESTDATA");
+    command
+}
+
+/// Calls the program in the project's folder.
+pub(crate) fn call<T: AsRef<OsStr>>(arguments: &[T]) -> Called {
+    finish(command(arguments))
+}
+
+/// Calls the program, and gives it text on standard input.
+pub(crate) fn call_with_input<T: AsRef<OsStr>>(arguments: &[T], input: &str) -> Called {
+    let file = tempfile::tempfile().unwrap();
+    (&file).write_all(input.as_bytes()).unwrap();
+    (&file).rewind().unwrap();
+    let mut command = command(arguments);
+    command.stdin(file);
+    finish(command)
+}
+
+/// Runs a command to its end.
+pub(crate) fn finish(mut command: Command) -> Called {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let called =

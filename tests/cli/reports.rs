@@ -35,6 +35,10 @@ fn a_failure_shows_the_rule_the_place_and_the_inputs() {
         assert!(called.out.contains(part), "no {part} in {}", called.out);
     }
     assert!(folder.path().join("failures/case/model.onnx").is_file());
+    fs::remove_dir_all(&failures).unwrap();
+    fs::write(&failures, "no folder").unwrap();
+    let called = call(&["run", "--suite", &folder.argument(), "--failures", &failures]).expect(1, "mismatch case");
+    assert!(called.err.contains("what failed cannot be written: ") && called.err.contains("failures"), "{called:?}");
 }
 
 #[test]

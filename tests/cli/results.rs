@@ -67,6 +67,42 @@ fn two_runs_do_not_write_one_file() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
 }
 
+#[test]
+fn a_file_that_is_incomplete_is_no_success_to_compare_with() {
+    let (folder, file) = with_results();
+    let whole = fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let torn = folder.write("torn.jsonl", &whole[..whole.len() - 10]);
+    let short = folder.write("short.jsonl", lines[..2].concat());
+    for part in [&torn, &short] {
+        for files in [[&file, part], [part, &file]] {
+            let called = call(&["compare", files[0], files[1]]).expect(4, "1 of 2 cases have no result");
+            assert!(called.err.contains("--allow-incomplete") && called.out.contains("builtin"), "{called:?}");
+            let arguments = ["compare", files[0], files[1], "--allow-incomplete"];
+            call(&arguments).expect(0, "1 of 2 cases have no result");
+        }
+    }
+    call(&["compare", &file, &file]).expect(0, "2 as before");
+}
+
+#[test]
+fn a_case_with_two_results_is_refused() {
+    let (folder, file) = with_results();
+    let whole = fs::read_to_string(&file).unwrap();
+    let line = whole.lines().find(|line| line.contains("\"error\"")).unwrap();
+    let doubled = format!("{whole}{}\n", line.replace("\"error\"", "\"pass\""));
+    let other = folder.write("other.jsonl", &doubled);
+    for arguments in [
+        &["compare", &file, &other][..],
+        &["merge", &other, "-o", &folder.file("merged.jsonl"), "--suite", &folder.argument()],
+        &["run", "--suite", &folder.argument(), "--resume", &other],
+    ] {
+        let called = call(arguments).expect(4, "other.jsonl: lines ");
+        assert!(called.err.contains(" and 4 are both results of \"b\""), "{called:?}");
+    }
+    assert_eq!(fs::read_to_string(&other).unwrap(), doubled);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_a_plain_error() {

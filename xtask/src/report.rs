@@ -1,7 +1,6 @@
 //! `cargo xtask report`: the whole suite on the built-in executor, and what came of it as files.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{markdown, site, terminal};
 use onnx_conformance::run::{
     Book, CaseResult, Event, Header, Scope, Selected, Tally, Witnesses, confirmed, plan, run_inspected, write_header,
-    write_result,
+    write_result, write_whole,
 };
 use onnx_conformance::runtime::{Builtin, Runtime as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
@@ -91,22 +90,14 @@ fn write_files(
     for result in results {
         write_result(&mut lines, result)?;
     }
-    write_whole(&folder.join("results.jsonl"), &lines)?;
+    write(&folder.join("results.jsonl"), &lines)?;
     let text = markdown::matrix(matrix) + &coverage.markdown();
-    write_whole(&folder.join("matrix.md"), text.as_bytes())?;
+    write(&folder.join("matrix.md"), text.as_bytes())?;
     let page = folder.join("index.html");
-    write_whole(&page, site::page(matrix, Specs::embedded(), &coverage.counts(), coverage.evidence())?.as_bytes())?;
+    write(&page, site::page(matrix, Specs::embedded(), &coverage.counts(), coverage.evidence())?.as_bytes())?;
     Ok(page)
 }
 
-/// Writes a file beside its place and moves it there, so that a reader finds the old file or the new one, whole.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fresh = path.with_extension("new");
-    let write = || {
-        let mut file = fs::File::create(&fresh)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -70,6 +70,10 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
     let seq = &request["seq"];
     let path = request["outputs"][0]["path"].as_str().unwrap_or_default();
     let ok = format!("{{\"seq\":{seq},\"ok\":true}}\n");
+    if fault == "off" {
+        write_off(rest, path);
+        return say(&ok);
+    }
     if is_of_output(fault) {
         write_output(fault, request, path);
         return say(&ok);
@@ -188,6 +192,17 @@ fn flood(seq: &Value) {
     }
     let grown = resident_of_parent().saturating_sub(before);
     say(&format!("{}\n", json!({"seq": seq, "error": {"phase": "run", "message": format!("{grown} kB")}})));
+}
+
+/// Writes the floats of a file, the last of them so many representable values too far from zero.
+fn write_off(rest: &[&str], path: &str) {
+    let [file, distance] = rest else { panic!("a file and a distance, not {rest:?}") };
+    let tensor = TensorProto::decode(fs::read(file).unwrap().as_slice()).unwrap();
+    let mut bytes = tensor.raw_data.clone().unwrap().to_vec();
+    let (last, distance): (usize, u32) = (bytes.len() - 4, distance.parse().unwrap());
+    let bits = u32::from_le_bytes(bytes[last..].try_into().unwrap()) + distance;
+    bytes[last..].copy_from_slice(&bits.to_le_bytes());
+    fs::write(path, TensorProto { name: None, raw_data: Some(bytes.into()), ..tensor }.encode_to_vec()).unwrap();
 }
 
 fn resident_of_parent() -> u64 {

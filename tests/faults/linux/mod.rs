@@ -2,6 +2,7 @@
 
 mod adapter;
 mod dies;
+mod folders;
 mod interrupt;
 mod leaves;
 mod lies;
@@ -28,7 +29,8 @@ pub(crate) fn main() -> ExitCode {
         ["adapter", fault, ref rest @ ..] => return adapter::main(fault, rest),
         _ => {}
     }
-    let modules: [Tests; 6] = [whole::TESTS, silent::TESTS, lies::TESTS, dies::TESTS, leaves::TESTS, interrupt::TESTS];
+    let modules: [Tests; 7] =
+        [whole::TESTS, silent::TESTS, lies::TESTS, dies::TESTS, leaves::TESTS, interrupt::TESTS, folders::TESTS];
     let trials = modules.concat().into_iter().map(|(name, test)| {
         Trial::test(name, move || {
             test();

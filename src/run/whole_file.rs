@@ -1,0 +1,191 @@
+//! Files that are written beside their place and renamed, so that a reader finds the old file or the new one, whole.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, TempPath};
+
+/// How many links in a row are followed, as systems do.
+const MOST_LINKS: usize = 40;
+
+/// Writes a file as a whole. A full disk leaves the old file as it was.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = WholeFile::beside(path)?;
+    file.write_all(bytes)?;
+    file.put().map(drop)
+}
+
+/// A file that is not in its place yet. Without [`WholeFile::put`] nothing of it stays.
+///
+/// It gets the permissions of the file whose place it takes. A link stays, and what it leads to is replaced. What no file can
+/// take the place of, as a pipe or a device, is written as it is.
+#[derive(Debug)]
+pub struct WholeFile {
+    file: File,
+    /// Where the file is, and where it belongs.
+    places: Option<(TempPath, PathBuf)>,
+}
+
+impl WholeFile {
+    /// Begins a file that `path` is to name.
+    pub fn beside(path: &Path) -> io::Result<WholeFile> {
+        let Some(target) = target(path)? else {
+            let file = File::options().write(true).truncate(true).open(path)?;
+            return Ok(WholeFile { file, places: None });
+        };
+        let old = fs::metadata(&target).ok().map(|metadata| metadata.permissions());
+        if old.as_ref().is_some_and(fs::Permissions::readonly) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
+        }
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = target.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        // Made as any file is, so that a new one has the permissions that the user's files have.
+        let make = |path: &Path| File::options().read(true).write(true).create_new(true).open(path);
+        let made = Builder::new().prefix(&format!(".{name}.")).make_in(folder, make).map_err(|error| {
+            io::Error::new(error.kind(), format!("no file can be made in {}: {error}", folder.display()))
+        })?;
+        let (file, temporary) = made.into_parts();
+        if let Some(old) = old {
+            file.set_permissions(old)?;
+        }
+        Ok(WholeFile { file, places: Some((temporary, target)) })
+    }
+
+    /// The file as it is now.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Puts the file into its place, and returns it.
+    pub fn put(mut self) -> io::Result<File> {
+        self.file.flush()?;
+        if let Some((temporary, target)) = self.places {
+            self.file.sync_all()?;
+            // Unlike `TempPath::persist`, on Windows this takes the place of a file that somebody reads, too.
+            fs::rename(&temporary, &target)?;
+        }
+        Ok(self.file)
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Where links lead; nothing for what no file can take the place of.
+fn target(path: &Path) -> io::Result<Option<PathBuf>> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return Ok(None);
+    }
+    let mut place = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        // A link there, as behind /dev/stdout, leads to a file that is open, whatever path it has.
+        if place.starts_with("/proc") {
+            return Ok(None);
+        }
+        let Ok(next) = fs::read_link(&place) else { return Ok(Some(place)) };
+        place = place.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("the links lead nowhere"))
+}
+
+/// Holds the folder of a file until the value is dropped; another process that wants to hold it waits. Nothing is held where
+/// the system or the file system has no lock for folders, as Windows.
+pub fn lock_folder(path: &Path) -> Option<File> {
+    let folder = target(path).ok()??.parent()?.to_owned();
+    let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+    let folder = File::open(folder).ok()?;
+    folder.lock().ok()?;
+    Some(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_replaced_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.xml");
+        write_whole(&path, b"old").unwrap();
+        let mut file = WholeFile::beside(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        file.put().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        drop(WholeFile::beside(&path).unwrap());
+        assert_eq!(names(folder.path()), ["a.xml"]);
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_told_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = write_whole(&folder.path().join("none/a"), b"").unwrap_err().to_string();
+        assert!(error.starts_with("no file can be made in ") && error.contains("none: "), "{error}");
+        assert!(write_whole(folder.path(), b"").is_err());
+        let path = folder.path().join("a");
+        write_whole(&path, b"old").unwrap();
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&path, permissions).unwrap();
+        assert_eq!(write_whole(&path, b"new").unwrap_err().to_string(), "the file is read-only");
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"old".to_vec(), vec!["a".to_owned()]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_permissions_stay() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+        fs::create_dir(at("real")).unwrap();
+        fs::write(at("plain"), "").unwrap();
+        symlink("real/a", at("link")).unwrap();
+        write_whole(&at("link"), b"1").unwrap();
+        assert_eq!((fs::read(at("real/a")).unwrap(), mode("real/a")), (b"1".to_vec(), mode("plain")));
+        fs::set_permissions(at("real/a"), fs::Permissions::from_mode(0o640)).unwrap();
+        write_whole(&at("link"), b"2").unwrap();
+        assert_eq!((fs::read(at("real/a")).unwrap(), mode("real/a")), (b"2".to_vec(), 0o640));
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        symlink("loop", at("loop")).unwrap();
+        assert_eq!(write_whole(&at("loop"), b"").unwrap_err().to_string(), "the links lead nowhere");
+        assert_eq!(names(&at("real")), ["a"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_is_written_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("a")).unwrap();
+        let error = write_whole(&folder.path().join("a"), b"new").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        write_whole(Path::new("/dev/null"), b"new").unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_is_held_by_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock_folder(&folder.path().join("a")).unwrap();
+        let other = File::open(folder.path()).unwrap();
+        assert!(other.try_lock().is_err());
+        drop(held);
+        other.try_lock().unwrap();
+    }
+}

@@ -1,0 +1,69 @@
+//! Ids, names and messages that try to pass for something else.
+
+#![cfg(unix)]
+
+use std::fs;
+
+use crate::models::{Folder, model, node};
+use crate::program::call;
+use onnx_conformance::reference::proto::Message as _;
+
+/// The name of a case that clears the screen and claims a pass.
+const NAME: &str = "a\u{1b}[2J\nunexpected: crash |`b`| <c>";
+
+/// The same as a terminal is to show it.
+const SHOWN: &str = "a\\u{1b}[2J\\nunexpected: crash |`b`| <c>";
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let operator = format!("\u{1b}]0;title\u{7}\u{fffe}{}", "x".repeat(900_000));
+    folder.add(NAME, &model(13, vec![node(&operator, &["x"], &["y"])]).encode_to_vec());
+    folder
+}
+
+fn is_clean(text: &str) -> bool {
+    text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{fffe}')
+}
+
+#[test]
+fn a_terminal_is_shown_no_escape_sequence() {
+    let folder = folder();
+    let (suite, failures, results) = (folder.argument(), folder.file("failures"), folder.file("results.jsonl"));
+    let run = ["run", "--suite", &suite, "--failures", &failures, "--results", &results];
+    let called = call(&run).expect(1, &format!("unexpected: error {SHOWN}\n"));
+    assert!(is_clean(&called.out) && is_clean(&called.err), "{called:?}");
+    assert!(called.out.contains("more characters)") && called.out.len() < 6_000, "{called:?}");
+    assert!(called.out.contains(" $'a\\033[2J\\012unexpected: crash |`b`| <c>'"), "{called:?}");
+    fs::remove_dir_all(&failures).unwrap();
+    let listed = call(&["list", "--suite", &suite]).expect(0, SHOWN);
+    assert_eq!(listed.out, format!("{SHOWN}\n"));
+    let shown = call(&["show", NAME, "--suite", &suite]).expect(0, SHOWN);
+    assert!(is_clean(&shown.out), "{shown:?}");
+    let error = call(&["show", "\u{1b}[2J", "--suite", &suite]).expect(4, "\\u{1b}[2J");
+    assert!(is_clean(&error.err), "{error:?}");
+    let better = folder.write("better.jsonl", fs::read_to_string(&results).unwrap().replace("\"error\"", "\"pass\""));
+    let compared = call(&["compare", &better, &results]).expect(1, &format!("broken: {SHOWN} (pass -> error)\n"));
+    assert!(is_clean(&compared.out) && compared.out.len() < 6_000, "{compared:?}");
+    let json = call(&["compare", &better, &results, "--format", "json"]).expect(1, "broken").out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["broken"][0]["id"], NAME);
+}
+
+#[test]
+fn a_report_keeps_its_form() {
+    let folder = folder();
+    let [junit, markdown, failures, results] =
+        ["junit.xml", "summary.md", "failures", "results.jsonl"].map(|name| folder.file(name));
+    let run = ["run", "--suite", &folder.argument(), "--junit", &junit, "--markdown", &markdown];
+    call(&[&run[..], &["--failures", &failures, "--results", &results]].concat()).expect(1, "1 error");
+    let [junit, markdown] = [&junit, &markdown].map(|path| fs::read_to_string(path).unwrap());
+    assert!(is_clean(&junit) && junit.len() < 8_000, "{junit}");
+    assert!(junit.contains("a\\u{1b}[2J\\nunexpected: crash |`b`| &lt;c&gt;"), "{junit}");
+    assert!(is_clean(&markdown) && markdown.len() < 8_000, "{markdown}");
+    let row = "| `` a\\u{1b}[2J\\nunexpected: crash \\|`b`\\| <c> `` | error | ";
+    assert!(markdown.lines().any(|line| line.starts_with(row)), "{markdown}");
+    let better = folder.write("better.jsonl", fs::read_to_string(&results).unwrap().replace("\"error\"", "\"pass\""));
+    let compared = call(&["compare", &better, &results, "--format", "markdown"]).expect(1, "### broken: 1\n");
+    let row = "| `` a\\u{1b}[2J\\nunexpected: crash \\|`b`\\| <c> `` | pass -> error |";
+    assert!(compared.out.lines().any(|line| line == row), "{compared:?}");
+}
