@@ -39,7 +39,7 @@ impl Builtin {
         let (started, timeout) = (Instant::now(), self.timeout);
         let deadline = Deadline::new(move || started.elapsed() > timeout);
         let external = FolderData::new(request.folder, deadline.clone());
-        let loading = LoadLimits { deadline, ..LoadLimits::default() };
+        let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
         let model = match read_model(request.model.clone(), &external, &loading) {
             Ok(model) => model,
             Err(error) => return refused(&error),
@@ -47,11 +47,7 @@ impl Builtin {
         let inputs: BTreeMap<String, Value> =
             request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let cells = Arc::new(Mutex::new(BTreeSet::new()));
-        let limits = Limits {
-            expired: Some(Arc::new(move || started.elapsed() > timeout)),
-            observer: Some(collect_cells(&cells)),
-            ..Limits::default()
-        };
+        let limits = Limits { deadline, observer: Some(collect_cells(&cells)), ..Limits::default() };
         match run(&model, inputs, limits) {
             Ok(values) => {
                 let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));

@@ -117,8 +117,7 @@ fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Judge
     }
     let inputs: BTreeMap<String, Value> =
         data.inputs.iter().map(|Named { name, value }| (name.clone(), value.clone())).collect();
-    let deadline = deadline.clone();
-    let limits = Limits { expired: Some(Arc::new(move || deadline.is_over())), ..Limits::default() };
+    let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
     let magnitudes = magnitudes(model, inputs, limits).ok()??;
     let mut judged = None;
     for (output, magnitude) in data.outputs.iter_mut().zip(&magnitudes) {

@@ -34,13 +34,7 @@ pub(crate) fn run(input: &[u8]) -> Result<bool, String> {
         walk(bytes);
     }
     let Ok(model) = read else { return Ok(false) };
-    let limits = Limits {
-        elements: 1 << 20,
-        bytes: BYTES,
-        trips: 1000,
-        expired: Some(Arc::new(move || deadline.is_over())),
-        ..Limits::default()
-    };
+    let limits = Limits { elements: 1 << 20, bytes: BYTES, trips: 1000, deadline, ..Limits::default() };
     match execute(&model, inputs(&model), limits) {
         Ok(_) => Ok(true),
         Err(RunError::Kernel(error)) if matches!(error.root(), KernelError::Internal(_)) => Err(error.to_string()),

@@ -239,6 +239,7 @@ impl<'a> Frame<'a> {
         let kernel = registry::find(&spec.version).ok_or_else(|| no_kernel(spec))?;
         let wanted: Vec<bool> =
             node.outputs.iter().map(|name| !name.is_empty() && last_uses.binary_search(name).is_err()).collect();
+        let budget = self.context.budget.nested();
         let call = Call {
             spec,
             opset: self.context.opsets.version(&node.domain).unwrap_or(0),
@@ -247,14 +248,17 @@ impl<'a> Frame<'a> {
             wanted: &wanted,
             types: &types,
             subgraphs: self,
-            budget: self.context.budget,
+            budget: &budget,
         };
         if self.context.magnitude
             && let Some(magnitudes) = kernel.magnitude(&call)
         {
             return magnitudes;
         }
-        let outputs = kernel.run(&call)?;
+        let outputs = kernel.run(&call);
+        // A kernel's loops end early when the time is over, whatever it makes of that.
+        budget.check_time()?;
+        let outputs = outputs?;
         check_outputs(&call, &outputs)?;
         Ok(outputs)
     }

@@ -45,10 +45,11 @@ fn distance(index: i64) -> usize {
 
 /// The one integer of a tensor that must have exactly one element.
 pub(super) fn single(tensor: &Tensor, what: &str) -> Result<i64> {
-    match tensor.indices().as_slice() {
-        [value] => Ok(*value),
-        _ => Err(invalid(format!("{what} has shape {:?}, but must hold one element", tensor.shape()))),
+    if tensor.len() != 1 {
+        return Err(invalid(format!("{what} has shape {:?}, but must hold one element", tensor.shape())));
     }
+    // bounded: one element.
+    Ok(tensor.indices().first().copied().unwrap_or_default())
 }
 
 /// Refuses shapes of rank other than 1.

@@ -71,8 +71,8 @@ fn batch(call: &Call<'_>, rules: Rules, terms: Terms) -> Result {
     };
     let along: Vec<bool> = (0..shape.len()).map(|axis| axis == 0 || (rules.spatial && axis > 1)).collect();
     let lanes = Lanes::new(call, &shape, &along)?;
-    let mut values = data.floats();
-    let mut current = lanes.fold(&values, moments);
+    let mut values = call.budget.read_floats(data)?;
+    let mut current = lanes.fold(call, &values, moments)?;
     let given = Parameters {
         scale: terms.of(one_each(call, 1, current.len())?),
         bias: terms.of(one_each(call, 2, current.len())?),
@@ -101,7 +101,8 @@ fn batch(call: &Call<'_>, rules: Rules, terms: Terms) -> Result {
     })?;
     let y = call.floats(terms.output(data.element_type()), data.shape(), values)?;
     if terms == Terms::Absolute {
-        current = lanes.fold(&data.floats(), |lane| absolute_moments(&lane.collect::<Vec<_>>()));
+        let values = call.budget.read_floats(data)?;
+        current = lanes.fold(call, &values, |lane| absolute_moments(&lane.collect::<Vec<_>>()))?;
     }
     let mut outputs = vec![Some(Value::Tensor(y))];
     if rules.training {
@@ -146,7 +147,7 @@ fn one_each(call: &Call<'_>, at: usize, count: usize) -> Result<Vec<f64>> {
             "input {at} has shape {shape:?}, but {count} means are taken, one number for each"
         )));
     }
-    Ok(tensor.floats())
+    call.budget.read_floats(tensor)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::kernels::call::{Call, Result};
 use crate::kernels::elementwise::Pair;
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
+use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("BitShift", 11, shift),
@@ -29,7 +30,7 @@ fn shift(call: &Call<'_>) -> Result {
 
 fn not(call: &Call<'_>) -> Result {
     let tensor = call.tensor(0)?;
-    let values = tensor.integers().into_iter().map(|value| !value);
+    let values = tensor.stream(Tensor::integers).map(|value| !value);
     Ok(call.integers(tensor.element_type(), tensor.shape(), values)?.into())
 }
 

@@ -7,6 +7,7 @@ use crate::kernels::call::{Call, Result};
 use crate::kernels::error::{KernelError, invalid};
 use crate::kernels::numeral::{self, Numeral};
 use crate::kernels::registry::Kernel;
+use crate::tensor::Tensor;
 use crate::tensor::packing::extend;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -42,9 +43,9 @@ fn cast(call: &Call<'_>, to: ElementType) -> Result {
             debug_assert!(from != Kind::Complex, "no version casts complex numbers");
             output.strings((0..input.len()).map(|at| numeral::print(input.element_type(), input.bits_at(at)).into()))?
         }
-        (Kind::Float, Kind::Float) if to.bits() > 8 => output.floats(input.floats())?,
-        (Kind::Float, _) => output.bits(input.floats().into_iter().map(|x| rounding.float(to, x)))?,
-        _ => output.bits(input.integers().into_iter().map(|value| rounding.integer(to, value)))?,
+        (Kind::Float, Kind::Float) if to.bits() > 8 => output.floats(call.budget.read_floats(input)?)?,
+        (Kind::Float, _) => output.bits(input.stream(Tensor::floats).map(|x| rounding.float(to, x)))?,
+        _ => output.bits(input.stream(Tensor::integers).map(|value| rounding.integer(to, value)))?,
     };
     Ok(tensor.into())
 }

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::kernels::budget::Budget;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::KernelError;
 use crate::kernels::window::Axis;
-use crate::tensor::gemm::{Matrix, multiply_add};
+use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::shape::{element_count, strides};
-use crate::tensor::sum::Sum;
 
 /// The elements of the taps under as many windows as are unfolded at a time.
 pub(super) const UNFOLDED: usize = 1 << 21;
@@ -32,6 +32,9 @@ pub(super) struct Product<'a> {
     pub(super) compensated: bool,
 }
 
+/// Gives rows of the weights of one group, counted by the budget.
+type Weights<'a> = dyn Fn(&Budget, Range<usize>) -> Result<Vec<f64>> + 'a;
+
 /// The taps under the windows of one image and group.
 pub(super) trait Columns: Sync {
     /// Writes row `row` (a channel and a tap) for the windows from `from` on.
@@ -45,11 +48,11 @@ pub(super) trait Columns: Sync {
 
 impl Product<'_> {
     /// The sums for every image, output channel and window. `weights` gives rows of one group, `columns` the taps of
-    /// one image and group.
+    /// one image and group; each is given a budget that lasts as long as what it gives.
     pub(super) fn compute<C: Columns>(
         &self,
-        weights: impl Fn(usize, Range<usize>) -> Result<Vec<f64>> + Sync,
-        columns: impl Fn(usize, usize) -> Result<C> + Sync,
+        weights: impl Fn(&Budget, usize, Range<usize>) -> Result<Vec<f64>> + Sync,
+        columns: impl Fn(&Budget, usize, usize) -> Result<C> + Sync,
     ) -> Result<Vec<f64>> {
         let all = element_count(&[self.images, self.groups, self.features, self.windows])?;
         let mut out: Vec<f64> = self.call.budget.scratch(all)?;
@@ -65,35 +68,37 @@ impl Product<'_> {
             if self.depth == 0 {
                 return Ok(());
             }
-            self.call.budget.work(out.len().saturating_mul(self.depth) / 16)?;
-            self.one(&|rows| weights(group, rows), &columns(image, group)?, out)
+            let budget = self.call.budget.nested();
+            let columns = columns(&budget, image, group)?;
+            self.one(&|budget, rows| weights(budget, group, rows), &columns, out)
         })?;
         Ok(out)
     }
 
     /// One image and group, a block of windows at a time.
-    fn one(
-        &self,
-        weights: &dyn Fn(Range<usize>) -> Result<Vec<f64>>,
-        columns: &dyn Columns,
-        out: &mut [f64],
-    ) -> Result<(), KernelError> {
+    fn one(&self, weights: &Weights<'_>, columns: &dyn Columns, out: &mut [f64]) -> Result<(), KernelError> {
         let Product { depth, windows, .. } = *self;
         if let Some(unfolded) = columns.unfolded() {
             return self.rows(weights, Matrix::row_major(unfolded, depth, windows), out);
         }
         let width = (UNFOLDED / depth).clamp(64, windows.max(64)).min(windows);
-        let mut taps: Vec<f64> = self.call.budget.scratch(element_count(&[depth, width])?)?;
+        let budget = self.call.budget.nested();
+        let mut taps: Vec<f64> = budget.scratch(element_count(&[depth, width])?)?;
         for from in (0..windows).step_by(width) {
             let width = width.min(windows - from);
             let taps = &mut taps[..depth * width];
-            taps.par_chunks_mut(width).enumerate().for_each(|(row, out)| columns.fill(row, from, out));
+            taps.par_chunks_mut(width).enumerate().try_for_each(|(row, out)| {
+                budget.work(out.len())?;
+                columns.fill(row, from, out);
+                Ok::<_, KernelError>(())
+            })?;
             let taps = Matrix::row_major(taps, depth, width);
             if width == windows {
                 self.rows(weights, taps, out)?;
                 continue;
             }
-            let mut part: Vec<f64> = self.call.budget.scratch(self.features * width)?;
+            let budget = budget.nested();
+            let mut part: Vec<f64> = budget.scratch(self.features * width)?;
             copy_rows(out, windows, from, &mut part, width, |out, part| part.copy_from_slice(out));
             self.rows(weights, taps, &mut part)?;
             copy_rows(out, windows, from, &mut part, width, |out, part| out.copy_from_slice(part));
@@ -102,18 +107,19 @@ impl Product<'_> {
     }
 
     /// Adds the weights times `taps` to `out`, a block of weights at a time.
-    fn rows(
-        &self,
-        weights: &dyn Fn(Range<usize>) -> Result<Vec<f64>>,
-        taps: Matrix<'_>,
-        out: &mut [f64],
-    ) -> Result<(), KernelError> {
+    fn rows(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
         let most = (CONVERTED / self.depth).max(8);
+        let deadline = self.call.budget.deadline();
         for (at, out) in out.chunks_mut(most * taps.columns).enumerate() {
             let rows = out.len() / taps.columns;
-            let weights = weights(at * most..at * most + rows)?;
+            let budget = self.call.budget.nested();
+            let weights = weights(&budget, at * most..at * most + rows)?;
             let weights = Matrix::row_major(&weights, rows, self.depth);
-            if self.compensated { compensated(weights, taps, out) } else { multiply_add(weights, taps, out) }
+            if self.compensated {
+                multiply_add_compensated(weights, taps, out, deadline)?;
+            } else {
+                multiply_add(weights, taps, out, deadline)?;
+            }
         }
         Ok(())
     }
@@ -131,21 +137,6 @@ fn copy_rows(
     for (out, part) in out.chunks_mut(windows).zip(part.chunks_mut(width)) {
         copy(&mut out[from..from + width], part);
     }
-}
-
-/// What [`multiply_add`] does, with sums that carry their rounding errors along.
-fn compensated(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
-    out.par_chunks_mut(b.columns).enumerate().for_each(|(row, out)| {
-        let a = &a.data[row * a.row_stride..row * a.row_stride + a.columns];
-        for (column, out) in out.iter_mut().enumerate() {
-            let mut sum = Sum::default();
-            sum.add(*out);
-            for (a, b) in a.iter().zip(b.data.iter().skip(column).step_by(b.row_stride.max(1))) {
-                sum.add_product(*a, *b);
-            }
-            *out = sum.value();
-        }
-    });
 }
 
 /// The windows along one axis whose given tap lies on the input: both they and the positions come at even steps.

@@ -4,6 +4,7 @@ use crate::dtype::{ElementType, Kind};
 use crate::kernels::call::{Call, Result};
 use crate::kernels::elementwise::Pair;
 use crate::kernels::registry::Kernel;
+use crate::tensor::Tensor;
 use crate::tensor::index::Walk;
 use crate::tensor::shape::broadcast;
 
@@ -29,12 +30,12 @@ pub(super) const KERNELS: &[Kernel] = &[
 ];
 
 fn logic(pair: &Pair<'_, '_>, holds: impl Fn(bool, bool) -> bool) -> Result {
-    pair.test(&pair.a.bools(), &pair.b.bools(), holds)
+    pair.test(Tensor::bools, holds)
 }
 
 fn not(call: &Call<'_>) -> Result {
     let tensor = call.tensor(0)?;
-    let values = tensor.bools().into_iter().map(|value| !value);
+    let values = tensor.stream(Tensor::bools).map(|value| !value);
     Ok(call.allocate(ElementType::Bool, tensor.shape())?.bools(values)?.into())
 }
 
@@ -56,11 +57,7 @@ fn equal(pair: &Pair<'_, '_>) -> Result {
 
 /// Compares floats as floats, integers and truth values as integers.
 fn compare(pair: &Pair<'_, '_>, float: fn(f64, f64) -> bool, integer: fn(i128, i128) -> bool) -> Result {
-    if pair.element().is_float() {
-        pair.test(&pair.a.floats(), &pair.b.floats(), float)
-    } else {
-        pair.test(&pair.a.integers(), &pair.b.integers(), integer)
-    }
+    if pair.element().is_float() { pair.test(Tensor::floats, float) } else { pair.test(Tensor::integers, integer) }
 }
 
 fn is_infinite(call: &Call<'_>) -> Result {
@@ -70,7 +67,7 @@ fn is_infinite(call: &Call<'_>) -> Result {
 
 fn test(call: &Call<'_>, holds: impl Fn(f64) -> bool) -> Result {
     let tensor = call.tensor(0)?;
-    let values = tensor.floats().into_iter().map(holds);
+    let values = tensor.stream(Tensor::floats).map(holds);
     Ok(call.allocate(ElementType::Bool, tensor.shape())?.bools(values)?.into())
 }
 
@@ -78,11 +75,10 @@ fn test(call: &Call<'_>, holds: impl Fn(f64) -> bool) -> Result {
 fn select(call: &Call<'_>) -> Result {
     let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let shape = broadcast(&broadcast(condition.shape(), x.shape())?, y.shape())?;
-    let holds = condition.bools();
     let walk = |shape_of: &[usize]| Walk::broadcast(shape_of, &shape);
     let positions = walk(condition.shape())
         .zip(walk(x.shape()).zip(walk(y.shape())))
-        .map(|(condition, (x, y))| if holds[condition] { (0, x) } else { (1, y) });
+        .map(|(at, (x, y))| if condition.bits_at(at) != 0 { (0, x) } else { (1, y) });
     Ok(call.allocate(x.element_type(), &shape)?.select(&[x, y], positions)?.into())
 }
 

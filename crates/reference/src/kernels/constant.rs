@@ -50,7 +50,7 @@ fn constant(call: &Call<'_>) -> Result {
 
 /// One value, by default the float 0, everywhere in a tensor of the shape given.
 fn constant_of_shape(call: &Call<'_>) -> Result {
-    let shape = dimensions(&call.tensor(0)?.indices(), "the shape")?;
+    let shape = dimensions(&call.budget.read_indices(call.tensor(0)?)?, "the shape")?;
     let value = call.tensor_attribute("value").cloned().map_or_else(|| Tensor::zero(ElementType::Float), Ok)?;
     if value.len() != 1 {
         return Err(invalid(format!("attribute value has shape {:?}, but must hold one element", value.shape())));

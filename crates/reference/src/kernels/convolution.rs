@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::dtype::ElementType;
+use crate::kernels::budget::Budget;
 use crate::kernels::call::{Call, Outputs, Result};
 use crate::kernels::columns::{Direction, Patches, Product};
 use crate::kernels::error::invalid;
@@ -30,6 +31,11 @@ pub(super) enum Terms {
 }
 
 impl Terms {
+    /// The elements of a tensor, or their absolute values.
+    pub(super) fn read(self, budget: &Budget, tensor: &Tensor) -> Result<Vec<f64>> {
+        budget.read_floats(tensor).map(|values| self.of(values))
+    }
+
     pub(super) fn of(self, mut values: Vec<f64>) -> Vec<f64> {
         if self == Terms::Absolute {
             for value in &mut values {
@@ -153,18 +159,18 @@ fn unfit(x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::error::Kernel
 
 fn conv(call: &Call<'_>, terms: Terms) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
-    let bias = call.optional_tensor(2)?.map(|bias| terms.of(bias.floats()));
+    let bias = call.optional_tensor(2)?.map(|bias| terms.read(call.budget, bias)).transpose()?;
     let shapes = Shapes::of(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
     let first = |group: usize| group * shapes.features;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
-        |group, rows| {
+        |budget, group, rows| {
             let (from, to) = (first(group) + rows.start, first(group) + rows.end);
-            Ok(terms.of(w.part(from * depth..to * depth).floats()))
+            terms.read(budget, &w.part(from * depth..to * depth))
         },
-        |image, group| {
-            let image = terms.of(x.part(shapes.part(image, group)?).floats());
+        |budget, image, group| {
+            let image = terms.read(budget, &x.part(shapes.part(image, group)?))?;
             Patches::new(image, &axes, Direction::Forward)
         },
     )?;
@@ -192,9 +198,9 @@ fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) ->
     let x_zero = zero_points(call.optional_tensor(x_zero)?, 1, "the zero point of the input")?;
     let w_zero = zero_points(call.optional_tensor(w_zero)?, w.shape()[0], "the zero point of the weight")?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
-        |group, rows| {
+        |budget, group, rows| {
             let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
-            let mut weights = w.part(from * depth..to * depth).floats();
+            let mut weights = budget.read_floats(&w.part(from * depth..to * depth))?;
             for (row, weights) in (from..to).zip(weights.chunks_mut(depth.max(1))) {
                 let zero = w_zero[if w_zero.len() == 1 { 0 } else { row }];
                 for weight in weights {
@@ -203,8 +209,8 @@ fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) ->
             }
             Ok(weights)
         },
-        |image, group| {
-            let image = x.part(shapes.part(image, group)?).floats();
+        |budget, image, group| {
+            let image = budget.read_floats(&x.part(shapes.part(image, group)?))?;
             let image = image.into_iter().map(|value| value - x_zero[0]).collect();
             Patches::new(image, &axes, Direction::Forward)
         },
@@ -222,7 +228,7 @@ fn integer(call: &Call<'_>) -> Result {
 
 /// Sums brought to the scale of the output, rounded to even, and saturated.
 fn quantized(call: &Call<'_>) -> Result {
-    let bias = call.optional_tensor(8)?.map(Tensor::floats);
+    let bias = call.optional_tensor(8)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
     let (sums, shape) = integer_sums(call, [0, 3, 2, 5], bias)?;
     let channels = shape[1];
     let single = |at: usize, what: &str| {
@@ -266,7 +272,7 @@ fn causal(call: &Call<'_>) -> Result {
     };
     let element = x.element_type();
     let output = call.floats(element, x.shape(), sums)?;
-    let output = if silu { call.floats(element, x.shape(), output.floats().into_iter().map(swish))? } else { output };
+    let output = if silu { call.floats(element, x.shape(), output.stream(Tensor::floats).map(swish))? } else { output };
     let present = sequence.present(call)?;
     Ok(Outputs::from(vec![output, present]))
 }
@@ -281,7 +287,7 @@ fn causal_magnitude(call: &Call<'_>) -> Result {
     let (sums, sequence) = causal_sums(call, Terms::Absolute)?;
     let output = call.floats(ElementType::Double, call.tensor(0)?.shape(), sums)?;
     let present = sequence.present(call)?;
-    let magnitudes = present.floats().into_iter().map(f64::abs);
+    let magnitudes = present.stream(Tensor::floats).map(f64::abs);
     Ok(Outputs::from(vec![output, call.floats(ElementType::Double, present.shape(), magnitudes)?]))
 }
 
@@ -335,22 +341,22 @@ fn causal_sums(call: &Call<'_>, terms: Terms) -> Result<(Vec<f64>, History)> {
     let history = History::of(x, w, past)?;
     let History { images, channels, length, .. } = history;
     let taps = history.past + 1;
-    let bias = call.optional_tensor(2)?.map(|bias| terms.of(bias.floats()));
+    let bias = call.optional_tensor(2)?.map(|bias| terms.read(call.budget, bias)).transpose()?;
     let input = length.checked_add(taps - 1).ok_or_else(|| invalid("the length overflows"))?;
     let axes = [Axis { input, output: length, kernel: taps, stride: 1, dilation: 1, before: 0, after: 0 }];
     let shapes = Shapes { images, groups: channels, channels: 1, features: 1, kernel: vec![taps], input: vec![input] };
-    let past = past.map(Tensor::floats);
-    let values = x.floats();
+    let past = past.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
+    let values = call.budget.read_floats(x)?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
-        |group, _| Ok(terms.of(w.part(group * taps..(group + 1) * taps).floats())),
-        |image, group| {
+        |budget, group, _| terms.read(budget, &w.part(group * taps..(group + 1) * taps)),
+        |budget, image, group| {
             let positions = history.positions(image * channels + group, past.is_some());
             let line = positions.map(|(source, at)| match (source, &past) {
                 (0, _) => values[at],
                 (1, Some(past)) => past[at],
                 _ => 0.0,
             });
-            Patches::new(terms.of(line.collect()), &axes, Direction::Forward)
+            Patches::new(terms.of(budget.collect(line)?), &axes, Direction::Forward)
         },
     )?;
     Ok((sums, history))

@@ -5,6 +5,7 @@ use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::lanes::Lanes;
 use crate::kernels::registry::Kernel;
+use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
 use crate::tensor::sum::{Product, Sum};
 
@@ -88,11 +89,11 @@ fn running(call: &Call<'_>, accumulation: &Accumulation) -> Result {
     let data = call.tensor(0)?;
     let element = data.element_type();
     if element.is_float() {
-        let mut values = data.floats();
+        let mut values = call.budget.read_floats(data)?;
         lanes.change(call, &mut values, |_, lane| (accumulation.float)(lane, extent))?;
         return Ok(call.floats(element, data.shape(), values)?.into());
     }
-    let mut values = data.integers();
+    let mut values = call.budget.read_integers(data)?;
     lanes.change(call, &mut values, |_, lane| (accumulation.integer)(lane, extent))?;
     Ok(call.integers(element, data.shape(), values)?.into())
 }
@@ -101,7 +102,7 @@ fn running(call: &Call<'_>, accumulation: &Accumulation) -> Result {
 fn magnitude(call: &Call<'_>) -> Result {
     let (lanes, extent) = (lanes(call)?, Extent::of(call)?);
     let data = call.tensor(0)?;
-    let mut values: Vec<f64> = data.floats().into_iter().map(f64::abs).collect();
+    let mut values: Vec<f64> = call.budget.collect(data.stream(Tensor::floats).map(f64::abs))?;
     lanes.change(call, &mut values, |_, lane| (SUM.float)(lane, extent))?;
     Ok(call.floats(ElementType::Double, data.shape(), values)?.into())
 }
@@ -109,7 +110,7 @@ fn magnitude(call: &Call<'_>) -> Result {
 /// The lanes along the axis that the second input names.
 fn lanes(call: &Call<'_>) -> Result<Lanes> {
     let (data, axis) = (call.tensor(0)?, call.tensor(1)?);
-    let [named] = axis.indices()[..] else {
+    let [named] = call.budget.read_indices(axis)?[..] else {
         return Err(invalid(format!("axis has shape {:?}; it takes one value, in a scalar", axis.shape())));
     };
     Lanes::along(call, data.shape(), normalize_axis(named, data.rank())?)

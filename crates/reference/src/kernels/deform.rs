@@ -15,7 +15,7 @@ const MOST_AXES: usize = 16;
 /// The convolution, over absolute terms where `terms` says so.
 pub(super) fn convolve(call: &Call<'_>, terms: Terms) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
-    let bias = call.optional_tensor(3)?.map(|bias| terms.of(bias.floats()));
+    let bias = call.optional_tensor(3)?.map(|bias| terms.read(call.budget, bias)).transpose()?;
     let shapes = Shapes::of(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
@@ -25,12 +25,12 @@ pub(super) fn convolve(call: &Call<'_>, terms: Terms) -> Result {
     }
     let places = Places::of(call, &shapes, &axes, terms)?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
-        |group, rows| {
+        |budget, group, rows| {
             let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
-            Ok(terms.of(w.part(from * depth..to * depth).floats()))
+            terms.read(budget, &w.part(from * depth..to * depth))
         },
-        |image, group| {
-            let values = terms.of(x.part(shapes.part(image, group)?).floats());
+        |budget, image, group| {
+            let values = terms.read(budget, &x.part(shapes.part(image, group)?))?;
             Ok(Deformed { places: &places, image, channel: group * shapes.channels, values })
         },
     )?;
@@ -62,7 +62,7 @@ impl Places {
             Ok([shapes.images, lead].into_iter().chain(outputs.iter().copied()).collect())
         };
         let checked = |what: &str, tensor: &Tensor, shape: Vec<usize>| match tensor.shape() {
-            found if found == shape => Ok(tensor.floats()),
+            found if found == shape => call.budget.read_floats(tensor),
             found => Err(invalid(format!("{what} has shape {found:?}; the other inputs take {shape:?}"))),
         };
         let offsets = checked("offset", call.tensor(2)?, expected(axes.len())?)?;

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
+use crate::kernels::convolution::Terms;
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
@@ -176,7 +177,7 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
             let mut positions: Vec<usize> = call.budget.scratch(count)?;
             if count > 0 {
                 let walk = plan.walk(term, tensor.shape(), over);
-                positions.iter_mut().zip(walk).for_each(|(slot, position)| *slot = position);
+                call.budget.timed(positions.iter_mut().zip(walk)).for_each(|(slot, position)| *slot = position);
             }
             Ok(positions)
         };
@@ -194,7 +195,7 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
                     .map(|(which, (_, values))| values[starts[which][at] + offsets[which][term]]);
                 factors.fold(one, &multiply)
             };
-            *slot = total(&mut (0..terms).map(product));
+            *slot = total(&mut call.budget.timed(0..terms).map(product));
             Ok(())
         },
     )?;
@@ -207,11 +208,13 @@ fn einsum(call: &Call<'_>) -> Result {
     let plan = Plan::of(call.string("equation")?, &shapes)?;
     let (element, shape) = (call.tensor(0)?.element_type(), plan.dims(&plan.output));
     if element.is_float() {
-        let operands: Vec<_> = inputs.iter().map(|&input| (input, input.floats())).collect();
+        let operands: Vec<_> =
+            inputs.iter().map(|&input| Ok((input, call.budget.read_floats(input)?))).collect::<Result<_>>()?;
         let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
         return Ok(call.floats(element, &shape, values)?.into());
     }
-    let operands: Vec<_> = inputs.iter().map(|&input| (input, input.integers())).collect();
+    let operands: Vec<_> =
+        inputs.iter().map(|&input| Ok((input, call.budget.read_integers(input)?))).collect::<Result<_>>()?;
     let total = |terms: &mut dyn Iterator<Item = i128>| terms.fold(0, i128::wrapping_add);
     let values = contract(call, &plan, &operands, total, i128::wrapping_mul, 1)?;
     Ok(call.integers(element, &shape, values)?.into())
@@ -227,8 +230,8 @@ fn magnitude(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
     let plan = Plan::of(call.string("equation")?, &shapes)?;
-    let absolute = |input: &Tensor| input.floats().into_iter().map(f64::abs).collect::<Vec<f64>>();
-    let operands: Vec<_> = inputs.iter().map(|&input| (input, absolute(input))).collect();
+    let absolute = |input: &'_ Tensor| Terms::Absolute.read(call.budget, input);
+    let operands: Vec<_> = inputs.iter().map(|&input| Ok((input, absolute(input)?))).collect::<Result<_>>()?;
     let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
     Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
 }

@@ -7,6 +7,7 @@ use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::index::Walk;
+use crate::tensor::read::{self, Stream};
 use crate::tensor::shape::{broadcast, normalize_axis, strides};
 
 /// From this many elements on, a map runs on several threads.
@@ -15,14 +16,17 @@ const PARALLEL: usize = 1 << 16;
 /// Applies `function` to each number of the first input; the result is rounded once into its element type.
 pub(super) fn map_floats(call: &Call<'_>, function: impl Fn(f64) -> f64 + Sync) -> Result {
     let tensor = call.tensor(0)?;
-    let mut values = tensor.floats();
-    if values.len() < PARALLEL {
-        for value in &mut values {
-            *value = function(*value);
+    let values = (0..tensor.len()).step_by(PARALLEL).flat_map(|from| {
+        let mut values = tensor.part(from..from + PARALLEL).floats();
+        if values.len() < PARALLEL {
+            for value in &mut values {
+                *value = function(*value);
+            }
+        } else {
+            values.par_iter_mut().for_each(|value| *value = function(*value));
         }
-    } else {
-        values.par_iter_mut().for_each(|value| *value = function(*value));
-    }
+        values
+    });
     Ok(call.floats(tensor.element_type(), tensor.shape(), values)?.into())
 }
 
@@ -36,7 +40,7 @@ pub(super) fn map_numbers(
     if tensor.element_type().is_float() {
         return map_floats(call, float);
     }
-    let values = tensor.integers().into_iter().map(integer);
+    let values = tensor.stream(Tensor::integers).map(integer);
     Ok(call.integers(tensor.element_type(), tensor.shape(), values)?.into())
 }
 
@@ -58,8 +62,58 @@ pub(super) struct Pair<'c, 'a> {
     pub(super) a: &'a Tensor,
     pub(super) b: &'a Tensor,
     shape: Vec<usize>,
-    a_walk: Walk,
-    b_walk: Walk,
+    a_order: Order,
+    b_order: Order,
+}
+
+/// In what order the elements of a tensor meet those of another.
+#[derive(Clone)]
+pub(super) enum Order {
+    /// As they lie.
+    Lying,
+    Walked(Walk),
+}
+
+impl Order {
+    /// That of a tensor of `shape` broadcast to `target`.
+    pub(super) fn broadcast(shape: &[usize], target: &[usize]) -> Order {
+        if shape == target { Order::Lying } else { Order::Walked(Walk::broadcast(shape, target)) }
+    }
+}
+
+/// The elements of a tensor in some order; only what is walked is read as a whole.
+pub(super) enum Elements<'a, T> {
+    Lying(Stream<'a, T>),
+    Walked(Vec<T>, Walk),
+}
+
+impl<'a, T> Elements<'a, T> {
+    pub(super) fn new(
+        call: &Call<'_>,
+        tensor: &'a Tensor,
+        order: &Order,
+        read: fn(&Tensor) -> Vec<T>,
+    ) -> Result<Elements<'a, T>> {
+        Ok(match order {
+            Order::Lying => {
+                call.budget.count(tensor.len().min(read::BLOCK), size_of::<T>())?;
+                Elements::Lying(tensor.stream(read))
+            }
+            Order::Walked(walk) => Elements::Walked(call.budget.read(tensor, read)?, walk.clone()),
+        })
+    }
+}
+
+impl<T: Copy> Iterator for Elements<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        match self {
+            Elements::Lying(stream) => stream.next(),
+            Elements::Walked(values, walk) => values.get(walk.next()?).copied(),
+        }
+    }
 }
 
 impl<'c, 'a> Pair<'c, 'a> {
@@ -103,8 +157,8 @@ impl<'c, 'a> Pair<'c, 'a> {
             a,
             b,
             shape: a.shape().to_vec(),
-            a_walk: flat(a.len()),
-            b_walk: Walk::new(a.shape(), &strides, 0),
+            a_order: Order::Lying,
+            b_order: Order::Walked(Walk::new(a.shape(), &strides, 0)),
         })
     }
 
@@ -113,16 +167,13 @@ impl<'c, 'a> Pair<'c, 'a> {
     pub(super) fn along(call: &'c Call<'a>, axis: Option<usize>) -> Result<Pair<'c, 'a>> {
         let (a, b) = (call.tensor(0)?, call.tensor(1)?);
         let strides: Vec<isize> = (0..a.rank()).map(|at| isize::from(Some(at) == axis)).collect();
-        let (a_walk, b_walk) = (flat(a.len()), Walk::new(a.shape(), &strides, 0));
-        Ok(Pair { call, a, b, shape: a.shape().to_vec(), a_walk, b_walk })
+        let b_order = Order::Walked(Walk::new(a.shape(), &strides, 0));
+        Ok(Pair { call, a, b, shape: a.shape().to_vec(), a_order: Order::Lying, b_order })
     }
 
     fn walking(call: &'c Call<'a>, a: &'a Tensor, b: &'a Tensor, shape: Vec<usize>) -> Pair<'c, 'a> {
-        let walk = |tensor: &Tensor| {
-            if tensor.shape() == shape { flat(tensor.len()) } else { Walk::broadcast(tensor.shape(), &shape) }
-        };
-        let (a_walk, b_walk) = (walk(a), walk(b));
-        Pair { call, a, b, shape, a_walk, b_walk }
+        let (a_order, b_order) = (Order::broadcast(a.shape(), &shape), Order::broadcast(b.shape(), &shape));
+        Pair { call, a, b, shape, a_order, b_order }
     }
 
     /// The element type of the first input.
@@ -131,21 +182,24 @@ impl<'c, 'a> Pair<'c, 'a> {
     }
 
     /// The elements of both that meet, in the order of the output.
-    fn meet<A: Copy, B: Copy>(&self, a: &[A], b: &[B]) -> impl Iterator<Item = (A, B)> {
-        self.a_walk.clone().zip(self.b_walk.clone()).map(|(i, j)| (a[i], b[j]))
+    fn meet<A: Copy, B: Copy>(
+        &self,
+        a: fn(&Tensor) -> Vec<A>,
+        b: fn(&Tensor) -> Vec<B>,
+    ) -> Result<impl Iterator<Item = (A, B)>> {
+        let a = Elements::new(self.call, self.a, &self.a_order, a)?;
+        Ok(a.zip(Elements::new(self.call, self.b, &self.b_order, b)?))
     }
 
     /// Combines what meets, rounding once into the first input's element type.
     pub(super) fn floats(&self, combine: impl Fn(f64, f64) -> f64) -> Result {
-        let (a, b) = (self.a.floats(), self.b.floats());
-        let values = self.meet(&a, &b).map(|(a, b)| combine(a, b));
+        let values = self.meet(Tensor::floats, Tensor::floats)?.map(|(a, b)| combine(a, b));
         Ok(self.call.floats(self.element(), &self.shape, values)?.into())
     }
 
     /// Combines integers that meet, wrapping into the first input's element type.
     pub(super) fn integers(&self, combine: impl Fn(i128, i128) -> i128) -> Result {
-        let (a, b) = (self.a.integers(), self.b.integers());
-        let values = self.meet(&a, &b).map(|(a, b)| combine(a, b));
+        let values = self.meet(Tensor::integers, Tensor::integers)?.map(|(a, b)| combine(a, b));
         Ok(self.call.integers(self.element(), &self.shape, values)?.into())
     }
 
@@ -156,35 +210,29 @@ impl<'c, 'a> Pair<'c, 'a> {
 
     /// Combines a floating first input with an integer second one.
     pub(super) fn floats_with_integers(&self, combine: impl Fn(f64, i128) -> f64) -> Result {
-        let (a, b) = (self.a.floats(), self.b.integers());
-        let values = self.meet(&a, &b).map(|(a, b)| combine(a, b));
+        let values = self.meet(Tensor::floats, Tensor::integers)?.map(|(a, b)| combine(a, b));
         Ok(self.call.floats(self.element(), &self.shape, values)?.into())
     }
 
     /// Combines an integer first input with a floating second one.
     pub(super) fn integers_with_floats(&self, combine: impl Fn(i128, f64) -> i128) -> Result {
-        let (a, b) = (self.a.integers(), self.b.floats());
-        let values = self.meet(&a, &b).map(|(a, b)| combine(a, b));
+        let values = self.meet(Tensor::integers, Tensor::floats)?.map(|(a, b)| combine(a, b));
         Ok(self.call.integers(self.element(), &self.shape, values)?.into())
     }
 
-    /// Tests what meets.
-    pub(super) fn test<T: Copy>(&self, a: &[T], b: &[T], holds: impl Fn(T, T) -> bool) -> Result {
-        let values = self.meet(a, b).map(|(a, b)| holds(a, b));
+    /// Tests what meets, each element as `read` gives it.
+    pub(super) fn test<T: Copy>(&self, read: fn(&Tensor) -> Vec<T>, holds: impl Fn(T, T) -> bool) -> Result {
+        let values = self.meet(read, read)?.map(|(a, b)| holds(a, b));
         Ok(self.call.allocate(ElementType::Bool, &self.shape)?.bools(values)?.into())
     }
 
     /// Tests strings that meet.
     pub(super) fn test_strings(&self, holds: impl Fn(&str, &str) -> bool) -> Result {
         let (a, b) = (self.a.strings(), self.b.strings());
-        let values = self.a_walk.clone().zip(self.b_walk.clone()).map(|(i, j)| holds(&a[i], &b[j]));
+        let walk = |tensor: &Tensor| Walk::broadcast(tensor.shape(), &self.shape);
+        let values = walk(self.a).zip(walk(self.b)).map(|(i, j)| holds(&a[i], &b[j]));
         Ok(self.call.allocate(ElementType::Bool, &self.shape)?.bools(values)?.into())
     }
-}
-
-/// A walk over elements as they lie.
-fn flat(len: usize) -> Walk {
-    Walk::new(&[len], &[1], 0)
 }
 
 /// The strides with which a second input of shape `b` is read along `a`, or nothing where it does not fit.

@@ -34,7 +34,7 @@ pub enum KernelError {
     Internal(String),
     /// A tensor that cannot be.
     #[error(transparent)]
-    Tensor(#[from] TensorError),
+    Tensor(TensorError),
     /// Shapes that do not broadcast.
     #[error(transparent)]
     Shape(#[from] ShapeMismatch),
@@ -51,6 +51,16 @@ pub enum KernelError {
         /// What happened there.
         source: Box<KernelError>,
     },
+}
+
+impl From<TensorError> for KernelError {
+    fn from(error: TensorError) -> KernelError {
+        match error {
+            TensorError::Bytes(_) => KernelError::Limit(error.to_string()),
+            TensorError::Deadline => KernelError::Deadline,
+            error => KernelError::Tensor(error),
+        }
+    }
 }
 
 /// What a runtime does not have.

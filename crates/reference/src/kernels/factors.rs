@@ -8,6 +8,9 @@ use crate::tensor::gemm::{Matrix, multiply_add};
 use crate::tensor::index::Walk;
 use crate::tensor::shape::{broadcast, element_count};
 
+/// Adds a product of two matrices, given as they lie, to a third.
+pub(super) type Multiply<T> = fn(&Call<'_>, &Product, &[T], &[T], &mut [T]) -> Result<()>;
+
 /// The shapes of a product of two stacks of matrices, by the rules of `numpy.matmul`.
 #[derive(Debug)]
 pub(super) struct Product {
@@ -55,7 +58,7 @@ impl Product {
         call: &Call<'_>,
         a: &[T],
         b: &[T],
-        multiply: impl Fn(&Product, &[T], &[T], &mut [T]),
+        multiply: Multiply<T>,
     ) -> Result<Vec<T>> {
         let mut out: Vec<T> = call.budget.scratch(element_count(&self.full_shape())?)?;
         if out.is_empty() {
@@ -64,7 +67,7 @@ impl Product {
         let [a_size, b_size] = [self.rows * self.inner, self.inner * self.columns];
         for (out, (a_at, b_at)) in out.chunks_exact_mut(self.rows * self.columns).zip(self.pairs()) {
             call.budget.work(out.len().saturating_mul(self.inner))?;
-            multiply(self, &a[a_at * a_size..][..a_size], &b[b_at * b_size..][..b_size], out);
+            multiply(call, self, &a[a_at * a_size..][..a_size], &b[b_at * b_size..][..b_size], out)?;
         }
         Ok(out)
     }
@@ -100,7 +103,8 @@ impl Factors<'_> {
         let pairs = product.pairs();
         for (out, (a_at, b_at)) in out.chunks_exact_mut(product.rows * product.columns).zip(pairs) {
             call.budget.work(out.len().saturating_mul(product.inner))?;
-            let a = self.terms.of(self.a.part(a_at * a_size..(a_at + 1) * a_size).floats());
+            let budget = call.budget.nested();
+            let a = self.terms.read(&budget, &self.a.part(a_at * a_size..(a_at + 1) * a_size))?;
             let a = if self.transpose_a {
                 Matrix::row_major(&a, product.inner, product.rows).transposed()
             } else {
@@ -124,18 +128,20 @@ impl Factors<'_> {
         let line = if self.transpose_b { a.columns } else { columns };
         let lines = if self.transpose_b { columns } else { a.columns };
         let most = (CONVERTED / line.max(1)).max(64);
+        let deadline = call.budget.deadline();
         for from in (0..lines).step_by(most) {
             let to = lines.min(from + most);
-            let block = self.terms.of(b.part(from * line..to * line).floats());
+            let budget = call.budget.nested();
+            let block = self.terms.read(&budget, &b.part(from * line..to * line))?;
             let block = Matrix::row_major(&block, to - from, line);
             if !self.transpose_b {
-                multiply_add(a.column_block(from..to), block, out);
+                multiply_add(a.column_block(from..to), block, out, deadline)?;
             } else if to - from == columns {
-                multiply_add(a, block.transposed(), out);
+                multiply_add(a, block.transposed(), out, deadline)?;
             } else {
                 // Its rows do not lie one after the other in `out`.
-                let mut part: Vec<f64> = call.budget.scratch(a.rows * (to - from))?;
-                multiply_add(a, block.transposed(), &mut part);
+                let mut part: Vec<f64> = budget.scratch(a.rows * (to - from))?;
+                multiply_add(a, block.transposed(), &mut part, deadline)?;
                 for (out, part) in out.chunks_mut(columns).zip(part.chunks(to - from)) {
                     out[from..to].copy_from_slice(part);
                 }

@@ -30,7 +30,7 @@ pub(super) fn rows_and_columns(tensor: &Tensor) -> Result<(usize, usize)> {
 
 /// Selects along the last axis; a vector gives a matrix of one row.
 fn array_feature_extractor(call: &Call<'_>) -> Result {
-    let (data, indices) = (call.tensor(0)?, call.tensor(1)?.indices());
+    let (data, indices) = (call.tensor(0)?, call.budget.read_indices(call.tensor(1)?)?);
     let Some((&features, batch)) = data.shape().split_last() else {
         return Err(invalid("the input is a scalar, which has no last axis to select along"));
     };
@@ -55,9 +55,9 @@ fn binarizer(call: &Call<'_>) -> Result {
         // An integer is greater than a number where it is greater than the number's floor.
         #[expect(clippy::cast_possible_truncation, reason = "floored, and the cast saturates far outside int64")]
         let floor = libm::floor(threshold) as i128;
-        x.integers().into_iter().map(|value| value > floor).collect()
+        call.budget.collect(x.stream(Tensor::integers).map(|value| value > floor))?
     } else {
-        x.floats().into_iter().map(|value| value > threshold).collect()
+        call.budget.collect(x.stream(Tensor::floats).map(|value| value > threshold))?
     };
     Ok(call.allocate(x.element_type(), x.shape())?.bools(ones)?.into())
 }
@@ -102,9 +102,9 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     let joined = call.allocate(zero.element_type(), &[rows, total])?.select(&sources, (0..rows).flat_map(from))?;
     let shape = joined.shape();
     if joined.element_type().is_integer() {
-        return Ok(call.integers(ElementType::Float, shape, joined.integers())?.into());
+        return Ok(call.integers(ElementType::Float, shape, joined.stream(Tensor::integers))?.into());
     }
-    Ok(call.floats(ElementType::Float, shape, joined.floats())?.into())
+    Ok(call.floats(ElementType::Float, shape, joined.stream(Tensor::floats))?.into())
 }
 
 /// Replaces the elements that equal one value, NaN equalling NaN, by a value for all or one for each feature.
@@ -120,11 +120,14 @@ fn imputer(call: &Call<'_>) -> Result {
         let value = call.float("replaced_value_float")?;
         let same = |x: f64| x == value || (x.is_nan() && value.is_nan());
         let imputed = call.optional_floats("imputed_value_floats").unwrap_or_default();
-        (x.floats().into_iter().map(same).collect(), call.floats(element, &[imputed.len()], imputed)?)
+        (call.budget.collect(x.stream(Tensor::floats).map(same))?, call.floats(element, &[imputed.len()], imputed)?)
     } else {
         let value = i128::from(call.int("replaced_value_int64")?);
         let imputed = call.optional_ints("imputed_value_int64s").unwrap_or_default();
-        (x.integers().into_iter().map(|x| x == value).collect(), integers_that_fit(call, element, imputed)?)
+        (
+            call.budget.collect(x.stream(Tensor::integers).map(|x| x == value))?,
+            integers_that_fit(call, element, imputed)?,
+        )
     };
     let features = x.shape().last().copied().unwrap_or(1);
     let stride = match imputed.len() {
@@ -158,7 +161,7 @@ fn normalizer(call: &Call<'_>) -> Result {
         "L2" => |row| libm::sqrt(sum(row.iter().map(|value| value * value))),
         other => return Err(invalid(format!("norm is '{other}'; it is one of MAX, L1, L2"))),
     };
-    let mut values = x.floats();
+    let mut values = call.budget.read_floats(x)?;
     for row in values.chunks_exact_mut(columns.max(1)) {
         let divisor = divisor(row);
         if divisor != 0.0 {
@@ -181,10 +184,10 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
     let (places, count) = match (call.optional_ints("cats_int64s"), call.optional_strings("cats_strings")) {
         (Some(_), Some(_)) => return Err(invalid("cats_int64s and cats_strings are both set; one of them must be")),
         (None, Some(categories)) if x.element_type() == ElementType::String => {
-            (places(x.strings(), &categories), categories.len())
+            (places(call, x.strings(), &categories)?, categories.len())
         }
         (Some(categories), None) if x.element_type() != ElementType::String => {
-            (categories_of(x, categories), categories.len())
+            (categories_of(call, x, categories)?, categories.len())
         }
         _ => return Err(invalid(format!("no categories are set for {}, the type of the input", x.element_type()))),
     };
@@ -200,21 +203,21 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
 }
 
 /// The place of each number, cut to an integer, among the categories.
-fn categories_of(x: &Tensor, categories: &[i64]) -> Vec<Option<usize>> {
+fn categories_of(call: &Call<'_>, x: &Tensor, categories: &[i64]) -> Result<Vec<Option<usize>>> {
     let categories: Vec<i128> = categories.iter().map(|&category| i128::from(category)).collect();
-    let mut found = places(&x.integers(), &categories);
+    let mut found = places(call, &call.budget.read_integers(x)?, &categories)?;
     if x.element_type().is_float() {
-        for (place, value) in found.iter_mut().zip(x.floats()) {
+        for (place, value) in found.iter_mut().zip(x.stream(Tensor::floats)) {
             place.take_if(|_| !value.is_finite());
         }
     }
-    found
+    Ok(found)
 }
 
 /// The place of each item in a list of keys; the last of equal keys counts.
-fn places<T: std::hash::Hash + Eq>(items: &[T], keys: &[T]) -> Vec<Option<usize>> {
+fn places<T: std::hash::Hash + Eq>(call: &Call<'_>, items: &[T], keys: &[T]) -> Result<Vec<Option<usize>>> {
     let table: HashMap<&T, usize> = keys.iter().enumerate().map(|(at, key)| (key, at)).collect();
-    items.iter().map(|item| table.get(item).copied()).collect()
+    call.budget.collect(items.iter().map(|item| table.get(item).copied()))
 }
 
 /// Subtracts the offset, then multiplies by the scale; each is one number, or one for each feature.
@@ -237,7 +240,7 @@ fn scaler(call: &Call<'_>) -> Result {
     }
     let pick = |values: &[f64], at: usize| values.get(at % values.len()).copied().unwrap_or(0.0);
     let scaled = |(at, value): (usize, f64)| (value - pick(&offset, at)) * pick(&scale, at);
-    Ok(call.floats(ElementType::Float, x.shape(), x.floats().into_iter().enumerate().map(scaled))?.into())
+    Ok(call.floats(ElementType::Float, x.shape(), x.stream(Tensor::floats).enumerate().map(scaled))?.into())
 }
 
 #[cfg(test)]

@@ -33,15 +33,15 @@ fn col2im(call: &Call<'_>, terms: Terms) -> Result {
     let buffer = call.allocate(element, &fold.shape)?;
     let tensor = match element.kind() {
         Kind::Float => {
-            let signed = data.floats().into_iter();
+            let signed = data.stream(Tensor::floats);
             let values = match terms {
-                Terms::Signed => signed.map(Wide::from).collect(),
-                Terms::Absolute => signed.map(|value| Wide::from(value.abs())).collect::<Vec<_>>(),
+                Terms::Signed => call.budget.collect(signed.map(Wide::from))?,
+                Terms::Absolute => call.budget.collect(signed.map(|value| Wide::from(value.abs())))?,
             };
             buffer.floats(fold.sums(call, &values, Add::add)?.into_iter().map(Wide::to_f64))?
         }
         Kind::Complex => {
-            let mut values = data.complexes();
+            let mut values = call.budget.read_complexes(data)?;
             if terms == Terms::Absolute {
                 for z in &mut values {
                     *z = Complex::new(z.re.abs(), z.im.abs());
@@ -50,8 +50,10 @@ fn col2im(call: &Call<'_>, terms: Terms) -> Result {
             buffer.complexes(fold.sums(call, &values, |a: Complex<f64>, b| a + b)?)?
         }
         Kind::String => buffer.strings(fold.sums(call, data.strings(), |a: Arc<str>, b| joined(&a, &b))?)?,
-        Kind::Bool => buffer.integers(fold.sums(call, &data.integers(), |a: i128, b| a | b)?)?,
-        Kind::Signed | Kind::Unsigned => buffer.integers(fold.sums(call, &data.integers(), i128::wrapping_add)?)?,
+        Kind::Bool => buffer.integers(fold.sums(call, &call.budget.read_integers(data)?, |a: i128, b| a | b)?)?,
+        Kind::Signed | Kind::Unsigned => {
+            buffer.integers(fold.sums(call, &call.budget.read_integers(data)?, i128::wrapping_add)?)?
+        }
     };
     Ok(tensor.into())
 }
@@ -144,8 +146,7 @@ impl Fold {
             return Ok(sums);
         }
         let steps = strides(image);
-        call.budget.work(values.len())?;
-        for (at, value) in values.iter().enumerate() {
+        for (at, value) in call.budget.timed(values.iter().enumerate()) {
             let (plane, place, column) = (at / columns / area, at / columns % area, at % columns);
             let target = self.target(image, &steps, place, column).map(|target| plane * size + target);
             if let Some(slot) = target.and_then(|target| sums.get_mut(target)) {
@@ -175,7 +176,7 @@ impl Fold {
 fn sizes(call: &Call<'_>, at: usize, what: &str) -> Result<Vec<usize>> {
     let tensor: &Tensor = call.tensor(at)?;
     one_dimensional(tensor, what)?;
-    dimensions(&tensor.indices(), what)
+    dimensions(&call.budget.read_indices(tensor)?, what)
 }
 
 #[cfg(test)]

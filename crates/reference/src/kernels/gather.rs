@@ -20,7 +20,10 @@ fn gather(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
     let size = data.shape().get(axis).copied().unwrap_or(0);
-    let picked = indices.indices().iter().map(|&at| index(at, size)).collect::<Result<Vec<usize>>>()?;
+    let mut picked: Vec<usize> = call.budget.scratch(indices.len())?;
+    for (picked, at) in picked.iter_mut().zip(indices.stream(Tensor::indices)) {
+        *picked = index(at, size)?;
+    }
     let mut shape = data.shape().to_vec();
     shape.splice(axis..=axis, indices.shape().iter().copied());
     let (outer, inner) = around_axis(data.shape(), axis);
@@ -51,7 +54,7 @@ pub(super) fn element_positions(call: &Call<'_>, shape: &[usize], indices: &Tens
     let step = steps.get_mut(axis).map_or(0, std::mem::take).cast_unsigned();
     let mut positions: Vec<usize> = call.budget.scratch(indices.len())?;
     let bases = Walk::new(indices.shape(), &steps, 0);
-    for ((position, base), at) in positions.iter_mut().zip(bases).zip(indices.indices()) {
+    for ((position, base), at) in positions.iter_mut().zip(bases).zip(indices.stream(Tensor::indices)) {
         *position = base + index(at, size)? * step;
     }
     Ok(positions)
@@ -103,9 +106,9 @@ pub(super) fn tuple_positions(call: &Call<'_>, shape: &[usize], indices: &Tensor
     let count = element_count(outer)?;
     let mut starts: Vec<usize> = call.budget.scratch(count)?;
     let per_batch = element_count(outer.get(batch..).unwrap_or(&[]))?;
-    let values = indices.indices();
+    let values = call.budget.read_indices(indices)?;
     let volume = element_count(sizes)?;
-    for (at, start) in starts.iter_mut().enumerate() {
+    for (at, start) in call.budget.timed(starts.iter_mut().enumerate()) {
         let own = values.get(at * tuple..(at + 1) * tuple).unwrap_or(&[]);
         let mut position = (at / per_batch).saturating_mul(volume);
         let mut inside = 0_usize;

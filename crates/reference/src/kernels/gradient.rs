@@ -152,20 +152,23 @@ impl<'a> Tape<'a> {
         let inputs = node.inputs.iter().map(|name| self.tensor(name)).collect::<Result<Vec<_>>>()?;
         check_broadcast(node, &inputs, &y)?;
         self.call.budget.work(slope.len().saturating_mul(inputs.len()))?;
-        let values: Vec<Vec<f64>> = inputs.iter().map(Tensor::floats).collect();
+        let budget = self.call.budget.nested();
+        let values = inputs.iter().map(|input| budget.read_floats(input)).collect::<Result<Vec<_>>>()?;
         let walk =
             |at: usize| inputs.get(at).map(|input| Walk::broadcast(input.shape(), y.shape())).into_iter().flatten();
         let element = |at: usize, position: usize| values.get(at).and_then(|v| v.get(position)).copied().unwrap_or(0.0);
         let each: Vec<Vec<f64>> = match derivative(node) {
             Some(Derivative::Unary(rule)) => {
-                vec![walk(0).zip(y.floats()).map(|(position, y)| rule(element(0, position), y)).collect()]
+                let factors = walk(0).zip(y.stream(Tensor::floats)).map(|(position, y)| rule(element(0, position), y));
+                vec![budget.collect(factors)?]
             }
             Some(Derivative::Binary(rule)) => {
-                let pairs = walk(0).zip(walk(1)).map(|(a, b)| rule(element(0, a), element(1, b)));
-                let (a, b) = pairs.unzip();
-                vec![a, b]
+                let pairs = || walk(0).zip(walk(1)).map(|(a, b)| rule(element(0, a), element(1, b)));
+                vec![budget.collect(pairs().map(|(a, _)| a))?, budget.collect(pairs().map(|(_, b)| b))?]
             }
-            Some(Derivative::Sum) => inputs.iter().map(|_| slope.iter().map(|_| 1.0).collect()).collect(),
+            Some(Derivative::Sum) => {
+                inputs.iter().map(|_| budget.collect(slope.iter().map(|_| 1.0))).collect::<Result<_>>()?
+            }
             None => return Err(no_derivative(node)),
         };
         for (at, (name, factors)) in node.inputs.iter().zip(each).enumerate() {

@@ -25,7 +25,8 @@ const MOST_AXES: usize = 8;
 /// body, their maps once.
 fn affine_grid(call: &Call<'_>) -> Result {
     let (theta, size) = (call.tensor(0)?, call.tensor(1)?);
-    let sizes: Option<Vec<usize>> = size.indices().into_iter().map(|size| usize::try_from(size).ok()).collect();
+    let sizes: Option<Vec<usize>> =
+        call.budget.read_indices(size)?.into_iter().map(|size| usize::try_from(size).ok()).collect();
     let (images, dims) = match sizes.as_deref() {
         Some([images, _, dims @ ..]) if dims.len() == 2 || dims.len() == 3 => (*images, dims.to_vec()),
         _ => return Err(invalid(format!("size is {size:?}; it takes batch, channels and two or three dimensions"))),
@@ -41,9 +42,9 @@ fn affine_grid(call: &Call<'_>) -> Result {
     let is_depth = |axis: usize| rank == 3 && axis == 0;
     let line = |(axis, &dim): (usize, &usize)| even_places(call, element, dim, is_depth(axis));
     let lines = dims.iter().enumerate().map(line).collect::<Result<Vec<_>>>()?;
-    let theta = theta.floats();
+    let theta = call.budget.read_floats(theta)?;
     let (steps, of_image) = (strides(&dims), element_count(&dims)?);
-    for (at, place) in results.chunks_mut(rank).enumerate() {
+    for (at, place) in call.budget.timed(results.chunks_mut(rank).enumerate()) {
         let (image, at) = (at / of_image, at % of_image);
         // A place lists its coordinates from the innermost axis outwards.
         let even = (0..rank).rev().map(|axis| lines[axis][at / steps[axis] % dims[axis]]);
@@ -67,7 +68,7 @@ fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: b
         (round(-1.0 + round(step / 2.0)), step)
     };
     let mut places: Vec<f64> = call.budget.scratch(length)?;
-    for (at, place) in places.iter_mut().enumerate() {
+    for (at, place) in call.budget.timed(places.iter_mut().enumerate()) {
         *place = round(start + round(round(at as f64) * step));
     }
     Ok(places)
@@ -114,7 +115,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
     let shape: Vec<usize> = [images, channels].into_iter().chain(outputs.iter().copied()).collect();
     let element = x.element_type();
     drop(call.allocate(element, &shape)?);
-    let (places, count) = (grid.floats(), element_count(outputs)?);
+    let (places, count) = (call.budget.read_floats(grid)?, element_count(outputs)?);
     let place = |image: usize, at: usize| places[(image * count + at) * rank..].iter().take(rank).rev().copied();
     if sampler.mode == Mode::Nearest {
         let plane = element_count(&sampler.dims)?;
@@ -133,9 +134,9 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
             return Ok(out);
         }
         out.par_chunks_mut(count).enumerate().try_for_each(|(at, out)| {
-            call.budget.work(count.saturating_mul(1 << (2 * rank)))?;
             let values = &values[at * plane..(at + 1) * plane];
             for (place_at, out) in out.iter_mut().enumerate() {
+                call.budget.work(1 << (2 * rank))?;
                 let taps: Vec<Taps> =
                     place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
                 *out = weigh(&taps, &sampler.steps, values, 0);
@@ -147,12 +148,13 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
     match element.kind() {
         Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
         Kind::Complex => {
-            let (re, im): (Vec<f64>, Vec<f64>) = x.complexes().into_iter().map(|z| (z.re, z.im)).unzip();
+            let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
+            let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
             let parts = sampled(&re)?.into_iter().zip(sampled(&im)?);
             let parts = parts.map(|(re, im)| num_complex::Complex::new(re, im));
             Ok(call.allocate(element, &shape)?.complexes(parts)?.into())
         }
-        _ => Ok(call.floats(element, &shape, sampled(&x.floats())?)?.into()),
+        _ => Ok(call.floats(element, &shape, sampled(&call.budget.read_floats(x)?)?)?.into()),
     }
 }
 

@@ -1,17 +1,30 @@
 //! Encoded images: `ImageDecoder`.
 
-use std::io::Cursor;
+use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hayro_jpeg2000::{DecodeSettings, DecoderContext};
-use image::{ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader};
 
 use crate::dtype::ElementType;
+use crate::kernels::budget::Budget;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::{KernelError, invalid};
 use crate::kernels::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder)];
+
+/// The encoded bytes that a decoder is given between two looks at the clock: they decode in a few milliseconds.
+const READ: usize = 1 << 9;
+
+/// The most pixels of a format whose decoder reads the whole file before it begins: about half a second's work.
+const WHOLE: usize = 1 << 25;
+
+/// The most pixels of a JPEG 2000 image, whose decoder takes longer.
+const WHOLE_JPEG2000: usize = 1 << 22;
+
+/// What a pixel takes in memory: its samples, of up to 16 bits each, and its 8-bit colours.
+const BYTES_OF_A_PIXEL: usize = 12;
 
 /// An image of 8-bit red, green and blue, one row after the other.
 struct Picture {
@@ -37,17 +50,10 @@ fn image_decoder(call: &Call<'_>) -> Result {
         other => return Err(invalid(format!("pixel_format is '{other}'; it is one of RGB, BGR, Grayscale"))),
     };
     let encoded = call.tensor(0)?.bytes();
-    let limits = call.budget.limits();
-    let most = limits.elements.min(limits.bytes);
     // The standard asks for an empty image whatever the reason is, and a decoder's own panic is one.
-    let decoded = catch_unwind(AssertUnwindSafe(|| decode(encoded, most))).unwrap_or(Decoded::Broken);
-    let picture = match decoded {
-        Decoded::Picture(picture) => picture,
-        Decoded::Broken => Picture { height: 0, width: 0, pixels: Vec::new() },
-        Decoded::TooLarge => {
-            return Err(KernelError::Limit(format!("the image decodes to more than the limit of {most} bytes")));
-        }
-    };
+    let decoded = catch_unwind(AssertUnwindSafe(|| decode(call.budget, encoded))).unwrap_or(Ok(None));
+    call.budget.check_time()?;
+    let picture = decoded?.unwrap_or(Picture { height: 0, width: 0, pixels: Vec::new() });
     let (channels, pixels) = match format {
         PixelFormat::Rgb => (3, picture.pixels),
         PixelFormat::Bgr => (3, reversed(picture.pixels)),
@@ -56,47 +62,81 @@ fn image_decoder(call: &Call<'_>) -> Result {
     Ok(call.allocate(ElementType::Uint8, &[picture.height, picture.width, channels])?.bytes(pixels)?.into())
 }
 
-/// What a decoder made of the bytes.
-enum Decoded {
-    Picture(Picture),
-    /// The bytes are no image, or a broken one.
-    Broken,
-    /// The image is larger than the run may hold.
-    TooLarge,
+/// The encoded bytes, a few at a time, until the time is over.
+struct Timed<'a> {
+    encoded: Cursor<&'a [u8]>,
+    budget: &'a Budget,
 }
 
-fn decode(encoded: &[u8], most: usize) -> Decoded {
+impl BufRead for Timed<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.budget.deadline().is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let rest = self.encoded.fill_buf()?;
+        Ok(rest.get(..READ).unwrap_or(rest))
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.encoded.consume(amount);
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl Seek for Timed<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.encoded.seek(to)
+    }
+}
+
+/// The picture, or nothing where the bytes are none.
+fn decode(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
     const JP2: &[u8] = b"\0\0\0\x0cjP  ";
     const CODESTREAM: &[u8] = b"\xff\x4f\xff\x51";
     if encoded.starts_with(JP2) || encoded.starts_with(CODESTREAM) {
-        return decode_jpeg2000(encoded, most).unwrap_or(Decoded::Broken);
+        return decode_jpeg2000(budget, encoded);
     }
-    let Ok(mut reader) = ImageReader::new(Cursor::new(encoded)).with_guessed_format() else { return Decoded::Broken };
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(most as u64);
-    reader.limits(limits);
-    match reader.decode() {
-        Ok(image) => {
-            let rgb = image.into_rgb8();
-            let (height, width) = (rgb.height() as usize, rgb.width() as usize);
-            Decoded::Picture(Picture { height, width, pixels: rgb.into_raw() })
-        }
-        Err(image::ImageError::Limits(_)) => Decoded::TooLarge,
-        Err(_) => Decoded::Broken,
-    }
+    let reader = ImageReader::new(Timed { encoded: Cursor::new(encoded), budget });
+    let Ok(reader) = reader.with_guessed_format() else { return Ok(None) };
+    let is_whole = matches!(reader.format(), Some(ImageFormat::Jpeg | ImageFormat::WebP | ImageFormat::Tiff));
+    let Ok(decoder) = reader.into_decoder() else { return Ok(None) };
+    let (width, height) = decoder.dimensions();
+    count_pixels(budget, [height as usize, width as usize], if is_whole { WHOLE } else { usize::MAX })?;
+    let Ok(image) = DynamicImage::from_decoder(decoder) else { return Ok(None) };
+    let rgb = image.into_rgb8();
+    let (height, width) = (rgb.height() as usize, rgb.width() as usize);
+    Ok(Some(Picture { height, width, pixels: rgb.into_raw() }))
+}
+
+/// Counts the pixels of an image as a decoder holds them, and refuses more than `most`, which it would decode in one go.
+fn count_pixels(budget: &Budget, [height, width]: [usize; 2], most: usize) -> Result<()> {
+    let most = most.min(budget.limits().elements);
+    let pixels = height.checked_mul(width).filter(|&pixels| pixels <= most);
+    let pixels = pixels.ok_or_else(|| {
+        KernelError::Limit(format!("an image of {height} by {width} pixels is over the limit of {most} for its format"))
+    })?;
+    budget.count(pixels, BYTES_OF_A_PIXEL)
 }
 
 /// The image of a JPEG 2000 file or codestream, in gray or colour, without its alpha.
-fn decode_jpeg2000(encoded: &[u8], most: usize) -> Option<Decoded> {
-    let image = hayro_jpeg2000::Image::new(encoded, &DecodeSettings::default()).ok()?;
+fn decode_jpeg2000(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
+    let Ok(image) = hayro_jpeg2000::Image::new(encoded, &DecodeSettings::default()) else { return Ok(None) };
     let (height, width) = (image.height() as usize, image.width() as usize);
-    if height.checked_mul(width).and_then(|pixels| pixels.checked_mul(16)).is_none_or(|bytes| bytes > most) {
-        return Some(Decoded::TooLarge);
-    }
+    count_pixels(budget, [height, width], WHOLE_JPEG2000)?;
     let mut context = DecoderContext::default();
-    let decoded = image.decode(&mut context).ok()?;
+    let Ok(decoded) = image.decode(&mut context) else { return Ok(None) };
     let (samples, channels) = (decoded.data_u8(), decoded.components().len());
-    let colours = channels.checked_sub(usize::from(image.has_alpha()))?;
+    let colours = channels.saturating_sub(usize::from(image.has_alpha()));
+    if colours != 1 && colours != 3 {
+        return Ok(None);
+    }
     let pixels: Vec<u8> = samples
         .chunks_exact(channels)
         .flat_map(|pixel| match (colours, pixel) {
@@ -105,7 +145,7 @@ fn decode_jpeg2000(encoded: &[u8], most: usize) -> Option<Decoded> {
             _ => [0; 3],
         })
         .collect();
-    (colours == 1 || colours == 3).then_some(Decoded::Picture(Picture { height, width, pixels }))
+    Ok(Some(Picture { height, width, pixels }))
 }
 
 /// The channels of each pixel in the other order.
@@ -176,6 +216,6 @@ mod tests {
     fn a_large_image_is_refused_before_it_is_decoded() {
         let limits = Limits { bytes: 1 << 20, ..Limits::default() };
         let refused = decoder(b"P6\n60000 60000\n255\n").limits(limits);
-        assert!(refused.error().contains("more than the limit"));
+        assert!(refused.error().contains("over the limit"));
     }
 }

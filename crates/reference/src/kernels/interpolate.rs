@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::error::{KernelError, invalid};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::dot;
@@ -102,13 +102,14 @@ pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Exte
     match element.kind() {
         Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
         Kind::Complex => {
-            let (re, im) = x.complexes().into_iter().map(|z| (z.re, z.im)).unzip();
+            let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
+            let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
             let (re, im) = (interpolated(call, x, re, &lines)?, interpolated(call, x, im, &lines)?);
             let im = im.into_iter().enumerate().map(|(at, im)| if outside.get(at) == Some(&true) { 0.0 } else { im });
             let parts = finish(re).zip(im).map(|(re, im)| num_complex::Complex::new(re, im));
             Ok(call.allocate(element, &shape)?.complexes(parts)?)
         }
-        _ => call.floats(element, &shape, finish(interpolated(call, x, x.floats(), &lines)?)),
+        _ => call.floats(element, &shape, finish(interpolated(call, x, call.budget.read_floats(x)?, &lines)?)),
     }
 }
 
@@ -165,11 +166,13 @@ fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usi
         let mut out: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
         if !out.is_empty() {
             let blocks = out.par_chunks_mut(line.len() * inner).zip(values.par_chunks(input * inner));
-            blocks.for_each(|(out, values)| {
+            blocks.try_for_each(|(out, values)| {
                 for (taps, out) in line.iter().zip(out.chunks_mut(inner)) {
+                    call.budget.work(taps.len().saturating_mul(inner))?;
                     weigh(taps, values, compensated, out);
                 }
-            });
+                Ok::<_, KernelError>(())
+            })?;
         }
         values = out;
     }
@@ -205,7 +208,7 @@ impl Plan {
     /// What each index of the output reads along one axis.
     fn line(&self, call: &Call<'_>, extent: &Extent) -> Result<Vec<Taps>> {
         let mut line: Vec<Taps> = call.budget.scratch(extent.output)?;
-        for (at, taps) in line.iter_mut().enumerate() {
+        for (at, taps) in call.budget.timed(line.iter_mut().enumerate()) {
             let place = self.place(at as f64, extent);
             let last = extent.input as f64 - 1.0;
             if self.coordinates == Coordinates::TfCropAndResize && !(place >= 0.0 && place <= last) {

@@ -14,7 +14,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Concat", 1, |call| concat(call, call.optional_int("axis").unwrap_or(1))),
     Kernel::new("Concat", 4, |call| concat(call, call.int("axis")?)),
     Kernel::new("Split", 1, |call| {
-        let lengths = call.optional_tensor(1)?.map(Tensor::indices);
+        let lengths = call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?;
         let axis = call.optional_int("axis").unwrap_or(0);
         split(call, axis, &lengths_or_equal(call, axis, lengths.as_deref().or(call.optional_ints("split")))?)
     }),
@@ -24,7 +24,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     }),
     Kernel::new("Split", 13, |call| {
         let axis = call.int("axis")?;
-        let lengths = call.optional_tensor(1)?.map(Tensor::indices);
+        let lengths = call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?;
         split(call, axis, &lengths_or_equal(call, axis, lengths.as_deref())?)
     }),
     Kernel::new("Split", 18, split_by_input_or_number),
@@ -79,7 +79,7 @@ fn lengths_or_equal(call: &Call<'_>, axis: i64, lengths: Option<&[i64]>) -> Resu
 fn split_by_input_or_number(call: &Call<'_>) -> Result {
     let axis = call.int("axis")?;
     match (call.optional_tensor(1)?, call.optional_int("num_outputs")) {
-        (Some(lengths), None) => split(call, axis, &dimensions(&lengths.indices(), "split")?),
+        (Some(lengths), None) => split(call, axis, &dimensions(&call.budget.read_indices(lengths)?, "split")?),
         (None, Some(number)) => split(call, axis, &parts(call, axis, number)?),
         (Some(_), Some(_)) => Err(invalid("input split and attribute num_outputs exclude each other; drop one")),
         (None, None) => Err(invalid("neither input split nor attribute num_outputs is given; give one")),

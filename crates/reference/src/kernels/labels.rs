@@ -36,12 +36,14 @@ fn translate(
         let (keys, values) = (keys.len(), values.len());
         return Err(invalid(format!("there are {keys} keys and {values} values; they must be as many")));
     }
+    // The table: an entry a key, with its spare room.
+    call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
     let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
         let table: HashMap<&str, usize> = keys.strings().iter().enumerate().map(|(at, key)| (&**key, at)).collect();
-        x.strings().iter().map(|text| table.get(&**text).copied()).collect()
+        call.budget.collect(x.strings().iter().map(|text| table.get(&**text).copied()))?
     } else {
         let table: HashMap<u64, usize> = (0..keys.len()).map(|at| (equality.code(keys, at), at)).collect();
-        (0..x.len()).map(|at| table.get(&equality.code(x, at)).copied()).collect()
+        call.budget.collect((0..x.len()).map(|at| table.get(&equality.code(x, at)).copied()))?
     };
     let positions = places.into_iter().map(|place| place.map_or((1, 0), |at| (0, at)));
     Ok(call.allocate(values.element_type(), x.shape())?.select(&[values, default], positions)?.into())
@@ -252,7 +254,8 @@ fn cast_map(call: &Call<'_>) -> Result {
     sources.push(&nothing);
     let buffer = call.allocate(map.value_type.element_type(), &[positions.len()])?;
     let gathered = buffer.select(&sources, positions.iter().map(|&at| (at, 0)))?;
-    let absent: Vec<bool> = positions.iter().map(|&at| at == none).collect();
+    let absent = call.budget.collect(positions.iter().map(|&at| at == none))?;
+    call.budget.count(absent.len(), size_of::<i128>())?;
     Ok(convert(&gathered, &absent, call.allocate(element, gathered.shape())?)?.into())
 }
 
@@ -318,7 +321,7 @@ fn convert(source: &Tensor, absent: &[bool], buffer: Buffer) -> Result<Tensor> {
             };
             Ok(buffer.strings(absent.iter().enumerate().map(text))?)
         }
-        _ => Ok(buffer.floats(source.floats())?),
+        _ => Ok(buffer.floats(source.stream(Tensor::floats))?),
     }
 }
 

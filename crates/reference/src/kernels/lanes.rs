@@ -2,37 +2,75 @@
 
 use rayon::prelude::*;
 
+use crate::deadline::Deadline;
 use crate::kernels::call::{Call, Result};
+use crate::kernels::error::KernelError;
 use crate::tensor::index::Walk;
 use crate::tensor::shape::{element_count, strides};
 
 /// Below this many elements, the lanes stay on one thread.
 const PARALLEL: usize = 1 << 16;
 
+/// The elements of a lane between two looks at the clock.
+const BLOCK: usize = 1 << 14;
+
 /// Where the elements of each lane lie.
 #[derive(Debug)]
 pub(super) struct Lanes {
     /// The position of the first element of each lane, in the row-major order of the other axes.
-    starts: Vec<usize>,
+    starts: Positions,
     /// The distance of each element of a lane from its first, in the row-major order of the lane's axes.
-    offsets: Vec<usize>,
+    offsets: Positions,
+    deadline: Deadline,
+}
+
+/// Positions in a tensor: at even steps, or listed.
+#[derive(Debug)]
+enum Positions {
+    Even { count: usize, step: usize },
+    Listed(Vec<usize>),
+}
+
+impl Positions {
+    /// Those of a walk along some axes.
+    fn of(call: &Call<'_>, dims: &[usize], steps: &[usize]) -> Result<Positions> {
+        let count = element_count(dims)?;
+        let axes: Vec<(usize, usize)> =
+            dims.iter().copied().zip(steps.iter().copied()).filter(|(dim, _)| *dim != 1).collect();
+        let is_even = axes.windows(2).all(|pair| pair[0].1 == pair[1].0.saturating_mul(pair[1].1));
+        if is_even || count == 0 {
+            return Ok(Positions::Even { count, step: axes.last().map_or(0, |(_, step)| *step) });
+        }
+        let steps: Vec<isize> = steps.iter().copied().map(usize::cast_signed).collect();
+        call.budget.collect(Walk::new(dims, &steps, 0)).map(Positions::Listed)
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Positions::Even { count, .. } => *count,
+            Positions::Listed(positions) => positions.len(),
+        }
+    }
+
+    fn at(&self, index: usize) -> usize {
+        match self {
+            Positions::Even { step, .. } => index * step,
+            Positions::Listed(positions) => positions[index],
+        }
+    }
 }
 
 impl Lanes {
     /// Cuts `shape` along the axes for which `along` is true.
     pub(super) fn new(call: &Call<'_>, shape: &[usize], along: &[bool]) -> Result<Lanes> {
         let steps = strides(shape);
-        let positions = |inside: bool| -> Result<Vec<usize>> {
+        let positions = |inside: bool| -> Result<Positions> {
             let chosen = || (0..shape.len()).filter(|&axis| along[axis] == inside);
             let dims: Vec<usize> = chosen().map(|axis| shape[axis]).collect();
-            let steps: Vec<isize> = chosen().map(|axis| steps[axis].cast_signed()).collect();
-            let mut positions: Vec<usize> = call.budget.scratch(element_count(&dims)?)?;
-            if !positions.is_empty() {
-                positions.iter_mut().zip(Walk::new(&dims, &steps, 0)).for_each(|(slot, position)| *slot = position);
-            }
-            Ok(positions)
+            let steps: Vec<usize> = chosen().map(|axis| steps[axis]).collect();
+            Positions::of(call, &dims, &steps)
         };
-        Ok(Lanes { starts: positions(false)?, offsets: positions(true)? })
+        Ok(Lanes { starts: positions(false)?, offsets: positions(true)?, deadline: call.budget.deadline().clone() })
     }
 
     /// Cuts `shape` along one axis.
@@ -54,21 +92,31 @@ impl Lanes {
 
     /// The position in the tensor of each element of a lane.
     pub(super) fn positions(&self, lane: usize) -> impl Iterator<Item = usize> + '_ {
-        let start = self.starts[lane];
-        self.offsets.iter().map(move |offset| start + offset)
+        let start = self.starts.at(lane);
+        (0..self.len()).map(move |at| start + self.offsets.at(at))
     }
 
     /// One result a lane, each computed from the lane's elements in order.
-    pub(super) fn fold<T, R>(&self, values: &[T], fold: impl Fn(Lane<'_, T>) -> R + Sync) -> Vec<R>
+    pub(super) fn fold<T, R>(
+        &self,
+        call: &Call<'_>,
+        values: &[T],
+        fold: impl Fn(Lane<'_, T>) -> R + Sync,
+    ) -> Result<Vec<R>>
     where
         T: Copy + Sync,
         R: Send,
     {
-        let lane = |&start: &usize| fold(Lane { values, start, offsets: self.offsets.iter() });
+        let lane = |start: usize| {
+            call.budget.work(self.len())?;
+            Ok(fold(Lane { values, lanes: self, start: self.starts.at(start), next: 0 }))
+        };
+        let count = self.starts.len();
+        call.budget.count(count, size_of::<Result<R, KernelError>>())?;
         if values.len() < PARALLEL {
-            self.starts.iter().map(lane).collect()
+            (0..count).map(lane).collect()
         } else {
-            self.starts.par_iter().map(lane).collect()
+            (0..count).into_par_iter().map(lane).collect()
         }
     }
 
@@ -85,34 +133,57 @@ impl Lanes {
         if values.is_empty() {
             return Ok(());
         }
+        let change = |(lane, chunk): (usize, &mut [T])| {
+            call.budget.work(chunk.len())?;
+            change(lane, chunk);
+            Ok::<_, KernelError>(())
+        };
+        if self.lie_in_order() {
+            return if values.len() < PARALLEL {
+                values.chunks_exact_mut(self.len()).enumerate().try_for_each(change)
+            } else {
+                values.par_chunks_exact_mut(self.len()).enumerate().try_for_each(change)
+            };
+        }
         let mut gathered: Vec<T> = call.budget.scratch(values.len())?;
-        let chunks = gathered.chunks_exact_mut(self.len()).zip(&self.starts);
-        for (chunk, start) in chunks {
-            chunk.iter_mut().zip(&self.offsets).for_each(|(slot, offset)| *slot = values[start + offset]);
+        for (lane, chunk) in gathered.chunks_exact_mut(self.len()).enumerate() {
+            call.budget.work(chunk.len())?;
+            chunk.iter_mut().zip(self.positions(lane)).for_each(|(slot, position)| *slot = values[position]);
         }
         if values.len() < PARALLEL {
-            gathered.chunks_exact_mut(self.len()).enumerate().for_each(|(lane, chunk)| change(lane, chunk));
+            gathered.chunks_exact_mut(self.len()).enumerate().try_for_each(change)?;
         } else {
-            gathered.par_chunks_exact_mut(self.len()).enumerate().for_each(|(lane, chunk)| change(lane, chunk));
+            gathered.par_chunks_exact_mut(self.len()).enumerate().try_for_each(change)?;
         }
-        for (chunk, start) in gathered.chunks_exact(self.len()).zip(&self.starts) {
-            chunk.iter().zip(&self.offsets).for_each(|(value, offset)| values[start + offset] = *value);
+        for (lane, chunk) in gathered.chunks_exact(self.len()).enumerate() {
+            call.budget.work(chunk.len())?;
+            chunk.iter().zip(self.positions(lane)).for_each(|(value, position)| values[position] = *value);
         }
         Ok(())
     }
+
+    /// Whether each lane is a run of neighbours, and the next lane follows it.
+    fn lie_in_order(&self) -> bool {
+        let lies = |positions: &Positions, by: usize| match positions {
+            Positions::Even { count, step } => *count <= 1 || *step == by,
+            Positions::Listed(_) => false,
+        };
+        lies(&self.offsets, 1) && lies(&self.starts, self.len())
+    }
 }
 
-/// The elements of one lane, in order.
+/// The elements of one lane, in order. They end early when the time is over, as the executor notices after every kernel.
 #[derive(Debug)]
 pub(super) struct Lane<'a, T> {
     values: &'a [T],
+    lanes: &'a Lanes,
     start: usize,
-    offsets: std::slice::Iter<'a, usize>,
+    next: usize,
 }
 
 impl<T> Clone for Lane<'_, T> {
     fn clone(&self) -> Self {
-        Lane { values: self.values, start: self.start, offsets: self.offsets.clone() }
+        Lane { ..*self }
     }
 }
 
@@ -121,11 +192,18 @@ impl<T: Copy> Iterator for Lane<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.offsets.next().map(|offset| self.values[self.start + offset])
+        let (at, count) = (self.next, self.lanes.len());
+        if at >= count || at % BLOCK == BLOCK - 1 && self.lanes.deadline.is_over() {
+            self.next = count;
+            return None;
+        }
+        self.next += 1;
+        Some(self.values[self.start + self.lanes.offsets.at(at)])
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.offsets.size_hint()
+        let left = self.lanes.len() - self.next;
+        (left, Some(left))
     }
 }
 

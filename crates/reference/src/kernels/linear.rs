@@ -6,13 +6,12 @@ use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::convolution::Terms;
 use crate::kernels::error::invalid;
-use crate::kernels::factors::{Factors, Product};
+use crate::kernels::factors::{Factors, Multiply, Product};
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::gemm::{Matrix, multiply_add};
+use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::index::Walk;
 use crate::tensor::shape::broadcast;
-use crate::tensor::sum::dot;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("MatMul", 1, matmul).with_magnitude(matmul_magnitude),
@@ -23,29 +22,29 @@ pub(super) const KERNELS: &[Kernel] = &[
 ];
 
 /// Products of narrower floating types are exact in `f64`.
-fn multiply_wide(product: &Product, a: &[f64], b: &[f64], out: &mut [f64]) {
+fn multiply_wide(call: &Call<'_>, product: &Product, a: &[f64], b: &[f64], out: &mut [f64]) -> Result<()> {
     let a = Matrix::row_major(a, product.rows, product.inner);
-    multiply_add(a, Matrix::row_major(b, product.inner, product.columns), out);
+    let b = Matrix::row_major(b, product.inner, product.columns);
+    Ok(multiply_add(a, b, out, call.budget.deadline())?)
 }
 
 /// For `double`, each element is one compensated sum.
-fn multiply_compensated(product: &Product, a: &[f64], b: &[f64], out: &mut [f64]) {
-    let columns = product.columns;
-    out.par_iter_mut().with_min_len(64).enumerate().for_each(|(at, out)| {
-        let row = a.iter().skip(at / columns * product.inner).take(product.inner);
-        let column = b.iter().skip(at % columns).step_by(columns);
-        *out = dot(row.copied().zip(column.copied()));
-    });
+fn multiply_compensated(call: &Call<'_>, product: &Product, a: &[f64], b: &[f64], out: &mut [f64]) -> Result<()> {
+    let a = Matrix::row_major(a, product.rows, product.inner);
+    let b = Matrix::row_major(b, product.inner, product.columns);
+    Ok(multiply_add_compensated(a, b, out, call.budget.deadline())?)
 }
 
 /// Integers modulo 2^64, which contains every integer type's own wrapping.
-fn multiply_wrapping(product: &Product, a: &[i64], b: &[i64], out: &mut [i64]) {
+fn multiply_wrapping(call: &Call<'_>, product: &Product, a: &[i64], b: &[i64], out: &mut [i64]) -> Result<()> {
     let columns = product.columns;
-    out.par_chunks_exact_mut(columns).enumerate().for_each(|(row, out)| {
+    out.par_chunks_exact_mut(columns).enumerate().try_for_each(|(row, out)| {
         for (factor, b) in a[row * product.inner..].iter().take(product.inner).zip(b.chunks_exact(columns)) {
+            call.budget.work(columns)?;
             out.iter_mut().zip(b).for_each(|(out, b)| *out = out.wrapping_add(factor.wrapping_mul(*b)));
         }
-    });
+        Ok(())
+    })
 }
 
 fn plain<'a>(a: &'a Tensor, b: &'a Tensor, terms: Terms) -> Factors<'a> {
@@ -53,17 +52,21 @@ fn plain<'a>(a: &'a Tensor, b: &'a Tensor, terms: Terms) -> Factors<'a> {
 }
 
 /// The elements modulo 2^64.
-fn wrapped(tensor: &Tensor) -> Vec<i64> {
+fn wrapped(call: &Call<'_>, tensor: &Tensor) -> Result<Vec<i64>> {
     #[expect(clippy::cast_possible_truncation, reason = "only the low bits of a product that wraps matter")]
-    tensor.integers().into_iter().map(|value| value as i64).collect()
+    call.budget.collect(tensor.stream(Tensor::integers).map(|value| value as i64))
 }
 
 fn widened(values: Vec<i64>) -> impl Iterator<Item = i128> {
     values.into_iter().map(i128::from)
 }
 
-fn absolute(tensor: &Tensor) -> Vec<f64> {
-    tensor.floats().into_iter().map(f64::abs).collect()
+fn signed(call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
+    Terms::Signed.read(call.budget, tensor)
+}
+
+fn absolute(call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
+    Terms::Absolute.read(call.budget, tensor)
 }
 
 fn matmul(call: &Call<'_>) -> Result {
@@ -71,14 +74,15 @@ fn matmul(call: &Call<'_>) -> Result {
     let product = Product::of(a.shape(), b.shape())?;
     let element = a.element_type();
     if element == ElementType::Double {
-        let values = product.compute(call, &a.floats(), &b.floats(), multiply_compensated)?;
+        let values =
+            product.compute(call, &call.budget.read_floats(a)?, &call.budget.read_floats(b)?, multiply_compensated)?;
         return Ok(call.floats(element, &product.shape, values)?.into());
     }
     if element.is_float() {
         let values = plain(a, b, Terms::Signed).multiply(call, &product)?;
         return Ok(call.floats(element, &product.shape, values)?.into());
     }
-    let values = product.compute(call, &wrapped(a), &wrapped(b), multiply_wrapping)?;
+    let values = product.compute(call, &wrapped(call, a)?, &wrapped(call, b)?, multiply_wrapping)?;
     Ok(call.integers(element, &product.shape, widened(values))?.into())
 }
 
@@ -138,7 +142,7 @@ impl<'a> General<'a> {
     fn multiply_floats(&self, call: &Call<'_>, terms: Terms) -> Result<Vec<f64>> {
         let General { a, b, transpose_a, transpose_b, .. } = *self;
         if a.element_type() == ElementType::Double && terms == Terms::Signed {
-            return self.multiply(call, a.floats(), b.floats(), multiply_compensated);
+            return self.multiply(call, call.budget.read_floats(a)?, call.budget.read_floats(b)?, multiply_compensated);
         }
         Factors { a, b, transpose_a, transpose_b, terms }.multiply(call, &self.product)
     }
@@ -149,34 +153,36 @@ impl<'a> General<'a> {
         call: &Call<'_>,
         a: Vec<T>,
         b: Vec<T>,
-        multiply: fn(&Product, &[T], &[T], &mut [T]),
+        multiply: Multiply<T>,
     ) -> Result<Vec<T>> {
-        let orient = |tensor: &Tensor, values: Vec<T>, transpose: bool| -> Vec<T> {
+        let orient = |tensor: &Tensor, values: Vec<T>, transpose: bool| -> Result<Vec<T>> {
             if transpose {
-                Walk::transposed(tensor.shape(), &[1, 0]).map(|position| values[position]).collect()
+                call.budget.collect(Walk::transposed(tensor.shape(), &[1, 0]).map(|position| values[position]))
             } else {
-                values
+                Ok(values)
             }
         };
-        let (a, b) = (orient(self.a, a, self.transpose_a), orient(self.b, b, self.transpose_b));
+        let (a, b) = (orient(self.a, a, self.transpose_a)?, orient(self.b, b, self.transpose_b)?);
         self.product.compute(call, &a, &b, multiply)
     }
 
     /// The product with `combine` applied to each element and that of the addend, where there is one.
-    fn add<T: Copy, C: Copy, R>(
+    fn add<T: Copy, C: Copy>(
         &self,
-        product: Vec<T>,
-        addend: impl Fn(&Tensor) -> Vec<C>,
-        combine: impl Fn(T, Option<C>) -> R,
-    ) -> Vec<R> {
+        call: &Call<'_>,
+        mut product: Vec<T>,
+        addend: impl Fn(&Call<'_>, &Tensor) -> Result<Vec<C>>,
+        combine: impl Fn(T, Option<C>) -> T,
+    ) -> Result<Vec<T>> {
         match self.c {
-            None => product.into_iter().map(|value| combine(value, None)).collect(),
+            None => product.iter_mut().for_each(|value| *value = combine(*value, None)),
             Some(c) => {
-                let values = addend(c);
+                let values = addend(call, c)?;
                 let positions = Walk::broadcast(c.shape(), &self.product.shape);
-                product.into_iter().zip(positions).map(|(value, at)| combine(value, Some(values[at]))).collect()
+                product.iter_mut().zip(positions).for_each(|(value, at)| *value = combine(*value, Some(values[at])));
             }
         }
+        Ok(product)
     }
 }
 
@@ -187,20 +193,21 @@ fn gemm(call: &Call<'_>, addend: AddendShape) -> Result {
     let (element, shape) = (general.a.element_type(), &general.product.shape);
     if element.is_float() {
         let product = general.multiply_floats(call, Terms::Signed)?;
-        let values = general.add(product, Tensor::floats, |value, c| alpha * value + c.map_or(0.0, |c| beta * c));
+        let values = general.add(call, product, signed, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
         return Ok(call.floats(element, shape, values)?.into());
     }
-    let product = general.multiply(call, wrapped(general.a), wrapped(general.b), multiply_wrapping)?;
+    let product = general.multiply(call, wrapped(call, general.a)?, wrapped(call, general.b)?, multiply_wrapping)?;
     #[expect(clippy::cast_possible_truncation, reason = "the factors are whole, and what is beyond 64 bits wraps")]
     if alpha.fract() == 0.0 && beta.fract() == 0.0 {
         let (alpha, beta) = (alpha as i128 as i64, beta as i128 as i64);
-        let values = general.add(product, wrapped, |value, c| {
+        let values = general.add(call, product, wrapped, |value, c| {
             alpha.wrapping_mul(value).wrapping_add(c.map_or(0, |c| beta.wrapping_mul(c)))
-        });
+        })?;
         return Ok(call.integers(element, shape, widened(values))?.into());
     }
     let exact = |value: i64| element.decode_i128(element.wrap(i128::from(value))) as f64;
-    let values = general.add(product, Tensor::floats, |value, c| alpha * exact(value) + c.map_or(0.0, |c| beta * c));
+    let product = call.budget.collect(product.into_iter().map(exact))?;
+    let values = general.add(call, product, signed, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
     Ok(call.floats(element, shape, values)?.into())
 }
 
@@ -208,7 +215,7 @@ fn gemm_magnitude(call: &Call<'_>) -> Result {
     let general = General::of(call, AddendShape::Broadcast)?;
     let (alpha, beta) = (call.float("alpha")?.abs(), call.float("beta")?.abs());
     let product = general.multiply_floats(call, Terms::Absolute)?;
-    let values = general.add(product, absolute, |value, c| alpha * value + c.map_or(0.0, |c| beta * c));
+    let values = general.add(call, product, absolute, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
     Ok(call.floats(ElementType::Double, &general.product.shape, values)?.into())
 }
 
@@ -247,16 +254,17 @@ fn spread<'a>(
 }
 
 /// The elements of a factor less its zero point, exact.
-fn centred(factor: &Tensor, zero_point: Option<&Tensor>, per: Per) -> Result<Vec<f64>> {
-    let values = factor.floats();
+fn centred(call: &Call<'_>, factor: &Tensor, zero_point: Option<&Tensor>, per: Per) -> Result<Vec<f64>> {
+    let mut values = call.budget.read_floats(factor)?;
     let Some(zero_point) = zero_point else { return Ok(values) };
     let matrix = match (factor.rank(), per) {
         (1, Per::Row) => vec![1, factor.len()],
         (1, Per::Column) => vec![factor.len(), 1],
         _ => factor.shape().to_vec(),
     };
-    let zeros = zero_point.floats();
-    Ok(values.into_iter().zip(spread(zero_point, &zeros, per, &matrix)?).map(|(value, zero)| value - zero).collect())
+    let zeros = call.budget.read_floats(zero_point)?;
+    values.iter_mut().zip(spread(zero_point, &zeros, per, &matrix)?).for_each(|(value, zero)| *value -= zero);
+    Ok(values)
 }
 
 /// The product of two factors less their zero points.
@@ -266,7 +274,7 @@ fn centred_product(
     (b, b_zero_point): (&Tensor, Option<&Tensor>),
 ) -> Result<(Product, Vec<f64>)> {
     let product = Product::of(a.shape(), b.shape())?;
-    let (a, b) = (centred(a, a_zero_point, Per::Row)?, centred(b, b_zero_point, Per::Column)?);
+    let (a, b) = (centred(call, a, a_zero_point, Per::Row)?, centred(call, b, b_zero_point, Per::Column)?);
     let values = product.compute(call, &a, &b, multiply_wide)?;
     Ok((product, values))
 }
@@ -298,7 +306,8 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
     }
     let (product, values) = centred_product(call, a, b)?;
     let full = product.full_shape();
-    let parameters = [a_scale, b_scale, y_scale, y_zero_point].map(Tensor::floats);
+    let parameters = [a_scale, b_scale, y_scale, y_zero_point];
+    let parameters = parameters.iter().map(|tensor| call.budget.read_floats(tensor)).collect::<Result<Vec<_>>>()?;
     let a_scales = spread(a_scale, &parameters[0], Per::Row, &full)?;
     let b_scales = spread(b_scale, &parameters[1], Per::Column, &full)?;
     let y_scales = spread(y_scale, &parameters[2], Per::Row, &full)?;

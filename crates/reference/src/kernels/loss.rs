@@ -50,7 +50,8 @@ fn loss(call: &Call<'_>, samples: &Samples<'_>, logarithms: &[f64]) -> Result<Te
     let mut losses: Vec<f64> = call.budget.scratch(samples.labels.len())?;
     let mut applied: Vec<f64> = call.budget.scratch(samples.labels.len())?;
     let slots = losses.iter_mut().zip(&mut applied);
-    for (sample, (label, (loss, applied))) in samples.labels.indices().into_iter().zip(slots).enumerate() {
+    let labels = samples.labels.stream(Tensor::indices);
+    for (sample, (label, (loss, applied))) in call.budget.timed(labels.zip(slots)).enumerate() {
         if Some(label) == ignored {
             continue;
         }
@@ -76,18 +77,18 @@ fn class_weights(call: &Call<'_>, classes: usize) -> Result<Option<Vec<f64>>> {
     if weights.shape() != [classes] {
         return Err(invalid(format!("weights have shape {:?}; they take [{classes}]", weights.shape())));
     }
-    Ok(Some(weights.floats()))
+    call.budget.read_floats(weights).map(Some)
 }
 
 fn negative_log_likelihood(call: &Call<'_>) -> Result {
     let samples = Samples::of(call)?;
-    Ok(loss(call, &samples, &samples.scores.floats())?.into())
+    Ok(loss(call, &samples, &call.budget.read_floats(samples.scores)?)?.into())
 }
 
 fn softmax_cross_entropy(call: &Call<'_>) -> Result {
     let samples = Samples::of(call)?;
     let scores = samples.scores;
-    let mut logarithms = scores.floats();
+    let mut logarithms = call.budget.read_floats(scores)?;
     Lanes::along(call, scores.shape(), 1)?.change(call, &mut logarithms, |_, lane| log_softmax(lane))?;
     let mut outputs = vec![Some(Value::Tensor(loss(call, &samples, &logarithms)?))];
     if call.wants(1) {

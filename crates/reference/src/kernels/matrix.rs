@@ -40,10 +40,12 @@ fn det(call: &Call<'_>) -> Result {
         return Err(invalid(format!("matrices of {rows} by {columns} are not square")));
     }
     let buffer = call.allocate(data.element_type(), batch)?;
-    let values = data.floats();
+    let values = call.budget.read_floats(data)?;
     let mut determinants: Vec<f64> = call.budget.scratch(buffer.len())?;
     for (at, determinant) in determinants.iter_mut().enumerate() {
         let own = values.get(at * rows * rows..(at + 1) * rows * rows).unwrap_or(&[]);
+        let budget = call.budget.nested();
+        budget.count(own.len(), size_of::<Wide>())?;
         let matrix = if rows == 0 { Vec::new() } else { own.chunks(rows).map(wide).collect() };
         *determinant = determinant_of(call, matrix)?;
     }

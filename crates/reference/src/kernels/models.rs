@@ -26,7 +26,7 @@ fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64]) -> Resul
         let found = intercepts.len();
         return Err(invalid(format!("there are {found} intercepts for {targets} targets")));
     }
-    let values = x.floats();
+    let values = call.budget.read_floats(x)?;
     let count = rows.checked_mul(targets).ok_or_else(|| invalid("the number of scores overflows"))?;
     let mut scores: Vec<f64> = call.budget.scratch(count)?;
     for (at, score) in scores.iter_mut().enumerate() {
@@ -75,9 +75,9 @@ fn linear_classifier(call: &Call<'_>) -> Result {
         &[_] => Class::Negative,
         row => Class::At(largest(row)),
     };
-    let classes: Vec<Class> = scores.chunks_exact(targets).map(decide).collect();
+    let classes = call.budget.collect(scores.chunks_exact(targets).map(decide))?;
     if both {
-        scores = scores.into_iter().flat_map(|score| [-score, score]).collect();
+        scores = call.budget.collect(scores.into_iter().flat_map(|score| [-score, score]))?;
     }
     let width = if both { 2 } else { targets };
     scores.chunks_exact_mut(width).for_each(|row| transform.apply(row));

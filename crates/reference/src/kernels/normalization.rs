@@ -78,12 +78,12 @@ impl Stash {
     }
 
     /// The elements of a tensor as the first stage takes them.
-    fn floats(self, tensor: &Tensor) -> Vec<f64> {
-        let mut values = tensor.floats();
+    fn floats(self, call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
+        let mut values = call.budget.read_floats(tensor)?;
         for value in &mut *values {
             *value = self.round(*value);
         }
-        values
+        Ok(values)
     }
 }
 
@@ -107,7 +107,7 @@ fn one_each(call: &Call<'_>, at: usize, count: usize, of: &str) -> Result<Vec<f6
         let shape = tensor.shape();
         return Err(invalid(format!("input {at} has shape {shape:?}; it takes [{count}], one for each {of}")));
     }
-    Ok(tensor.floats())
+    call.budget.read_floats(tensor)
 }
 
 /// For each element of `shape`, the element of an input that broadcasts to it.
@@ -126,8 +126,8 @@ fn instance(call: &Call<'_>, terms: Terms) -> Result {
     let bias = terms.of(one_each(call, 2, channels, "channel")?);
     let epsilon = call.float("epsilon")?;
     let lanes = Lanes::from(call, data.shape(), 2)?;
-    let mut values = data.floats();
-    let statistics = lanes.fold(&values, moments);
+    let mut values = call.budget.read_floats(data)?;
+    let statistics = lanes.fold(call, &values, moments)?;
     lanes.change(call, &mut values, |lane, values| {
         let ((mean, variance), channel) = (statistics[lane], lane % channels);
         let deviation = (variance + epsilon).sqrt();
@@ -152,8 +152,8 @@ fn layer(call: &Call<'_>, terms: Terms) -> Result {
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
     let epsilon = stash.round(call.float("epsilon")?);
     let lanes = Lanes::from(call, shape, axis)?;
-    let mut values = stash.floats(data);
-    let mut statistics = lanes.fold(&values, moments);
+    let mut values = stash.floats(call, data)?;
+    let mut statistics = lanes.fold(call, &values, moments)?;
     lanes.change(call, &mut values, |lane, values| {
         let (mean, variance) = statistics[lane];
         standardize(terms, values, mean, (variance + epsilon).sqrt());
@@ -163,20 +163,20 @@ fn layer(call: &Call<'_>, terms: Terms) -> Result {
     })?;
 
     let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
-    let scales = terms.of(scale.floats());
+    let scales = terms.of(call.budget.read_floats(scale)?);
     values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
     if let Some(bias) = bias {
-        let biases = terms.of(bias.floats());
+        let biases = terms.of(call.budget.read_floats(bias)?);
         values.iter_mut().zip(spread(bias, &biases, shape)?).for_each(|(value, bias)| *value += bias);
     }
     let y = call.floats(terms.output(element), shape, values)?;
 
     let reduced: Vec<usize> = shape.iter().enumerate().map(|(at, &dim)| if at < axis { dim } else { 1 }).collect();
     if terms == Terms::Absolute {
-        statistics = lanes.fold(&stash.floats(data), |lane| {
+        statistics = lanes.fold(call, &stash.floats(call, data)?, |lane| {
             let (mean, _) = absolute_moments(&lane.clone().collect::<Vec<_>>());
             (mean, moments(lane).1)
-        });
+        })?;
     }
     let saved = |at: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
         if !call.wants(at) {
@@ -224,7 +224,7 @@ impl Groups {
         round: impl Fn(f64) -> f64 + Sync,
     ) -> Result<()> {
         let lanes = Lanes::from(call, &self.shape, 2)?;
-        let statistics = lanes.fold(values, moments);
+        let statistics = lanes.fold(call, values, moments)?;
         lanes.change(call, values, |lane, values| {
             let (mean, variance) = statistics[lane];
             standardize(terms, values, mean, (variance + epsilon).sqrt());
@@ -252,7 +252,7 @@ fn group_by_group(call: &Call<'_>, terms: Terms) -> Result {
     let groups = Groups::of(call, data)?;
     let scale = terms.of(one_each(call, 1, groups.count, "group")?);
     let bias = terms.of(one_each(call, 2, groups.count, "group")?);
-    let mut values = data.floats();
+    let mut values = call.budget.read_floats(data)?;
     groups.standardize(call, &mut values, (call.float("epsilon")?, terms), |value| value)?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
     Ok(call.floats(terms.output(data.element_type()), data.shape(), values)?.into())
@@ -265,7 +265,7 @@ fn group_by_channel(call: &Call<'_>, terms: Terms) -> Result {
     let scale = terms.of(one_each(call, 1, groups.channels, "channel")?);
     let bias = terms.of(one_each(call, 2, groups.channels, "channel")?);
     let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
-    let mut values = stash.floats(data);
+    let mut values = stash.floats(call, data)?;
     groups.standardize(call, &mut values, (epsilon, terms), |value| rounded(element, stash.round(value)))?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
     Ok(call.floats(terms.output(element), data.shape(), values)?.into())
@@ -277,7 +277,7 @@ fn root_mean_square(call: &Call<'_>) -> Result {
     let (element, shape) = (data.element_type(), data.shape());
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
     let epsilon = stash.round(call.float("epsilon")?);
-    let mut values = stash.floats(data);
+    let mut values = stash.floats(call, data)?;
     Lanes::from(call, shape, axis)?.change(call, &mut values, |_, values| {
         let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
         let root = (mean + epsilon).sqrt();
@@ -285,7 +285,7 @@ fn root_mean_square(call: &Call<'_>) -> Result {
             *value = rounded(element, stash.round(*value / root));
         }
     })?;
-    let scales = scale.floats();
+    let scales = call.budget.read_floats(scale)?;
     values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
     Ok(call.floats(scale.element_type(), shape, values)?.into())
 }
@@ -298,8 +298,8 @@ fn mean_variance(call: &Call<'_>, terms: Terms) -> Result {
         along[normalize_axis(axis, data.rank())?] = true;
     }
     let lanes = Lanes::new(call, data.shape(), &along)?;
-    let mut values = data.floats();
-    let statistics = lanes.fold(&values, moments);
+    let mut values = call.budget.read_floats(data)?;
+    let statistics = lanes.fold(call, &values, moments)?;
     lanes.change(call, &mut values, |lane, values| {
         let (mean, variance) = statistics[lane];
         standardize(terms, values, mean, variance.sqrt() + f64::from(MEAN_VARIANCE_EPSILON));
@@ -316,7 +316,7 @@ fn norm(call: &Call<'_>) -> Result {
         2 => |lane| dot(lane.iter().map(|&value| (value, value))).sqrt(),
         p => return Err(invalid(format!("p is {p}; only 1 and 2 are supported"))),
     };
-    let mut values = data.floats();
+    let mut values = call.budget.read_floats(data)?;
     Lanes::along(call, data.shape(), axis)?.change(call, &mut values, |_, lane| match norm(lane) {
         0.0 => lane.fill(0.0),
         norm => lane.iter_mut().for_each(|value| *value /= norm),
@@ -333,12 +333,16 @@ fn local_response(call: &Call<'_>) -> Result {
     let size = usize::try_from(named).ok().filter(|&size| size > 0);
     let size = size.ok_or_else(|| invalid(format!("size is {named}; it must be positive")))?;
     let (before, after) = ((size - 1) / 2, size / 2);
-    let mut values = data.floats();
+    let mut values = call.budget.read_floats(data)?;
     let largest = data.shape()[1].min(size);
-    call.budget.work(data.len().saturating_mul(largest))?;
+    // Each lane is kept as it was.
+    call.budget.count(data.len(), size_of::<f64>())?;
     Lanes::along(call, data.shape(), 1)?.change(call, &mut values, |_, lane| {
         let original: Vec<f64> = lane.to_vec();
         for (at, value) in lane.iter_mut().enumerate() {
+            if call.budget.work(largest).is_err() {
+                return;
+            }
             let region = at.saturating_sub(before)..at.saturating_add(after).saturating_add(1).min(original.len());
             let squares = dot(original[region].iter().map(|&value| (value, value)));
             *value /= libm::pow(bias + alpha / size as f64 * squares, beta);

@@ -76,10 +76,10 @@ fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
     let data = call.tensor(0)?;
     let value = call.optional_tensor(2)?.cloned().map_or_else(|| Tensor::zero(data.element_type()), Ok)?;
     let axes = match call.optional_tensor(3)? {
-        Some(list) => axes(&list.indices(), data.rank())?,
+        Some(list) => axes(&call.budget.read_indices(list)?, data.rank())?,
         None => (0..data.rank()).collect(),
     };
-    pad(call, &axes, &call.tensor(1)?.indices(), Mode::of(call, modes)?, &value)
+    pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, Mode::of(call, modes)?, &value)
 }
 
 /// Adds to the begins of all axes named and then to their ends; negative numbers take away.
@@ -104,7 +104,7 @@ fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], mode: Mode, value: &Ten
 /// The input around its center: cut where it is larger than the shape, with zeros where it is smaller.
 fn center_crop_pad(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
-    let sizes = dimensions(&call.tensor(1)?.indices(), "shape")?;
+    let sizes = dimensions(&call.budget.read_indices(call.tensor(1)?)?, "shape")?;
     let axes = match call.optional_ints("axes") {
         Some(list) => axes(list, data.rank())?,
         None => (0..data.rank()).collect(),

@@ -53,12 +53,12 @@ fn pooled(x: &Tensor, axes: &[Axis]) -> Result<(Vec<usize>, usize)> {
 
 fn average_pool(call: &Call<'_>, ceil: Rounding) -> Result {
     let x = call.tensor(0)?;
-    average(call, &local(call, ceil)?, &x.floats(), x.element_type())
+    average(call, &local(call, ceil)?, &call.budget.read_floats(x)?, x.element_type())
 }
 
 fn global_average(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
-    average(call, &global(call)?, &x.floats(), x.element_type())
+    average(call, &global(call)?, &call.budget.read_floats(x)?, x.element_type())
 }
 
 fn average_magnitude(call: &Call<'_>) -> Result {
@@ -71,7 +71,7 @@ fn global_average_magnitude(call: &Call<'_>) -> Result {
 }
 
 fn magnitudes(call: &Call<'_>) -> Result<Vec<f64>> {
-    Ok(call.tensor(0)?.floats().into_iter().map(f64::abs).collect())
+    call.budget.collect(call.tensor(0)?.stream(Tensor::floats).map(f64::abs))
 }
 
 /// The sum under each window by the number of elements, those of the padding among them where `count_include_pad`
@@ -101,7 +101,7 @@ fn norm_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
         Some(p) => p,
         None => call.int("p")? as f64,
     };
-    let values = x.floats();
+    let values = call.budget.read_floats(x)?;
     let norms = each_window(call, planes, axes, |window| norm(window, &values, p))?;
     Ok(call.floats(x.element_type(), &shape, norms)?.into())
 }
@@ -142,7 +142,7 @@ fn maxima(call: &Call<'_>, axes: &[Axis], planes: usize, values: &[f64]) -> Resu
 fn max_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
     let x = call.tensor(0)?;
     let (shape, planes) = pooled(x, axes)?;
-    let best = maxima(call, axes, planes, &x.floats())?;
+    let best = maxima(call, axes, planes, &call.budget.read_floats(x)?)?;
     let greatest = greatest(call, x, &shape, &best)?;
     if !call.wants(1) {
         return Ok(greatest.into());
@@ -159,7 +159,7 @@ fn global_max_pool(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let axes = global(call)?;
     let (shape, planes) = pooled(x, &axes)?;
-    Ok(greatest(call, x, &shape, &maxima(call, &axes, planes, &x.floats())?)?.into())
+    Ok(greatest(call, x, &shape, &maxima(call, &axes, planes, &call.budget.read_floats(x)?)?)?.into())
 }
 
 /// The elements at the positions, moved bit by bit; the lowest value of the type where there is none.
@@ -214,7 +214,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
         return Err(invalid(format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
     }
     let (inner, shape) = if let Some(given) = call.optional_tensor(2)? {
-        framed(&unpooled(call, x, false)?, &given.indices())?
+        framed(&unpooled(call, x, false)?, &call.budget.read_indices(given)?)?
     } else {
         let inner = unpooled(call, x, true)?;
         (inner.clone(), inner)
@@ -222,7 +222,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
     let mut sources: Vec<usize> = call.budget.scratch(element_count(&shape)?)?;
     let steps = strides(&shape);
     let size = element_count(&inner)?;
-    for (from, index) in indices.indices().into_iter().enumerate() {
+    for (from, index) in call.budget.timed(indices.stream(Tensor::indices)).enumerate() {
         let Some(mut at) = usize::try_from(index).ok().filter(|&at| at < size) else {
             return Err(invalid(format!("index {index} in I is not one of the {size} elements of shape {inner:?}")));
         };

@@ -89,19 +89,20 @@ fn quantize(call: &Call<'_>) -> Result {
     let zero = zero_point(call, scale)?;
     let output = output_type(call, zero)?;
     let positions = scales(call, x, scale)?.positions();
-    let factors = scale.floats();
+    let factors = call.budget.read_floats(scale)?;
     let quotient = division(call, x.element_type(), scale.element_type())?;
-    let quotients = x.floats().into_iter().zip(positions).map(|(x, at)| {
+    let quotients = x.stream(Tensor::floats).zip(positions).map(|(x, at)| {
         let scale = factors.get(at).copied().unwrap_or(f64::NAN);
         (quotient(x, scale), at)
     });
     let buffer = call.allocate(output, x.shape())?;
     if output.is_float() {
-        let (rounding, zeros) = (Rounding::of(call)?, zero.map(Tensor::floats).unwrap_or_default());
+        let (rounding, zeros) =
+            (Rounding::of(call)?, zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default());
         let sum = |(quotient, at): (f64, usize)| quotient + zeros.get(at).copied().unwrap_or(0.0);
         return Ok(buffer.bits(quotients.map(|pair| rounding.float(output, sum(pair))))?.into());
     }
-    let zeros = zero.map(Tensor::integers).unwrap_or_default();
+    let zeros = zero.map(|tensor| call.budget.read_integers(tensor)).transpose()?.unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "beyond the range, it saturates")]
     let sum = |(quotient, at): (f64, usize)| {
         (quotient.round_ties_even() as i128).saturating_add(zeros.get(at).copied().unwrap_or(0))
@@ -152,14 +153,14 @@ fn dequantize(call: &Call<'_>) -> Result {
         Some(_) => call.output_type("output_dtype", 0)?.unwrap_or(scale.element_type()),
     };
     let positions = scales(call, x, scale)?.positions();
-    let factors = scale.floats();
-    let zeros = zero.map(Tensor::floats).unwrap_or_default();
+    let factors = call.budget.read_floats(scale)?;
+    let zeros = zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
     debug_assert!(x.element_type().kind() != Kind::Signed || x.element_type().bits() <= 32, "f64 holds x - zero_point");
     let product = |(x, at): (f64, usize)| {
         let scale = factors.get(at).copied().unwrap_or(f64::NAN);
         (x - zeros.get(at).copied().unwrap_or(0.0)) * scale
     };
-    Ok(call.floats(output, x.shape(), x.floats().into_iter().zip(positions).map(product))?.into())
+    Ok(call.floats(output, x.shape(), x.stream(Tensor::floats).zip(positions).map(product))?.into())
 }
 
 /// The function body's steps, each rounded to `float`: range and scale of the data and zero, zero point, quantization.
@@ -167,7 +168,7 @@ fn dynamic_quantize(call: &Call<'_>) -> Result {
     const MOST: f64 = 255.0;
     let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
     let x = call.tensor(0)?;
-    let values = x.floats();
+    let values = call.budget.read_floats(x)?;
     let (mut least, mut greatest) = (0.0_f64, 0.0_f64);
     for &value in &values {
         if value.is_nan() {

@@ -125,12 +125,12 @@ fn bernoulli(call: &Call<'_>) -> Result {
         Some(element) => element,
         None => call.output_element(0, input.element_type())?,
     };
-    let probabilities = input.floats();
-    if let Some(outside) = probabilities.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+    let probabilities = || call.budget.timed(input.stream(Tensor::floats));
+    if let Some(outside) = probabilities().find(|p| !(0.0..=1.0).contains(p)) {
         return Err(invalid(format!("the input holds {outside}; probabilities lie in [0, 1]")));
     }
     let mut generator = Generator::of(call);
-    let draws = probabilities.into_iter().map(|p| generator.unit() < p);
+    let draws = probabilities().map(|p| generator.unit() < p);
     Ok(call.allocate(element, input.shape())?.bools(draws)?.into())
 }
 
@@ -147,16 +147,16 @@ fn multinomial(call: &Call<'_>) -> Result {
     let buffer = call.allocate(element, &[batches, samples])?;
     let mut generator = Generator::of(call);
     let mut outcomes: Vec<i128> = call.budget.scratch(buffer.len())?;
-    let logarithms = input.floats();
+    let logarithms = call.budget.read_floats(input)?;
     let mut bounds: Vec<f64> = call.budget.scratch(classes)?;
     for batch in 0..if samples == 0 { 0 } else { batches } {
         let row = logarithms.iter().skip(batch * classes).take(classes);
         let total = cumulate(row, &mut bounds)?;
-        for outcome in outcomes.iter_mut().skip(batch * samples).take(samples) {
+        for outcome in call.budget.timed(outcomes.iter_mut().skip(batch * samples).take(samples)) {
             let draw = (total * generator.unit()).min(total.next_down());
             *outcome = bounds.partition_point(|&bound| bound <= draw) as i128;
         }
-        call.budget.work(samples)?;
+        call.budget.work(classes)?;
     }
     Ok(buffer.integers(outcomes)?.into())
 }
@@ -212,11 +212,11 @@ fn drop_some(call: &Call<'_>, ratio: f64) -> Result {
     let data = call.tensor(0)?;
     let mut generator = Generator::of(call);
     let mut mask: Vec<bool> = call.budget.scratch(data.len())?;
-    for keep in &mut mask {
+    for keep in call.budget.timed(mask.iter_mut()) {
         *keep = generator.unit() >= ratio;
     }
     let scale = 1.0 / (1.0 - ratio);
-    let scaled = data.floats().into_iter().zip(&mask).map(|(x, &keep)| scale * x * f64::from(u8::from(keep)));
+    let scaled = data.stream(Tensor::floats).zip(&mask).map(|(x, &keep)| scale * x * f64::from(u8::from(keep)));
     let output = call.floats(data.element_type(), data.shape(), scaled)?;
     masked(call, output.into(), mask)
 }

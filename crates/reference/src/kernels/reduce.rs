@@ -86,10 +86,10 @@ fn reduce(call: &Call<'_>, axes: AxesOf, reduction: &Reduction) -> Result {
     call.budget.work(data.len())?;
     let element = data.element_type();
     if element.is_float() {
-        let values = lanes.fold(&data.floats(), reduction.float);
+        let values = lanes.fold(call, &call.budget.read_floats(data)?, reduction.float)?;
         return Ok(call.floats(element, &shape, values)?.into());
     }
-    let values = lanes.fold(&data.integers(), |lane| (reduction.integer)(lane, element));
+    let values = lanes.fold(call, &call.budget.read_integers(data)?, |lane| (reduction.integer)(lane, element))?;
     Ok(call.integers(element, &shape, values)?.into())
 }
 
@@ -98,8 +98,8 @@ fn magnitude(call: &Call<'_>, axes: AxesOf, float: fn(Lane<'_, f64>) -> f64) -> 
     let data = call.tensor(0)?;
     let mask = mask(&axes(call)?, data.rank())?;
     let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
-    let absolute: Vec<f64> = data.floats().into_iter().map(f64::abs).collect();
-    let values = Lanes::new(call, data.shape(), &mask)?.fold(&absolute, float);
+    let absolute = call.budget.collect(data.stream(Tensor::floats).map(f64::abs))?;
+    let values = Lanes::new(call, data.shape(), &mask)?.fold(call, &absolute, float)?;
     Ok(call.floats(ElementType::Double, &shape, values)?.into())
 }
 
@@ -213,8 +213,8 @@ fn arg(call: &Call<'_>, largest: bool) -> Result {
     let lanes = Lanes::new(call, data.shape(), &mask)?;
     call.budget.work(data.len())?;
     let places = match data.element_type().kind() {
-        Kind::Float => lanes.fold(&data.floats(), |lane| extreme(lane, largest, last)),
-        _ => lanes.fold(&data.integers(), |lane| extreme(lane, largest, last)),
+        Kind::Float => lanes.fold(call, &call.budget.read_floats(data)?, |lane| extreme(lane, largest, last))?,
+        _ => lanes.fold(call, &call.budget.read_integers(data)?, |lane| extreme(lane, largest, last))?,
     };
     let places = places.into_iter().map(|place| place.unwrap_or(0) as i128);
     Ok(call.integers(ElementType::Int64, &shape, places)?.into())

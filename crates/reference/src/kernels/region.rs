@@ -1,6 +1,7 @@
 //! Regions of images: `RoiAlign`, `MaxRoiPool`, `NonMaxSuppression`.
 
 use crate::dtype::ElementType;
+use crate::kernels::budget::Budget;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
@@ -26,9 +27,9 @@ fn images(x: &Tensor) -> Result<[usize; 4]> {
 }
 
 /// The regions, `columns` numbers each.
-fn regions(tensor: &Tensor, columns: usize) -> Result<Vec<f64>> {
+fn regions(call: &Call<'_>, tensor: &Tensor, columns: usize) -> Result<Vec<f64>> {
     match tensor.shape() {
-        &[_, found] if found == columns => Ok(tensor.floats()),
+        &[_, found] if found == columns => call.budget.read_floats(tensor),
         shape => Err(invalid(format!("rois has shape {shape:?}; it takes rows of {columns}"))),
     }
 }
@@ -77,9 +78,9 @@ struct Sample {
 }
 
 fn roi_align(call: &Call<'_>, shift: f64) -> Result {
-    let (x, rois, batches) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?.floats());
+    let (x, rois, batches) = (call.tensor(0)?, call.tensor(1)?, call.budget.read_floats(call.tensor(2)?)?);
     let [count, channels, height, width] = images(x)?;
-    let regions = regions(rois, 4)?;
+    let regions = regions(call, rois, 4)?;
     if regions.len() != batches.len().saturating_mul(4) {
         return Err(invalid(format!("{} batch_indices for rois {:?}", batches.len(), rois.shape())));
     }
@@ -92,15 +93,17 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let bins = [size(call, "output_height", bins[0])?, size(call, "output_width", bins[1])?];
     let shape = [batches.len(), channels, bins[0], bins[1]];
     let room = call.allocate(x.element_type(), &shape)?;
-    let values = x.floats();
+    let values = call.budget.read_floats(x)?;
     let mut results: Vec<f64> = call.budget.scratch(room.len())?;
     if !room.is_empty() {
         let of_region = room.len() / batches.len();
         for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(of_region)) {
-            let samples = samples(call, region, shift, bins, [height, width])?;
+            let budget = call.budget.nested();
+            let samples = samples(call, &budget, region, shift, bins, [height, width])?;
             let image = batch(index, count)? * channels;
             for (channel, out) in out.chunks_mut(bins[0] * bins[1]).enumerate() {
                 let plane = (image + channel) * height * width;
+                call.budget.work(samples.len().saturating_mul(8))?;
                 pool_bins(&samples, &values[plane..plane + height * width], mode, out);
             }
         }
@@ -134,7 +137,14 @@ fn greater(a: f64, b: f64) -> f64 {
 }
 
 /// The samples of all bins of a region, bin by bin.
-fn samples(call: &Call<'_>, region: &[f64], shift: f64, bins: [usize; 2], plane: [usize; 2]) -> Result<Vec<Sample>> {
+fn samples(
+    call: &Call<'_>,
+    budget: &Budget,
+    region: &[f64],
+    shift: f64,
+    bins: [usize; 2],
+    plane: [usize; 2],
+) -> Result<Vec<Sample>> {
     let round = staged(call.tensor(0)?.element_type());
     let scale = call.float("spatial_scale")?;
     let ratio = call.int("sampling_ratio")?;
@@ -148,7 +158,7 @@ fn samples(call: &Call<'_>, region: &[f64], shift: f64, bins: [usize; 2], plane:
         }
         let bin = round(extent / bins[axis] as f64);
         let grid = grid(bin, ratio)?;
-        let mut places: Vec<f64> = call.budget.scratch(bins[axis].saturating_mul(grid))?;
+        let mut places: Vec<f64> = budget.scratch(bins[axis].saturating_mul(grid))?;
         for (at, place) in places.iter_mut().enumerate() {
             let corner = round(start + round((at / grid) as f64 * bin));
             let inside = round(round(((at % grid) as f64 + 0.5) * bin) / grid as f64);
@@ -158,7 +168,7 @@ fn samples(call: &Call<'_>, region: &[f64], shift: f64, bins: [usize; 2], plane:
     };
     let ((rows, row_grid), (columns, column_grid)) = (along(0)?, along(1)?);
     let of_bin = row_grid.saturating_mul(column_grid);
-    let mut samples: Vec<Sample> = call.budget.scratch(rows.len().saturating_mul(columns.len()))?;
+    let mut samples: Vec<Sample> = budget.scratch(rows.len().saturating_mul(columns.len()))?;
     for (at, sample) in samples.iter_mut().enumerate() {
         let (bin, inside) = (at / of_bin, at % of_bin);
         let row = bin / bins[1] * row_grid + inside / column_grid;
@@ -212,14 +222,14 @@ impl Sample {
 fn max_roi_pool(call: &Call<'_>) -> Result {
     let (x, rois) = (call.tensor(0)?, call.tensor(1)?);
     let [count, channels, height, width] = images(x)?;
-    let regions = regions(rois, 5)?;
+    let regions = regions(call, rois, 5)?;
     let &[rows, columns] = call.ints("pooled_shape")? else {
         return Err(invalid(format!("pooled_shape is {:?}; it takes height and width", call.ints("pooled_shape")?)));
     };
     let bins = [size(call, "pooled_shape", rows)?, size(call, "pooled_shape", columns)?];
     let shape = [rois.shape()[0], channels, bins[0], bins[1]];
     let room = call.allocate(x.element_type(), &shape)?;
-    let values = x.floats();
+    let values = call.budget.read_floats(x)?;
     let mut best: Vec<usize> = call.budget.scratch(room.len())?;
     let mut slots = best.iter_mut();
     for region in regions.chunks(5).filter(|_| channels > 0) {
@@ -228,9 +238,9 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
         let columns = edges(call, [region[1], region[3]], bins[1], width)?;
         for channel in image..image + channels {
             let plane = channel * height * width;
-            call.budget.work(rows.len().saturating_mul(columns.len()))?;
             for row in &rows {
                 for (column, slot) in columns.iter().zip(&mut slots) {
+                    call.budget.work(row.len().saturating_mul(column.len()))?;
                     let inside = row.clone().flat_map(|row| column.clone().map(move |at| plane + row * width + at));
                     let better = |best, at| if greater(values[best], values[at]) == values[best] { best } else { at };
                     *slot = inside.reduce(better).map_or(0, |at| at + 1);

@@ -13,7 +13,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Resize", 11, resize),
     Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear")),
     Kernel::new("Upsample", 7, |call| upsample(call, &call.optional_floats("scales").unwrap_or_default(), "linear")),
-    Kernel::new("Upsample", 9, |call| upsample(call, &call.tensor(1)?.floats(), "linear")),
+    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear")),
 ];
 
 /// Rounds to `float`, the type of scales.
@@ -63,7 +63,7 @@ fn upsample(call: &Call<'_>, scales: &[f64], linear: &str) -> Result {
 }
 
 fn resize_by_scales(call: &Call<'_>) -> Result {
-    by_scales(call, &call.tensor(1)?.floats(), "linear", Nearest::FloorUpCeilDown)
+    by_scales(call, &call.budget.read_floats(call.tensor(1)?)?, "linear", Nearest::FloorUpCeilDown)
 }
 
 /// The versions before 11 name no coordinates. Their authors' tests read the element at `x / scale`, and the nearest
@@ -150,10 +150,10 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
                 let output = length(float(float(input as f64 * share) * scale));
                 Ok(Extent { axis, input, output, scale, target: input as f64 * scale, region })
             };
-            axes.iter().zip(scales.floats()).enumerate().map(extent).collect()
+            axes.iter().zip(call.budget.read_floats(scales)?).enumerate().map(extent).collect()
         }
         (None, Some(sizes)) if sizes.len() == count => {
-            let sizes = sizes.indices();
+            let sizes = call.budget.read_indices(sizes)?;
             let lengths: Vec<(usize, i64)> = axes.iter().map(|&axis| x.shape()[axis]).zip(sizes).collect();
             let lengths = fitted(call, &lengths)?;
             let extent = |(at, (&axis, (output, scale, target))): (usize, (&usize, (usize, f64, f64)))| Extent {
@@ -184,7 +184,7 @@ fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
 
 /// The start and end of each axis: `roi` holds all starts, then all ends.
 fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
-    let roi = call.optional_tensor(1)?.map(Tensor::floats).unwrap_or_default();
+    let roi = call.optional_tensor(1)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
     if roi.len() != 2 * count {
         return Err(invalid(format!("roi has {} elements; tf_crop_and_resize takes {} of them", roi.len(), 2 * count)));
     }

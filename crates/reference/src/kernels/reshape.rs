@@ -4,16 +4,15 @@ use crate::kernels::arguments::{axes, non_negative};
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
-use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, element_count, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Identity", 1, identity),
     Kernel::new("Reshape", 1, |call| reshape(call, call.ints("shape")?, Zero::Copies)),
-    Kernel::new("Reshape", 5, |call| reshape(call, &call.tensor(1)?.indices(), Zero::Copies)),
+    Kernel::new("Reshape", 5, |call| reshape(call, &call.budget.read_indices(call.tensor(1)?)?, Zero::Copies)),
     Kernel::new("Reshape", 14, |call| {
         let zero = if call.flag("allowzero")? { Zero::Stays } else { Zero::Copies };
-        reshape(call, &call.tensor(1)?.indices(), zero)
+        reshape(call, &call.budget.read_indices(call.tensor(1)?)?, zero)
     }),
     Kernel::new("Flatten", 1, |call| flatten(call, 0)),
     Kernel::new("Flatten", 11, |call| flatten(call, -1)),
@@ -22,13 +21,15 @@ pub(super) const KERNELS: &[Kernel] = &[
         squeeze(call, call.optional_ints("axes"))
     }),
     Kernel::new("Squeeze", 11, |call| squeeze(call, call.optional_ints("axes"))),
-    Kernel::new("Squeeze", 13, |call| squeeze(call, call.optional_tensor(1)?.map(Tensor::indices).as_deref())),
+    Kernel::new("Squeeze", 13, |call| {
+        squeeze(call, call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.as_deref())
+    }),
     Kernel::new("Unsqueeze", 1, |call| {
         non_negative(call.ints("axes")?, "axes")?;
         unsqueeze(call, call.ints("axes")?)
     }),
     Kernel::new("Unsqueeze", 11, |call| unsqueeze(call, call.ints("axes")?)),
-    Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.tensor(1)?.indices())),
+    Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?)),
 ];
 
 /// The input itself, of whatever type.

@@ -205,7 +205,7 @@ fn sequence_lengths(call: &Call<'_>, batches: usize, longest: usize) -> Result<V
         return Err(wrong());
     }
     let length = |value: i64| usize::try_from(value).ok().filter(|&length| length <= longest).ok_or_else(wrong);
-    lengths.indices().into_iter().map(length).collect()
+    call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ fn write_starts(call: &Call<'_>, batches: usize, size: usize, length: usize, cir
     let mut starts: Vec<usize> = call.budget.scratch(batches)?;
     let Some(given) = call.optional_tensor(2)? else { return Ok(starts) };
     check_shape(given, &[batches])?;
-    for (start, from) in starts.iter_mut().zip(given.indices()) {
+    for (start, from) in starts.iter_mut().zip(call.budget.read_indices(given)?) {
         let signed = i64::try_from(size).unwrap_or(i64::MAX);
         let wrapped = if circular { from.checked_rem_euclid(signed).unwrap_or(0) } else { from };
         *start = usize::try_from(wrapped)
@@ -162,7 +162,12 @@ fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], r
                 Reduction::Mul => |a: Complex<f64>, b| a * b,
                 _ => return Err(no_meaning()),
             };
-            Ok(buffer.complexes(fold(data.complexes(), updates.complexes(), targets, combine))?)
+            Ok(buffer.complexes(fold(
+                call.budget.read_complexes(data)?,
+                call.budget.read_complexes(updates)?,
+                targets,
+                combine,
+            ))?)
         }
         Kind::Float => {
             let combine = match reduction {
@@ -171,8 +176,8 @@ fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], r
                 Reduction::Max => |a: Wide, b: Wide| Wide::from(maximum(a.to_f64(), b.to_f64())),
                 _ => |a: Wide, b: Wide| Wide::from(-maximum(-a.to_f64(), -b.to_f64())),
             };
-            let wide = |tensor: &Tensor| tensor.floats().into_iter().map(Wide::from).collect::<Vec<_>>();
-            let totals = fold(wide(data), wide(updates), targets, combine);
+            let wide = |tensor: &Tensor| call.budget.collect(tensor.stream(Tensor::floats).map(Wide::from));
+            let totals = fold(wide(data)?, wide(updates)?, targets, combine);
             Ok(buffer.floats(totals.into_iter().map(Wide::to_f64))?)
         }
         Kind::Signed | Kind::Unsigned | Kind::Bool => {
@@ -185,7 +190,12 @@ fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], r
             // Sums and products of bools are whether any and whether all are set.
             let logical = |value: i128| if element.kind() == Kind::Bool { i128::from(value != 0) } else { value };
             let combine = |a, b| logical(combine(a, b));
-            Ok(buffer.integers(fold(data.integers(), updates.integers(), targets, combine))?)
+            Ok(buffer.integers(fold(
+                call.budget.read_integers(data)?,
+                call.budget.read_integers(updates)?,
+                targets,
+                combine,
+            ))?)
         }
     }
 }

@@ -18,17 +18,21 @@ pub(super) const KERNELS: &[Kernel] = &[
 /// The indices of all elements that are not zero, one axis a row; a string is zero when it is empty.
 fn non_zero(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
-    let set = match data.element_type() {
-        ElementType::String => data.strings().iter().map(|text| !text.is_empty()).collect(),
-        _ => data.bools(),
+    let found = match data.element_type() {
+        ElementType::String => places_of(call, data.strings().iter().map(|text| !text.is_empty()))?,
+        _ => places_of(call, data.stream(Tensor::bools))?,
     };
-    let found: Vec<usize> = set.iter().enumerate().filter(|(_, set)| **set).map(|(at, _)| at).collect();
     let shape = data.shape();
     let indices = strides(shape)
         .into_iter()
         .zip(shape)
         .flat_map(|(stride, &size)| found.iter().map(move |&at| (at / stride % size) as i128));
     Ok(call.integers(ElementType::Int64, &[shape.len(), found.len()], indices)?.into())
+}
+
+/// The places where a condition holds.
+fn places_of(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
+    call.budget.collect(call.budget.timed(set).enumerate().filter(|(_, set)| *set).map(|(at, _)| at))
 }
 
 /// What a negative index of `OneHot` means.
@@ -59,7 +63,7 @@ fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
         Negative::FromTheBack if index < 0 => index + classes as i128,
         _ => index,
     };
-    let chosen: Vec<i128> = indices.integers().into_iter().map(class).collect();
+    let chosen = call.budget.collect(indices.stream(Tensor::integers).map(class))?;
     let chosen = &chosen;
     let positions = (0..outer).flat_map(|row| {
         (0..classes).flat_map(move |class| {
@@ -82,8 +86,7 @@ fn compress(call: &Call<'_>) -> Result {
 
 fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor) -> Result {
     let size = data.shape().get(axis).copied().unwrap_or(0);
-    let set = condition.bools();
-    let kept: Vec<usize> = set.iter().enumerate().filter(|(_, set)| **set).map(|(at, _)| at).collect();
+    let kept = places_of(call, condition.stream(Tensor::bools))?;
     if let Some(outside) = kept.last().filter(|last| **last >= size) {
         return Err(invalid(format!("condition selects entry {outside} of axis {axis} of shape {:?}", data.shape())));
     }

@@ -34,8 +34,8 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     shape[axis] = k;
     let lanes = Lanes::along(call, data.shape(), axis)?;
     let places = match data.element_type().kind() {
-        Kind::Float => places(call, &lanes, &data.floats(), k, |a, b| order(*a, *b), largest)?,
-        _ => places(call, &lanes, &data.integers(), k, Ord::cmp, largest)?,
+        Kind::Float => places(call, &lanes, &call.budget.read_floats(data)?, k, |a, b| order(*a, *b), largest)?,
+        _ => places(call, &lanes, &call.budget.read_integers(data)?, k, Ord::cmp, largest)?,
     };
 
     // The chosen places stand lane by lane; the outputs want them in the order of their own shape.

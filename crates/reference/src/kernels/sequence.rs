@@ -92,7 +92,7 @@ fn split_to_sequence(call: &Call<'_>) -> Result {
     let split = call.optional_tensor(1)?;
     let lengths = match split {
         None => equal_lengths(call, size, 1)?,
-        Some(split) => match (split.rank(), dimensions(&split.indices(), "split")?.as_slice()) {
+        Some(split) => match (split.rank(), dimensions(&call.budget.read_indices(split)?, "split")?.as_slice()) {
             (0, &[length]) if length > 0 => equal_lengths(call, size, length)?,
             (1, lengths) if total(lengths) == Some(size) => lengths.to_vec(),
             _ => {

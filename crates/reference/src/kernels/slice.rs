@@ -4,7 +4,6 @@ use crate::kernels::arguments::axes;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
-use crate::tensor::Tensor;
 use crate::tensor::index::Walk;
 use crate::tensor::shape::strides;
 
@@ -13,8 +12,8 @@ pub(super) const KERNELS: &[Kernel] = &[
         slice(call, call.ints("starts")?, call.ints("ends")?, call.optional_ints("axes"), None)
     }),
     Kernel::new("Slice", 10, |call| {
-        let list = |at| call.optional_tensor(at).map(|tensor| tensor.map(Tensor::indices));
-        let (starts, ends) = (call.tensor(1)?.indices(), call.tensor(2)?.indices());
+        let list = |at| call.optional_tensor(at)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
+        let (starts, ends) = (call.budget.read_indices(call.tensor(1)?)?, call.budget.read_indices(call.tensor(2)?)?);
         slice(call, &starts, &ends, list(3)?.as_deref(), list(4)?.as_deref())
     }),
 ];

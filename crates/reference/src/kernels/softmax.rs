@@ -32,7 +32,7 @@ fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
     let lanes = cut(call, data.shape(), axis)?;
-    let mut values = data.floats();
+    let mut values = call.budget.read_floats(data)?;
     let element = data.element_type();
     lanes.change(call, &mut values, |_, lane| change(lane, element))?;
     Ok(call.floats(element, data.shape(), values)?.into())

@@ -19,12 +19,14 @@ pub(super) fn select(call: &Call<'_>) -> Result {
         return Err(invalid(format!("boxes {:?} and scores {:?} differ", boxes.shape(), scores.shape())));
     }
     let limits = Limits {
-        most: single(call, 2)?.map_or(0, |most| usize::try_from(most.integers()[0].max(0)).unwrap_or(usize::MAX)),
+        most: single(call, 2)?
+            .and_then(Tensor::single_integer)
+            .map_or(0, |most| usize::try_from(most.max(0)).unwrap_or(usize::MAX)),
         overlap: overlap(call)?,
-        score: single(call, 4)?.map(|threshold| threshold.floats()[0]),
+        score: single(call, 4)?.and_then(Tensor::single_float),
     };
-    let corners = corners(call, &boxes.floats())?;
-    let scores = scores.floats();
+    let corners = corners(call, &call.budget.read_floats(boxes)?)?;
+    let scores = call.budget.read_floats(scores)?;
     let mut kept: Vec<i128> = Vec::new();
     for batch in 0..batches {
         let corners = &corners[batch * count..(batch + 1) * count];
@@ -49,7 +51,7 @@ fn single<'a>(call: &Call<'a>, at: usize) -> Result<Option<&'a Tensor>> {
 
 /// The threshold of overlaps, from 0 to 1.
 fn overlap(call: &Call<'_>) -> Result<f64> {
-    let threshold = single(call, 3)?.map_or(0.0, |threshold| threshold.floats()[0]);
+    let threshold = single(call, 3)?.and_then(Tensor::single_float).unwrap_or(0.0);
     if (0.0..=1.0).contains(&threshold) {
         return Ok(threshold);
     }
@@ -66,7 +68,8 @@ struct Limits {
 impl Limits {
     /// The boxes kept of one class, best first.
     fn keep(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
-        let mut candidates: Vec<usize> = call.budget.scratch(corners.len())?;
+        let budget = call.budget.nested();
+        let mut candidates: Vec<usize> = budget.scratch(corners.len())?;
         candidates.iter_mut().enumerate().for_each(|(at, candidate)| *candidate = at);
         if let Some(least) = self.score {
             candidates.retain(|&at| scores[at] >= least);
@@ -116,7 +119,7 @@ fn corners(call: &Call<'_>, boxes: &[f64]) -> Result<Vec<Corners>> {
             Corners { low: [a.min(c), b.min(d)], high: [a.max(c), b.max(d)] }
         }
     };
-    Ok(quadruples.iter().map(corners).collect())
+    call.budget.collect(quadruples.iter().map(corners))
 }
 
 impl Corners {

@@ -1,6 +1,7 @@
 //! Support vector machines of ai.onnx.ml.
 
 use crate::dtype::ElementType;
+use crate::kernels::budget::Budget;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::invalid;
 use crate::kernels::features::rows_and_columns;
@@ -95,14 +96,14 @@ fn svm_regressor(call: &Call<'_>) -> Result {
     } else {
         expect_len("coefficients", coefficients.len(), Some(columns))?;
     }
-    let values = x.floats();
+    let values = call.budget.read_floats(x)?;
     let mut scores: Vec<f64> = call.budget.scratch(rows)?;
     for (at, score) in scores.iter_mut().enumerate() {
         let features = values.get(at * columns..(at + 1) * columns).unwrap_or(&[]);
-        call.budget.work(coefficients.len().saturating_mul(columns))?;
         *score = bias
             + if supports > 0 {
-                let each = chunks(&vectors, columns, supports).map(|vector| similarity.between(features, vector));
+                let vectors = chunks(&vectors, columns, supports).take_while(|_| call.budget.work(columns).is_ok());
+                let each = vectors.map(|vector| similarity.between(features, vector));
                 dot(coefficients.iter().copied().zip(each))
             } else {
                 Similarity::LINEAR.between(features, &coefficients)
@@ -205,10 +206,10 @@ impl Machine {
     }
 
     /// The probability of each class from the scores of the pairs.
-    fn probabilities(&self, call: &Call<'_>, scores: &[f64]) -> Result<Vec<f64>> {
+    fn probabilities(&self, budget: &Budget, scores: &[f64]) -> Result<Vec<f64>> {
         const LEAST: f64 = 1e-7;
         let classes = self.classes;
-        let mut pairs: Vec<f64> = call.budget.scratch(classes * classes)?;
+        let mut pairs: Vec<f64> = budget.scratch(classes * classes)?;
         let each = (0..classes).flat_map(|first| (first + 1..classes).map(move |second| (first, second)));
         for ((first, second), (score, (a, b))) in each.zip(scores.iter().zip(&self.probability)) {
             let wins = (1.0 - logistic(score * a + b)).clamp(LEAST, 1.0 - LEAST);
@@ -218,7 +219,7 @@ impl Machine {
                 }
             }
         }
-        couple(call, &pairs, classes)
+        couple(budget, &pairs, classes)
     }
 }
 
@@ -228,9 +229,9 @@ fn at(list: &[usize], place: usize) -> usize {
 
 /// One probability a class from those of each pair, by the second method of Wu, Lin and Weng (2004), iterated as LIBSVM
 /// does until the error is below 0.005 / k.
-fn couple(call: &Call<'_>, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
+fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     let r = |row: usize, column: usize| pairs.get(row * classes + column).copied().unwrap_or(0.0);
-    let mut q: Vec<f64> = call.budget.scratch(classes * classes)?;
+    let mut q: Vec<f64> = budget.scratch(classes * classes)?;
     for (place, slot) in q.iter_mut().enumerate() {
         let (t, j) = (place / classes, place % classes);
         *slot = if t == j {
@@ -239,10 +240,10 @@ fn couple(call: &Call<'_>, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
             -r(j, t) * r(t, j)
         };
     }
-    let mut p: Vec<f64> = call.budget.scratch(classes)?;
+    let mut p: Vec<f64> = budget.scratch(classes)?;
     p.fill(1.0 / classes as f64);
     for _ in 0..classes.max(100) {
-        call.budget.work(q.len())?;
+        budget.work(q.len())?;
         let mut products: Vec<f64> =
             q.chunks_exact(classes).map(|row| row.iter().zip(&p).map(|(q, p)| q * p).sum()).collect();
         let mut total: f64 = p.iter().zip(&products).map(|(p, product)| p * product).sum();
@@ -271,7 +272,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
     let classes = labels.len().max(1);
     let machine = Machine::of(call, classes, columns)?;
     let all_positive = machine.coefficients.iter().all(|&weight| weight >= 0.0);
-    let values = x.floats();
+    let values = call.budget.read_floats(x)?;
     let (mut decided, mut scores, mut width) = (Vec::new(), Vec::new(), 0);
     for row in 0..rows {
         let features = values.get(row * columns..(row + 1) * columns).unwrap_or(&[]);
@@ -283,7 +284,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
             (scores, Some(votes))
         };
         if !machine.probability.is_empty() {
-            row = machine.probabilities(call, &row)?;
+            row = machine.probabilities(&call.budget.nested(), &row)?;
         }
         let ballot = ballot.as_deref().unwrap_or(&row);
         let best = largest(ballot);
@@ -299,6 +300,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
         }
         transform.apply(&mut row);
         width = row.len();
+        call.budget.count(width, 2 * size_of::<f64>())?;
         scores.extend(row);
     }
     if rows == 0 {

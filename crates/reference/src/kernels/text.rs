@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
-use crate::kernels::error::{KernelError, Missing, invalid, unsupported};
+use crate::kernels::error::{Missing, invalid, unsupported};
 use crate::kernels::regex_syntax::from_re2;
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
@@ -21,15 +21,17 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("StringSplit", 20, string_split),
 ];
 
-/// Refuses to make more text than the run may hold.
+/// Refuses to make more text than the run may hold. The texts themselves are counted as they are put into a tensor.
 fn check_bytes(call: &Call<'_>, lengths: impl Iterator<Item = usize>) -> Result<()> {
-    let most = call.budget.limits().bytes;
-    let fits =
-        lengths.into_iter().try_fold(0usize, |total, length| total.checked_add(length).filter(|&sum| sum <= most));
-    match fits {
-        Some(_) => Ok(()),
-        None => Err(KernelError::Limit(format!("the strings of this tensor are over the limit of {most} bytes"))),
+    let budget = call.budget.nested();
+    let (mut total, mut longest) = (0usize, 0);
+    for length in lengths {
+        budget.work(1)?;
+        total = total.saturating_add(length);
+        longest = longest.max(length);
     }
+    // A text exists twice while it is made.
+    budget.count(total.saturating_add(longest), 1)
 }
 
 /// Each pair of elements joined, with broadcasting.
@@ -56,7 +58,11 @@ fn string_split(call: &Call<'_>) -> Result {
         .iter()
         .map(|text| {
             call.budget.work(text.len())?;
-            Ok(if delimiter.is_empty() { split_at_whitespace(text, most) } else { split_at(text, delimiter, most) })
+            let parts =
+                if delimiter.is_empty() { split_at_whitespace(text, most) } else { split_at(text, delimiter, most) };
+            // A list grows by doubling.
+            call.budget.count(parts.capacity(), size_of::<&str>())?;
+            Ok(parts)
         })
         .collect::<Result<_>>()?;
     let width = parts.iter().map(Vec::len).max().unwrap_or(0);
@@ -64,12 +70,9 @@ fn string_split(call: &Call<'_>) -> Result {
     shape.push(width);
     check_bytes(call, parts.iter().flatten().map(|part| part.len()))?;
     let empty: Arc<str> = Arc::from("");
-    let row = |parts: &Vec<&str>| {
-        (0..width)
-            .map(|at| parts.get(at).map_or_else(|| Arc::clone(&empty), |&part| Arc::from(part)))
-            .collect::<Vec<_>>()
-    };
-    let strings = call.allocate(ElementType::String, &shape)?.strings(parts.iter().flat_map(row))?;
+    let part = |parts: &[&str], at: usize| parts.get(at).map_or_else(|| Arc::clone(&empty), |&part| Arc::from(part));
+    let all = parts.iter().flat_map(|parts| (0..width).map(move |at| part(parts, at)));
+    let strings = call.allocate(ElementType::String, &shape)?.strings(all)?;
     let counts = call.integers(ElementType::Int64, x.shape(), parts.iter().map(|parts| parts.len() as i128))?;
     Ok(vec![strings, counts].into())
 }
@@ -113,7 +116,14 @@ fn string_normalizer(call: &Call<'_>) -> Result {
     let stop_words = call.optional_strings("stopwords").unwrap_or_default();
     let stop_words: HashSet<String> = stop_words.iter().map(|word| folded(word)).collect();
     let kept = x.strings().iter().filter(|text| !stop_words.contains(&folded(text)));
-    let mut changed: Vec<Arc<str>> = kept.map(|text| Arc::from(change(text))).collect();
+    check_bytes(call, x.strings().iter().map(|text| text.len()))?;
+    let mut changed: Vec<Arc<str>> = Vec::new();
+    for text in kept {
+        // Changing the case makes a text at most three times as long.
+        call.budget.count(text.len(), 3)?;
+        call.budget.work(text.len())?;
+        changed.push(Arc::from(change(text)));
+    }
     if changed.is_empty() {
         changed.push(Arc::from(""));
     }

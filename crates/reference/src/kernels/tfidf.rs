@@ -31,7 +31,9 @@ fn tf_idf_vectorizer(call: &Call<'_>) -> Result {
     match (x.element_type(), call.optional_strings("pool_strings"), call.optional_ints("pool_int64s")) {
         (_, Some(_), Some(_)) => Err(invalid("pool_strings and pool_int64s are both set; one must be")),
         (ElementType::String, Some(pool), None) => vectorize(call, x, x.strings(), &pool),
-        (ElementType::Int32 | ElementType::Int64, None, Some(pool)) => vectorize(call, x, &x.indices(), pool),
+        (ElementType::Int32 | ElementType::Int64, None, Some(pool)) => {
+            vectorize(call, x, &call.budget.read_indices(x)?, pool)
+        }
         (element, ..) => Err(invalid(format!("no pool is set for {element}, the type of the input"))),
     }
 }
@@ -61,7 +63,9 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
     let mut found: Vec<u32> = call.budget.scratch(pool.coordinates.len())?;
     for row in 0..rows {
         let tokens = tokens.iter().skip(row * columns).take(columns);
-        let tokens: Vec<Option<usize>> = tokens.map(|token| numbers.get(token).copied()).collect();
+        let budget = call.budget.nested();
+        let tokens = budget.collect(tokens.map(|token| numbers.get(token).copied()))?;
+        budget.work(found.len())?;
         found.fill(0);
         pool.count(call, &tokens, &mut found)?;
         for (at, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {

@@ -16,7 +16,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("SpaceToDepth", 28, |call| space_to_depth(call, Order::of(call)?)),
     Kernel::new("ReverseSequence", 10, reverse_sequence),
     Kernel::new("Tile", 1, tile_axis),
-    Kernel::new("Tile", 6, |call| tile(call, &call.tensor(1)?.indices())),
+    Kernel::new("Tile", 6, |call| tile(call, &call.budget.read_indices(call.tensor(1)?)?)),
     Kernel::new("Expand", 8, expand),
 ];
 
@@ -117,7 +117,7 @@ fn reverse_sequence(call: &Call<'_>) -> Result {
         _ => return Err(invalid(format!("batch_axis {batch} and time_axis {time} must be 0 and 1 or 1 and 0"))),
     };
     let (steps, batches) = if time_first { (rows, columns) } else { (columns, rows) };
-    let ends = dimensions(&lengths.indices(), "sequence_lens")?;
+    let ends = dimensions(&call.budget.read_indices(lengths)?, "sequence_lens")?;
     if lengths.shape() != [batches] || ends.iter().any(|&end| end > steps) {
         return Err(invalid(format!("{lengths:?} must hold {batches} lengths of at most {steps}")));
     }
@@ -163,7 +163,7 @@ fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
 fn expand(call: &Call<'_>) -> Result {
     let (data, shape) = (call.tensor(0)?, call.tensor(1)?);
     one_dimensional(shape, "shape")?;
-    let shape = broadcast(data.shape(), &dimensions(&shape.indices(), "shape")?)?;
+    let shape = broadcast(data.shape(), &dimensions(&call.budget.read_indices(shape)?, "shape")?)?;
     if shape == data.shape() {
         return Ok(data.clone().into());
     }

@@ -10,14 +10,14 @@ use crate::tensor::shape::element_count;
 /// The transposed convolution, over absolute terms where `terms` says so.
 pub(super) fn convolve(call: &Call<'_>, terms: Terms) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
-    let bias = call.optional_tensor(2)?.map(|bias| terms.of(bias.floats()));
+    let bias = call.optional_tensor(2)?.map(|bias| terms.read(call.budget, bias)).transpose()?;
     let shapes = Shapes::transposed(call, x, w)?;
     let axes = transposed_axes(call, &shapes)?;
     let taps = element_count(&shapes.kernel)?;
-    let weights = terms.of(w.floats());
+    let weights = terms.read(call.budget, w)?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
-        |group, rows| {
-            let mut out: Vec<f64> = call.budget.scratch(rows.len() * shapes.channels * taps)?;
+        |budget, group, rows| {
+            let mut out: Vec<f64> = budget.scratch(rows.len() * shapes.channels * taps)?;
             let pairs = rows.flat_map(|row| (0..shapes.channels).map(move |channel| (row, channel)));
             for ((feature, channel), out) in pairs.zip(out.chunks_mut(taps.max(1))) {
                 let at = ((group * shapes.channels + channel) * shapes.features + feature) * taps;
@@ -25,8 +25,8 @@ pub(super) fn convolve(call: &Call<'_>, terms: Terms) -> Result {
             }
             Ok(out)
         },
-        |image, group| {
-            let image = terms.of(x.part(shapes.part(image, group)?).floats());
+        |budget, image, group| {
+            let image = terms.read(budget, &x.part(shapes.part(image, group)?))?;
             Patches::new(image, &axes, Direction::Transposed)
         },
     )?;

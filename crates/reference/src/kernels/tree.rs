@@ -7,7 +7,6 @@ use crate::kernels::features::rows_and_columns;
 use crate::kernels::registry::Kernel;
 use crate::kernels::scores::{Class, Labels, PostTransform, largest};
 use crate::kernels::tree_build::{by_leaves, by_node_ids};
-use crate::tensor::Tensor;
 use crate::tensor::sum::Sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -124,11 +123,12 @@ impl Forest {
         if let Some((target, _)) = self.votes.iter().find(|&&(target, _)| target >= targets) {
             return Err(invalid(format!("a leaf votes for target {target}, but there are {targets}")));
         }
-        let values = x.floats();
+        let values = call.budget.read_floats(x)?;
         let count = rows.checked_mul(targets).ok_or_else(|| invalid("the number of scores overflows"))?;
         let mut scores: Vec<f64> = call.budget.scratch(count)?;
         let mut tallies: Vec<Tally> = call.budget.scratch(targets)?;
         for row in 0..rows {
+            call.budget.work(targets)?;
             let features = values.get(row * columns..(row + 1) * columns).unwrap_or(&[]);
             tallies.fill(Tally::default());
             for &root in &self.roots {
@@ -222,7 +222,10 @@ fn tree_ensemble_regressor(call: &Call<'_>) -> Result {
 
 /// A list of floats, or the tensor of doubles that may stand for it since version 3.
 pub(super) fn floats_or_tensor(call: &Call<'_>, name: &str) -> Result<Option<Vec<f64>>> {
-    let tensor = call.tensor_attribute(&format!("{name}_as_tensor")).map(Tensor::floats);
+    let tensor = call
+        .tensor_attribute(&format!("{name}_as_tensor"))
+        .map(|tensor| call.budget.read_floats(tensor))
+        .transpose()?;
     match (call.optional_floats(name), tensor) {
         (Some(_), Some(_)) => Err(invalid(format!("{name} and {name}_as_tensor are both set; one of them may be"))),
         (list, tensor) => Ok(list.or(tensor)),
@@ -303,6 +306,7 @@ fn binary_classifier(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::Tensor;
     use crate::testing::{OneNode, floats, ints, node_of, typed};
     use crate::value::Value;
 

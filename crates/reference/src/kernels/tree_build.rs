@@ -134,12 +134,16 @@ fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usiz
 
 /// The places of a forest in the form of `TreeEnsemble`: inner nodes and leaves in lists of their own, by index.
 pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
-    let (modes, splits) = (tensor(call, "nodes_modes")?.integers(), tensor(call, "nodes_splits")?.floats());
+    let (modes, splits) = (
+        call.budget.read_integers(tensor(call, "nodes_modes")?)?,
+        call.budget.read_floats(tensor(call, "nodes_splits")?)?,
+    );
     let features = required(call, "nodes_featureids")?;
     let (if_true, true_is_leaf) = (required(call, "nodes_truenodeids")?, required(call, "nodes_trueleafs")?);
     let (if_false, false_is_leaf) = (required(call, "nodes_falsenodeids")?, required(call, "nodes_falseleafs")?);
     let missing = call.optional_ints("nodes_missing_value_tracks_true").unwrap_or_default();
-    let (targets, weights) = (required(call, "leaf_targetids")?, tensor(call, "leaf_weights")?.floats());
+    let (targets, weights) =
+        (required(call, "leaf_targetids")?, call.budget.read_floats(tensor(call, "leaf_weights")?)?);
     let count = modes.len();
     same_lengths(&[
         ("nodes_modes", count),
@@ -190,7 +194,11 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
 
 /// The members of each node that tests for membership, in the order of the nodes; NaN ends a set.
 fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
-    let values = call.tensor_attribute("membership_values").map(Tensor::floats).unwrap_or_default();
+    let values = call
+        .tensor_attribute("membership_values")
+        .map(|tensor| call.budget.read_floats(tensor))
+        .transpose()?
+        .unwrap_or_default();
     let mut sets: Vec<Vec<f64>> = values.split(|value| value.is_nan()).map(<[f64]>::to_vec).collect();
     if sets.last().is_some_and(Vec::is_empty) {
         sets.pop();

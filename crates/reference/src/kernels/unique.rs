@@ -53,7 +53,7 @@ impl Rows {
         let length = data.len().checked_div(count).unwrap_or(0);
         let mut keys: Vec<i128> = call.budget.scratch(data.len())?;
         let (_, inner) = around_axis(data.shape(), axis);
-        for (at, key) in element_keys(data).into_iter().enumerate() {
+        for (at, key) in element_keys(call, data)?.into_iter().enumerate() {
             let (outer, entry, column) = (at / inner / count, at / inner % count, at % inner);
             if let Some(slot) = keys.get_mut(entry * length + outer * inner + column) {
                 *slot = key;
@@ -71,6 +71,8 @@ impl Rows {
         let mut order: Vec<usize> = call.budget.scratch(self.count)?;
         order.iter_mut().enumerate().for_each(|(at, slot)| *slot = at);
         order.sort_by(|&a, &b| self.row(a).cmp(self.row(b)));
+        // Each group is a list of its own.
+        call.budget.count(self.count, size_of::<Vec<usize>>() + 4 * size_of::<usize>())?;
         let mut groups: Vec<Vec<usize>> =
             order.chunk_by(|&a, &b| self.row(a) == self.row(b)).map(<[usize]>::to_vec).collect();
         if !sorted {
@@ -82,27 +84,27 @@ impl Rows {
 
 /// For each element a number; the numbers order as the elements, with NaN as one value above all others, strings by
 /// code point, and complex numbers by their real part first.
-fn element_keys(data: &Tensor) -> Vec<i128> {
+fn element_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
     let element = data.element_type();
     let place = |of: ElementType, bits: u64| of.ordered(bits).unwrap_or(i128::from(i64::MAX));
     match element.kind() {
-        Kind::String => string_keys(data),
+        Kind::String => string_keys(call, data),
         Kind::Complex => {
             let place = |part: f64| place(ElementType::Double, part.to_bits());
-            data.complexes().into_iter().map(|z| (place(z.re) << 64) + place(z.im)).collect()
+            call.budget.collect(data.stream(Tensor::complexes).map(|z| (place(z.re) << 64) + place(z.im)))
         }
-        Kind::Float => (0..data.len()).map(|at| place(element, data.bits_at(at))).collect(),
-        Kind::Signed | Kind::Unsigned | Kind::Bool => data.integers(),
+        Kind::Float => call.budget.collect((0..data.len()).map(|at| place(element, data.bits_at(at)))),
+        Kind::Signed | Kind::Unsigned | Kind::Bool => call.budget.read_integers(data),
     }
 }
 
-fn string_keys(data: &Tensor) -> Vec<i128> {
+fn string_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
     let strings = data.strings();
-    let mut different: Vec<&str> = strings.iter().map(AsRef::as_ref).collect();
+    let mut different: Vec<&str> = call.budget.collect(strings.iter().map(AsRef::as_ref))?;
     different.sort_unstable();
     different.dedup();
     let key = |text: &str| different.partition_point(|other| other.cmp(&text) == Ordering::Less) as i128;
-    strings.iter().map(|text| key(text)).collect()
+    call.budget.collect(strings.iter().map(|text| key(text)))
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::call::{Call, Result};
+use crate::kernels::elementwise::{Elements, Order};
 use crate::kernels::error::invalid;
 use crate::kernels::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
-use crate::tensor::shape::broadcast;
+use crate::tensor::shape::{broadcast, element_count};
 use crate::tensor::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -56,24 +56,28 @@ impl<'c, 'a> Operands<'c, 'a> {
     /// For each element of the output, what `combine` makes of the elements of the inputs that meet there.
     fn combine<T: Copy, R>(
         &self,
-        read: impl Fn(&Tensor) -> Vec<T>,
+        read: fn(&Tensor) -> Vec<T>,
         combine: impl Fn(&mut dyn Iterator<Item = T>) -> R,
-    ) -> impl Iterator<Item = R> {
-        let mut columns: Vec<(Vec<T>, Walk)> =
-            self.inputs.iter().map(|input| (read(input), Walk::broadcast(input.shape(), &self.shape))).collect();
-        let count = self.shape.iter().product();
-        (0..count).map(move |_| {
-            combine(&mut columns.iter_mut().filter_map(|(values, walk)| values.get(walk.next()?).copied()))
-        })
+    ) -> Result<impl Iterator<Item = R>> {
+        let elements = |input: &&'a Tensor| {
+            let order = Order::broadcast(input.shape(), &self.shape);
+            Elements::new(self.call, input, &order, read)
+        };
+        let mut columns: Vec<Elements<'a, T>> = self.inputs.iter().map(elements).collect::<Result<_>>()?;
+        let count = element_count(&self.shape)?;
+        Ok((0..count).map_while(move |_| {
+            self.call.budget.work(columns.len()).ok()?;
+            Some(combine(&mut columns.iter_mut().filter_map(Elements::next)))
+        }))
     }
 
     fn floats(&self, element: ElementType, combine: impl Fn(&mut dyn Iterator<Item = f64>) -> f64) -> Result {
-        let values = self.combine(Tensor::floats, combine);
+        let values = self.combine(Tensor::floats, combine)?;
         Ok(self.call.floats(element, &self.shape, values)?.into())
     }
 
     fn integers(&self, combine: impl Fn(&mut dyn Iterator<Item = i128>) -> i128) -> Result {
-        let values = self.combine(Tensor::integers, combine);
+        let values = self.combine(Tensor::integers, combine)?;
         Ok(self.call.integers(self.element, &self.shape, values)?.into())
     }
 }

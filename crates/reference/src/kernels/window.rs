@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::kernels::budget::Budget;
 use crate::kernels::call::{Call, Result};
 use crate::kernels::error::{KernelError, invalid};
 use crate::tensor::shape::{element_count, strides};
@@ -180,6 +181,9 @@ impl Axis {
     }
 }
 
+/// The taps between two looks at the clock.
+const TAPS: usize = 1 << 12;
+
 /// One window over one plane: the spatial axes of one channel of one batch entry.
 pub(super) struct Window<'a> {
     axes: &'a [Axis],
@@ -189,27 +193,45 @@ pub(super) struct Window<'a> {
     index: &'a [usize],
     /// Where the plane starts in the tensor.
     start: usize,
+    budget: &'a Budget,
 }
 
 impl Window<'_> {
-    /// Visits the positions in the tensor under the window, in row-major order; padding has none.
+    /// Visits the positions in the tensor under the window, in row-major order; padding has none. It ends early when the
+    /// time is over, as the executor notices after every kernel.
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
-        visit_taps(self.axes, self.steps, self.index, self.start, &mut visit);
+        self.visit(self.axes, self.steps, self.index, self.start, &mut visit);
+    }
+
+    /// Visits the rest of the axes, and says whether there is time to go on.
+    fn visit(
+        &self,
+        axes: &[Axis],
+        steps: &[usize],
+        index: &[usize],
+        start: usize,
+        visit: &mut impl FnMut(usize),
+    ) -> bool {
+        let ([axis, axes @ ..], [step, steps @ ..], [window, index @ ..]) = (axes, steps, index) else {
+            visit(start);
+            return true;
+        };
+        let (_, count, position) = axis.taps(*window);
+        let start_of = |tap: usize| start + (position + tap * axis.dilation) * step;
+        if !axes.is_empty() {
+            return (0..count).all(|tap| self.visit(axes, steps, index, start_of(tap), visit));
+        }
+        (0..count).step_by(TAPS).all(|from| {
+            let taps = from..count.min(from + TAPS);
+            let has_time = self.budget.work(taps.len()).is_ok();
+            taps.for_each(|tap| visit(start_of(tap)));
+            has_time
+        })
     }
 
     /// How many taps lie on the input or its padding, but not beyond.
     pub(super) fn padded_taps(&self) -> usize {
         self.axes.iter().zip(self.index).map(|(axis, &window)| axis.padded_taps(window)).product()
-    }
-}
-
-fn visit_taps(axes: &[Axis], steps: &[usize], index: &[usize], start: usize, visit: &mut impl FnMut(usize)) {
-    let ([axis, axes @ ..], [step, steps @ ..], [window, index @ ..]) = (axes, steps, index) else {
-        return visit(start);
-    };
-    let (_, count, position) = axis.taps(*window);
-    for tap in 0..count {
-        visit_taps(axes, steps, index, start + (position + tap * axis.dilation) * step, visit);
     }
 }
 
@@ -233,13 +255,12 @@ pub(super) fn each_window<T: Clone + Default + Send>(
     if total == 0 {
         return Ok(results);
     }
-    let taps = axes.iter().fold(1usize, |taps, axis| taps.saturating_mul(axis.kernel.min(axis.input)));
     results.par_chunks_mut(count).enumerate().try_for_each(|(plane, results)| {
-        call.budget.work(count.saturating_mul(taps))?;
         let mut index: Vec<usize> = axes.iter().map(|_| 0).collect();
         let start = plane * plane_size;
         for result in results {
-            *result = reduce(&Window { axes, steps: &steps, index: &index, start });
+            call.budget.work(1)?;
+            *result = reduce(&Window { axes, steps: &steps, index: &index, start, budget: call.budget });
             for (at, axis) in axes.iter().enumerate().rev() {
                 index[at] += 1;
                 if index[at] < axis.output {

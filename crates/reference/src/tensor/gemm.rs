@@ -4,7 +4,16 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::deadline::Deadline;
+use crate::tensor::TensorError;
 use crate::tensor::sum::Sum;
+
+/// The products between two looks at the clock: a few milliseconds.
+const BLOCK: usize = 1 << 23;
+
+/// The most terms that are added in one step: a multiple of what `matrixmultiply` adds in one itself, so that a sum is the
+/// same in however many steps it is taken.
+const DEPTH: usize = 1 << 13;
 
 /// A matrix as it lies in a slice: element (row, column) at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +48,15 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// Some of the rows.
+    ///
+    /// # Panics
+    /// Where they begin beyond the slice: a caller's mistake.
+    #[must_use]
+    pub fn row_block(self, rows: Range<usize>) -> Matrix<'a> {
+        Matrix { data: &self.data[rows.start * self.row_stride..], rows: rows.len(), ..self }
+    }
+
     /// Some of the columns.
     ///
     /// # Panics
@@ -67,50 +85,88 @@ impl<'a> Matrix<'a> {
 ///
 /// # Panics
 /// Where the inner dimensions differ, or a slice is too short for its matrix: a caller's mistake, never the input's.
-pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+pub fn multiply_add(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<(), TensorError> {
     assert_eq!(a.columns, b.rows, "the inner dimensions differ");
     assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
     assert_eq!(a.rows.checked_mul(b.columns), Some(out.len()), "the result has another size");
     if out.is_empty() || a.columns == 0 {
-        return;
+        return Ok(());
     }
     let work = out.len().saturating_mul(a.columns);
     let threads = if work < 1 << 18 { 1 } else { rayon::current_num_threads() };
     let rows = a.rows.div_ceil(threads);
     if threads == 1 || rows < 4 {
-        return block(a, b, out);
+        return blocks(a, b, out, deadline);
     }
-    out.par_chunks_mut(rows * b.columns).enumerate().for_each(|(at, out)| {
-        let part = Matrix { data: &a.data[at * rows * a.row_stride..], rows: out.len() / b.columns, ..a };
-        block(part, b, out);
-    });
+    out.par_chunks_mut(rows * b.columns)
+        .enumerate()
+        .try_for_each(|(at, out)| blocks(a.row_block(at * rows..at * rows + out.len() / b.columns), b, out, deadline))
 }
 
 /// [`multiply_add`] for elements of `double`, of which `f64` is no wider: each element of `out` is one compensated sum.
 ///
 /// # Panics
 /// Where [`multiply_add`] does.
-pub fn multiply_add_compensated(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+pub fn multiply_add_compensated(
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    out: &mut [f64],
+    deadline: &Deadline,
+) -> Result<(), TensorError> {
     assert_eq!(a.columns, b.rows, "the inner dimensions differ");
     assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
     assert_eq!(a.rows.checked_mul(b.columns), Some(out.len()), "the result has another size");
-    for (at, out) in out.iter_mut().enumerate() {
-        let (row, column) = (at / b.columns * a.row_stride, at % b.columns * b.column_stride);
+    let columns = b.columns;
+    out.par_iter_mut().with_min_len(64).enumerate().try_for_each(|(at, out)| {
+        let (row, column) = (at / columns * a.row_stride, at % columns * b.column_stride);
         let mut sum = Sum::default();
         sum.add(*out);
         for inner in 0..a.columns {
+            if (at + inner) % DEPTH == 0 {
+                check(deadline)?;
+            }
             sum.add_product(a.data[row + inner * a.column_stride], b.data[column + inner * b.row_stride]);
         }
         *out = sum.value();
-    }
+        Ok(())
+    })
 }
 
-/// One call into `matrixmultiply` for matrices that [`multiply_add`] has checked.
-fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+fn check(deadline: &Deadline) -> Result<(), TensorError> {
+    if deadline.is_over() { Err(TensorError::Deadline) } else { Ok(()) }
+}
+
+/// Goes through the product in blocks of rows, columns and terms, and looks at the clock before each.
+fn blocks(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<(), TensorError> {
+    let depth = a.columns.min(DEPTH);
+    let width = b.columns.min((BLOCK / depth).max(1));
+    let height = (BLOCK / (depth * width)).max(1);
+    for (at, out) in out.chunks_mut(height * b.columns).enumerate() {
+        let a = a.row_block(at * height..at * height + out.len() / b.columns);
+        for from in (0..b.columns).step_by(width) {
+            let columns = from..b.columns.min(from + width);
+            for inner in (0..a.columns).step_by(depth) {
+                check(deadline)?;
+                let inner = inner..a.columns.min(inner + depth);
+                let b = b.row_block(inner.clone()).column_block(columns.clone());
+                block(a.column_block(inner), b, out, columns.start);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One call into `matrixmultiply` for blocks of matrices that [`multiply_add`] has checked: adds the product to the columns
+/// of `out` from `first` on.
+fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], first: usize) {
     let stride = usize::cast_signed;
-    #[expect(unsafe_code, reason = "matrixmultiply takes pointers; multiply_add has checked every extent")]
-    // SAFETY: `fits` holds for a and b, `out` is exactly a.rows x b.columns in row-major order, and it overlaps
-    // neither, being borrowed mutably.
+    let width = out.len() / a.rows;
+    let out = &mut out[first..];
+    assert!(a.fits() && b.fits() && a.columns == b.rows, "a block reaches beyond its matrix");
+    assert!((a.rows - 1) * width + b.columns <= out.len(), "the result reaches beyond its slice");
+    #[expect(unsafe_code, reason = "matrixmultiply takes pointers; every extent has just been checked")]
+    // SAFETY: `fits` holds for a and b; `out`, whose rows are `width` apart, holds a.rows of them, the last one with at least
+    // b.columns elements, and overlaps neither, being borrowed mutably.
     unsafe {
         matrixmultiply::dgemm(
             a.rows,
@@ -125,7 +181,7 @@ fn block(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
             stride(b.column_stride),
             1.0,
             out.as_mut_ptr(),
-            stride(b.columns),
+            stride(width),
             1,
         );
     }
@@ -140,11 +196,17 @@ mod tests {
         let a: Vec<f64> = (0..6).map(f64::from).collect();
         let b: Vec<f64> = (0..12).map(f64::from).collect();
         let mut out = vec![0.0; 8];
-        multiply_add(Matrix::row_major(&a, 2, 3), Matrix::row_major(&b, 3, 4), &mut out);
+        multiply_add(Matrix::row_major(&a, 2, 3), Matrix::row_major(&b, 3, 4), &mut out, &Deadline::never()).unwrap();
         assert_eq!(out, [20.0, 23.0, 26.0, 29.0, 56.0, 68.0, 80.0, 92.0]);
         let mut transposed = vec![0.0; 8];
         let bt: Vec<f64> = (0..4).flat_map(|c| (0..3).map(move |r| f64::from(r * 4 + c))).collect();
-        multiply_add(Matrix::row_major(&a, 2, 3), Matrix::row_major(&bt, 4, 3).transposed(), &mut transposed);
+        multiply_add(
+            Matrix::row_major(&a, 2, 3),
+            Matrix::row_major(&bt, 4, 3).transposed(),
+            &mut transposed,
+            &Deadline::never(),
+        )
+        .unwrap();
         assert_eq!(out, transposed);
     }
 
@@ -152,7 +214,13 @@ mod tests {
     fn a_compensated_product_keeps_what_cancels() {
         let (a, b) = ([1e16, 1.0, -1e16, 3.0], [1.0, 2.0, 1.0, 0.5]);
         let mut out = [0.25];
-        multiply_add_compensated(Matrix::row_major(&a, 1, 4), Matrix::row_major(&b, 4, 1), &mut out);
+        multiply_add_compensated(
+            Matrix::row_major(&a, 1, 4),
+            Matrix::row_major(&b, 4, 1),
+            &mut out,
+            &Deadline::never(),
+        )
+        .unwrap();
         assert_eq!(out, [3.75]);
     }
 
@@ -162,12 +230,29 @@ mod tests {
         let a: Vec<f64> = (0..m * k).map(|i| (i % 17) as f64 - 8.0).collect();
         let b: Vec<f64> = (0..k * n).map(|i| (i % 13) as f64 - 6.0).collect();
         let mut out = vec![1.0; m * n];
-        multiply_add(Matrix::row_major(&a, m, k), Matrix::row_major(&b, k, n), &mut out);
+        multiply_add(Matrix::row_major(&a, m, k), Matrix::row_major(&b, k, n), &mut out, &Deadline::never()).unwrap();
         for row in 0..m {
             for column in 0..n {
                 let sum: f64 = (0..k).map(|i| a[row * k + i] * b[i * n + column]).sum();
                 assert_eq!(out[row * n + column], sum + 1.0);
             }
+        }
+    }
+
+    #[test]
+    fn a_product_of_many_blocks_is_one_product() {
+        for (rows, inner, columns) in [(3, 2 * DEPTH + 5, 1030), (2, 3, BLOCK / 2), (BLOCK / 3, 3, 2)] {
+            let a: Vec<f64> = (0..rows * inner).map(|at| (at % 7) as f64).collect();
+            let b: Vec<f64> = (0..inner * columns).map(|at| (at % 5) as f64).collect();
+            let mut out = vec![0.0; rows * columns];
+            let (a, b) = (Matrix::row_major(&a, rows, inner), Matrix::row_major(&b, inner, columns));
+            multiply_add(a, b, &mut out, &Deadline::never()).unwrap();
+            for at in [0, columns - 1, columns, rows * columns / 2, rows * columns - 1] {
+                let (row, column) = (at / columns, at % columns);
+                let sum: f64 = (0..inner).map(|i| a.data[row * inner + i] * b.data[i * columns + column]).sum();
+                assert_eq!(out[at], sum, "{rows} x {inner} x {columns} at {row}, {column}");
+            }
+            assert_eq!(multiply_add(a, b, &mut out, &Deadline::new(|| true)), Err(TensorError::Deadline));
         }
     }
 }

@@ -11,7 +11,45 @@ use crate::tensor::Tensor;
 /// Below this many elements, a conversion stays on one thread.
 const PARALLEL: usize = 1 << 16;
 
+/// The elements that a stream holds at a time.
+pub const BLOCK: usize = 1 << 12;
+
+/// The elements of a tensor as they lie, converted a block at a time.
+#[derive(Debug)]
+pub struct Stream<'a, T> {
+    tensor: &'a Tensor,
+    read: fn(&Tensor) -> Vec<T>,
+    /// The first element that is not in a block yet.
+    from: usize,
+    block: std::vec::IntoIter<T>,
+}
+
+impl<T> Iterator for Stream<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        if let Some(value) = self.block.next() {
+            return Some(value);
+        }
+        let from = self.from;
+        self.from = from.saturating_add(BLOCK);
+        self.block = (self.read)(&self.tensor.part(from..self.from)).into_iter();
+        self.block.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.tensor.len().saturating_sub(self.from) + self.block.len();
+        (left, Some(left))
+    }
+}
+
 impl Tensor {
+    /// What `read`, such as [`Tensor::floats`], gives, a block at a time: no vector of all elements is made.
+    pub fn stream<T>(&self, read: fn(&Tensor) -> Vec<T>) -> Stream<'_, T> {
+        Stream { tensor: self, read, from: 0, block: Vec::new().into_iter() }
+    }
+
     /// Every element as `f64`: exact but for 64-bit integers beyond 2^53. `bool` gives 0 and 1, complex its real part,
     /// strings nothing.
     pub fn floats(&self) -> Vec<f64> {
@@ -146,5 +184,23 @@ fn convert<const N: usize, T: Send>(bytes: &[u8], from: impl Fn([u8; N]) -> T + 
         groups.iter().map(|&group| from(group)).collect()
     } else {
         groups.par_iter().map(|&group| from(group)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_gives_what_one_read_gives() {
+        for count in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK] {
+            let values: Vec<i128> = (0..count as i128).map(|value| value % 120).collect();
+            let tensor = Tensor::of_integers(ElementType::Int8, &[count], &values).unwrap();
+            let mut stream = tensor.stream(Tensor::integers);
+            assert_eq!(stream.size_hint(), (count, Some(count)));
+            stream.next();
+            assert_eq!(stream.size_hint().0, count.saturating_sub(1));
+            assert_eq!(tensor.stream(Tensor::integers).collect::<Vec<_>>(), values);
+        }
     }
 }

@@ -25,7 +25,14 @@ pub struct Tensor {
 enum Data {
     Bytes(Bytes),
     Repeated(Repeated),
-    Strings(Arc<[Arc<str>]>),
+    Strings(Strings),
+}
+
+#[derive(Clone)]
+struct Strings {
+    strings: Arc<[Arc<str>]>,
+    /// Counts the pointers and texts.
+    reservation: Option<Arc<Reservation>>,
 }
 
 /// The bytes of one element that stands everywhere.
@@ -68,6 +75,12 @@ pub enum TensorError {
     /// Text for a numeric type, or bytes for `string`.
     #[error("{0} elements are not stored this way")]
     Storage(ElementType),
+    /// Texts beyond the bytes that a run may use.
+    #[error("the tensors of this run are over the limit of {0} bytes")]
+    Bytes(usize),
+    /// The time for filling it is over.
+    #[error("the time for this run is over")]
+    Deadline,
 }
 
 impl Tensor {
@@ -87,12 +100,22 @@ impl Tensor {
 
     /// A tensor of strings.
     pub fn from_strings(shape: Vec<usize>, strings: Arc<[Arc<str>]>) -> Result<Tensor, TensorError> {
+        Tensor::from_counted_strings(shape, strings, None)
+    }
+
+    /// A tensor of strings that `reservation` counts.
+    pub(super) fn from_counted_strings(
+        shape: Vec<usize>,
+        strings: Arc<[Arc<str>]>,
+        reservation: Option<Arc<Reservation>>,
+    ) -> Result<Tensor, TensorError> {
         let expected = element_count(&shape)?;
         if strings.len() != expected {
             let (element_type, found) = (ElementType::String, strings.len());
             return Err(TensorError::Length { element_type, shape, unit: "elements", expected, found });
         }
-        Ok(Tensor { element_type: ElementType::String, shape, data: Data::Strings(strings) })
+        let data = Data::Strings(Strings { strings, reservation });
+        Ok(Tensor { element_type: ElementType::String, shape, data })
     }
 
     /// A tensor that has the one element of `value` everywhere.
@@ -106,8 +129,9 @@ impl Tensor {
         if found != 1 {
             return Err(TensorError::Length { element_type, shape, unit: "elements", expected: 1, found });
         }
-        let data = if let Data::Strings(strings) = &value.data {
-            Data::Strings(strings.iter().cycle().take(count).cloned().collect())
+        let data = if let Data::Strings(Strings { strings, .. }) = &value.data {
+            // They share one text.
+            Data::Strings(Strings { strings: strings.iter().cycle().take(count).cloned().collect(), reservation })
         } else {
             let (element, written_out) = (value.bytes().clone(), Arc::default());
             Data::Repeated(Repeated { element, count, written_out, reservation })
@@ -151,7 +175,9 @@ impl Tensor {
                 let (count, written_out) = (end - start, Arc::default());
                 Data::Repeated(Repeated { count, written_out, ..repeated.clone() })
             }
-            Data::Strings(strings) => Data::Strings(strings[start..end].into()),
+            Data::Strings(Strings { strings, reservation }) => {
+                Data::Strings(Strings { strings: strings[start..end].into(), reservation: reservation.clone() })
+            }
         };
         Tensor { element_type: self.element_type, shape: vec![end - start], data }
     }
@@ -184,7 +210,7 @@ impl Tensor {
         match &self.data {
             Data::Bytes(bytes) => bytes.len() / self.element_type.size(),
             Data::Repeated(repeated) => repeated.count,
-            Data::Strings(strings) => strings.len(),
+            Data::Strings(Strings { strings, .. }) => strings.len(),
         }
     }
 
@@ -206,7 +232,7 @@ impl Tensor {
     /// The strings; empty for every other type.
     pub fn strings(&self) -> &[Arc<str>] {
         match &self.data {
-            Data::Strings(strings) => strings,
+            Data::Strings(Strings { strings, .. }) => strings,
             _ => &[],
         }
     }

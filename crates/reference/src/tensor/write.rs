@@ -7,9 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use num_complex::Complex;
 
+use crate::deadline::Deadline;
 use crate::dtype::{ElementType, Kind};
 use crate::tensor::shape::element_count;
 use crate::tensor::{Tensor, TensorError};
+
+/// The elements that are written between two looks at the clock.
+const BLOCK: usize = 1 << 12;
 
 /// Room for a tensor that is still to be filled. The executor hands it out within its limits; every filling method
 /// takes exactly as many elements as the shape has.
@@ -19,6 +23,7 @@ pub struct Buffer {
     shape: Vec<usize>,
     len: usize,
     reservation: Option<Reservation>,
+    deadline: Deadline,
 }
 
 /// Bytes counted as in use until dropped.
@@ -26,6 +31,7 @@ pub struct Buffer {
 pub struct Reservation {
     bytes: usize,
     in_use: Arc<AtomicUsize>,
+    limit: usize,
 }
 
 impl Reservation {
@@ -33,7 +39,19 @@ impl Reservation {
     pub fn new(bytes: usize, in_use: &Arc<AtomicUsize>, limit: usize) -> Option<Reservation> {
         let add = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= limit);
         in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
-        Some(Reservation { bytes, in_use: Arc::clone(in_use) })
+        Some(Reservation { bytes, in_use: Arc::clone(in_use), limit })
+    }
+
+    /// Counts so many bytes more, or says that they are over the limit.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), TensorError> {
+        let more = Reservation::new(bytes, &self.in_use, self.limit).ok_or(TensorError::Bytes(self.limit))?;
+        self.bytes += more.keep();
+        Ok(())
+    }
+
+    /// Leaves the bytes counted, and says how many they are: the caller gives them back.
+    pub fn keep(mut self) -> usize {
+        std::mem::take(&mut self.bytes)
     }
 }
 
@@ -55,17 +73,19 @@ impl AsRef<[u8]> for Reserved {
 impl Buffer {
     /// Room without a limit, for values that come from outside a model run.
     pub fn unlimited(element_type: ElementType, shape: Vec<usize>) -> Result<Buffer, TensorError> {
-        Buffer::new(element_type, shape, None)
+        let len = element_count(&shape)?;
+        Ok(Buffer { element_type, shape, len, reservation: None, deadline: Deadline::never() })
     }
 
-    /// Room whose bytes are counted by `reservation`.
+    /// Room whose bytes are counted by `reservation`, filled until the deadline.
     pub fn new(
         element_type: ElementType,
         shape: Vec<usize>,
-        reservation: Option<Reservation>,
+        reservation: Reservation,
+        deadline: Deadline,
     ) -> Result<Buffer, TensorError> {
         let len = element_count(&shape)?;
-        Ok(Buffer { element_type, shape, len, reservation })
+        Ok(Buffer { element_type, shape, len, reservation: Some(reservation), deadline })
     }
 
     /// The number of elements to fill.
@@ -151,12 +171,29 @@ impl Buffer {
         }
     }
 
-    /// Takes strings.
-    pub fn strings(self, values: impl IntoIterator<Item = Arc<str>>) -> Result<Tensor, TensorError> {
+    /// Takes strings. Their texts are counted as if no other tensor shared them.
+    pub fn strings(mut self, values: impl IntoIterator<Item = Arc<str>>) -> Result<Tensor, TensorError> {
         if self.element_type != ElementType::String {
             return Err(TensorError::Storage(self.element_type));
         }
-        Tensor::from_strings(self.shape, values.into_iter().collect())
+        // One string too many is enough to find that there are too many.
+        let values = values.into_iter().take(self.len.saturating_add(1));
+        // bounded: by the reservation, which counts the strings.
+        let mut strings = Vec::with_capacity(self.len);
+        for value in values {
+            if strings.len() % BLOCK == 0 {
+                self.check_time()?;
+            }
+            if let Some(reservation) = &mut self.reservation {
+                reservation.grow(value.len())?;
+            }
+            strings.push(value);
+        }
+        Tensor::from_counted_strings(self.shape, strings.into(), self.reservation.map(Arc::new))
+    }
+
+    fn check_time(&self) -> Result<(), TensorError> {
+        if self.deadline.is_over() { Err(TensorError::Deadline) } else { Ok(()) }
     }
 
     /// Takes bytes that are already laid out.
@@ -198,11 +235,14 @@ impl Buffer {
             found: 0,
         };
         if self.element_type == ElementType::String {
-            let strings: Option<Arc<[Arc<str>]>> = positions
-                .into_iter()
-                .map(|(which, position)| sources.get(which)?.strings().get(position).map(Arc::clone))
-                .collect();
-            return Tensor::from_strings(self.shape, strings.ok_or(outside)?);
+            let mut all_inside = true;
+            let strings = positions.into_iter().map_while(|(which, position)| {
+                let string = sources.get(which).and_then(|source| source.strings().get(position));
+                all_inside &= string.is_some();
+                string.cloned()
+            });
+            let tensor = self.strings(strings);
+            return if all_inside { tensor } else { Err(outside) };
         }
         let slices: Vec<&[u8]> = sources.iter().map(|source| source.bytes().as_ref()).collect();
         match self.element_type.size() {
@@ -221,7 +261,7 @@ impl Buffer {
         sources: &[&Tensor],
         runs: impl IntoIterator<Item = (usize, Range<usize>)>,
     ) -> Result<Tensor, TensorError> {
-        let Buffer { element_type, len, .. } = self;
+        let (element_type, len, deadline) = (self.element_type, self.len, self.deadline.clone());
         if let Some(other) = sources.iter().find(|source| source.element_type() != element_type) {
             return Err(TensorError::Storage(other.element_type()));
         }
@@ -235,11 +275,19 @@ impl Buffer {
         let runs = std::iter::from_fn(next);
         if element_type == ElementType::String {
             let strings = runs.flat_map(|(source, range)| source.strings().get(range).unwrap_or(&[]));
-            return Tensor::from_strings(self.shape, strings.cloned().collect());
+            return self.strings(strings.cloned());
         }
         let size = element_type.size();
         let mut bytes = Vec::with_capacity(len * size);
+        let mut unchecked = 0;
         for (source, range) in runs {
+            unchecked += 1 + range.len();
+            if unchecked > BLOCK {
+                unchecked = 0;
+                if deadline.is_over() {
+                    return Err(TensorError::Deadline);
+                }
+            }
             let range = range.start.saturating_mul(size)..range.end.saturating_mul(size);
             bytes.extend_from_slice(source.bytes().get(range).unwrap_or(&[]));
         }
@@ -274,10 +322,16 @@ impl Buffer {
         let (slots, _) = bytes.as_chunks_mut::<N>();
         let mut groups = groups.into_iter();
         let mut written = 0;
-        for slot in slots {
-            let Some(group) = groups.next() else { break };
-            *slot = group;
-            written += 1;
+        for slots in slots.chunks_mut(BLOCK) {
+            self.check_time()?;
+            let before = written;
+            for (slot, group) in slots.iter_mut().zip(groups.by_ref()) {
+                *slot = group;
+                written += 1;
+            }
+            if written - before < slots.len() {
+                break;
+            }
         }
         let found = written + usize::from(groups.next().is_some());
         if found != self.len {
@@ -365,7 +419,8 @@ mod tests {
         let in_use = Arc::new(AtomicUsize::new(0));
         let reservation = Reservation::new(8, &in_use, 8).unwrap();
         assert!(Reservation::new(1, &in_use, 8).is_none());
-        let tensor = Buffer::new(ElementType::Double, vec![1], Some(reservation)).unwrap().floats([1.0]).unwrap();
+        let buffer = Buffer::new(ElementType::Double, vec![1], reservation, Deadline::never()).unwrap();
+        let tensor = buffer.floats([1.0]).unwrap();
         let copy = tensor.clone();
         drop(tensor);
         assert_eq!(in_use.load(Ordering::Relaxed), 8);

@@ -39,7 +39,7 @@ impl Bias {
     /// Reads the mask (input 3), the number of valid keys (input 6) and the attributes that restrict a query's keys.
     pub(super) fn read(call: &Call<'_>, sizes: &Sizes, element: ElementType, short: ShortMask) -> Result<Bias> {
         let valid = call.optional_tensor(6)?;
-        let valid = valid.map(|tensor| valid_keys(tensor, sizes.batch)).transpose()?;
+        let valid = valid.map(|tensor| valid_keys(call, tensor, sizes.batch)).transpose()?;
         let past = call.optional_tensor(4)?.and_then(|past| past.shape().get(2).copied()).unwrap_or(0);
         let queries = signed(sizes.queries);
         let offsets = match &valid {
@@ -97,9 +97,14 @@ impl Mask {
             return Err(invalid(format!("attn_mask of shape {mask:?} does not broadcast to the scores, {scores:?}")));
         }
         let values = match mask.element_type().kind() {
-            Kind::Bool => mask.bools().into_iter().map(|seen| if seen { 0.0 } else { f64::NEG_INFINITY }).collect(),
-            Kind::Float => call.floats(element, mask.shape(), mask.floats())?.floats(),
-            _ => call.integers(element, mask.shape(), mask.integers())?.floats(),
+            Kind::Bool => {
+                let seen = mask.stream(Tensor::bools);
+                call.budget.collect(seen.map(|seen| if seen { 0.0 } else { f64::NEG_INFINITY }))?
+            }
+            Kind::Float => {
+                call.budget.read_floats(&call.floats(element, mask.shape(), mask.stream(Tensor::floats))?)?
+            }
+            _ => call.budget.read_floats(&call.integers(element, mask.shape(), mask.stream(Tensor::integers))?)?,
         };
         Ok(Mask { values, strides: broadcast_strides(mask.shape(), &target), columns: target[3] })
     }
@@ -116,12 +121,12 @@ fn signed(count: usize) -> i64 {
 }
 
 /// The number of keys that are not padding, for each batch.
-fn valid_keys(tensor: &Tensor, batch: usize) -> Result<Vec<i64>> {
+fn valid_keys(call: &Call<'_>, tensor: &Tensor, batch: usize) -> Result<Vec<i64>> {
     if tensor.shape() != [batch] {
         let shape = tensor.shape();
         return Err(invalid(format!("nonpad_kv_seqlen has shape {shape:?}; it takes one number a batch, [{batch}]")));
     }
-    Ok(tensor.indices())
+    call.budget.read_indices(tensor)
 }
 
 /// The bound of a window; -1 leaves that side open, and versions before 25 have no window.

@@ -31,7 +31,7 @@ pub(super) fn attention(call: &Call<'_>, short: ShortMask) -> Result {
 
     let sizes = Sizes::of(call, &query, &key, &value)?;
     let (probabilities, shown) = probabilities(call, &sizes, &query, &key, short)?;
-    let result = weigh(call, &sizes, query.element_type(), &probabilities, &value.floats())?;
+    let result = weigh(call, &sizes, query.element_type(), &probabilities, &call.budget.read_floats(&value)?)?;
     let result = call.floats(query.element_type(), &sizes.result(), result)?;
     let result = if packed { merge(call, &result)? } else { result };
     let outputs = [Some(result), Some(key), Some(value), shown];

@@ -15,11 +15,11 @@ pub(super) fn flex_attention(call: &Call<'_>) -> Result {
     let precision = precision(call, element)?;
     let scores = scaled_products(call, &sizes, query, key)?;
     let scores = call.floats(precision, &sizes.scores(), scores)?;
-    let mut scores = modify(call, "score_mod", scores)?.floats();
+    let mut scores = call.budget.read_floats(&modify(call, "score_mod", scores)?)?;
     softmax(sizes.keys, precision, &mut scores);
     let probabilities = call.floats(precision, &sizes.scores(), scores)?;
-    let probabilities = modify(call, "prob_mod", probabilities)?.floats();
-    let mut values = value.floats();
+    let probabilities = call.budget.read_floats(&modify(call, "prob_mod", probabilities)?)?;
+    let mut values = call.budget.read_floats(value)?;
     round_all(precision, &mut values);
     let mut result = weigh(call, &sizes, precision, &probabilities, &values)?;
     round_all(precision, &mut result);

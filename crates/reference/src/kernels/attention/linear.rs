@@ -128,7 +128,7 @@ impl Gate {
         let Some(tensor) = call.optional_tensor(at)? else { return Ok(Gate { values: Vec::new(), width: 0 }) };
         match *tensor.shape() {
             [batch, tokens, width] if [batch, tokens] == [sizes.batch, sizes.tokens] && widths.contains(&width) => {
-                Ok(Gate { values: tensor.floats(), width })
+                Ok(Gate { values: call.budget.read_floats(tensor)?, width })
             }
             ref shape => {
                 let [batch, tokens, one, other] = [sizes.batch, sizes.tokens, widths[0], widths[1]];
@@ -189,9 +189,9 @@ impl Tokens {
         }
         let heads = sizes.heads;
         Ok(Tokens {
-            query: call.tensor(0)?.floats(),
-            key: call.tensor(1)?.floats(),
-            value: call.tensor(2)?.floats(),
+            query: call.budget.read_floats(call.tensor(0)?)?,
+            key: call.budget.read_floats(call.tensor(1)?)?,
+            value: call.budget.read_floats(call.tensor(2)?)?,
             decay: Gate::read(call, 4, "decay", sizes, [heads, heads * sizes.key_size])?,
             beta: Gate::read(call, 5, "beta", sizes, [heads, 1])?,
         })
@@ -225,7 +225,7 @@ fn first_state(call: &Call<'_>, sizes: &Sizes) -> Result<(Vec<f64>, ElementType)
     let shape = [sizes.batch, sizes.heads, sizes.key_size, sizes.value_size];
     let past: Option<&Tensor> = call.optional_tensor(3)?;
     match past {
-        Some(past) if past.shape() == shape => Ok((past.floats(), past.element_type())),
+        Some(past) if past.shape() == shape => Ok((call.budget.read_floats(past)?, past.element_type())),
         Some(past) => Err(invalid(format!("past_state has shape {:?}; it must be {shape:?}", past.shape()))),
         None => Ok((call.budget.scratch(shape.iter().product())?, call.tensor(0)?.element_type())),
     }

@@ -25,8 +25,9 @@ pub(super) fn rotary_embedding(call: &Call<'_>) -> Result {
     let (cosines, sines) = (cache(call, 1, &layout)?, cache(call, 2, &layout)?);
     let interleaved = call.flag("interleaved")?;
     let pairs = layout.pairs;
-    let mut values = input.floats();
+    let mut values = call.budget.read_floats(input)?;
     for (at, head) in values.chunks_mut(layout.size.max(1)).enumerate() {
+        call.budget.work(head.len())?;
         let row = rows.get(layout.position(at)).copied().unwrap_or(0) * pairs;
         let angles = cosines.get(row..row + pairs).zip(sines.get(row..row + pairs));
         let Some((cosines, sines)) = angles else { return Err(invalid("cos_cache and sin_cache have no such row")) };
@@ -83,7 +84,8 @@ fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
         let from_zero = if id < 0 { id.checked_add(i64::try_from(rows).ok()?)? } else { id };
         usize::try_from(from_zero).ok().filter(|&row| row < rows)
     };
-    ids.indices()
+    call.budget
+        .read_indices(ids)?
         .into_iter()
         .map(|id| row(id).ok_or_else(|| invalid(format!("position id {id} is outside the {rows} rows of cos_cache"))))
         .collect()
@@ -102,7 +104,7 @@ fn cache(call: &Call<'_>, at: usize, layout: &Layout) -> Result<Vec<f64>> {
             "input {at} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, (batch, length, {pairs}) without"
         )));
     }
-    Ok(tensor.floats())
+    call.budget.read_floats(tensor)
 }
 
 #[cfg(test)]

@@ -80,11 +80,12 @@ fn root_of_scale(call: &Call<'_>, size: usize, element: ElementType) -> f64 {
 }
 
 /// Adds a product of matrices to `out`, with compensated sums for `double`.
-fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+fn multiply(call: &Call<'_>, element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) -> Result<()> {
     match element {
-        ElementType::Double => multiply_add_compensated(a, b, out),
-        _ => multiply_add(a, b, out),
+        ElementType::Double => multiply_add_compensated(a, b, out, call.budget.deadline())?,
+        _ => multiply_add(a, b, out, call.budget.deadline())?,
     }
+    Ok(())
 }
 
 /// The scores before anything else: both operands are scaled by the root of the scale, each stage in their type.
@@ -92,21 +93,22 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     let element = query.element_type();
     let Sizes { queries, keys, size, .. } = *sizes;
     let scale = root_of_scale(call, size, element);
-    let [query, key] = [query, key].map(|tensor| {
-        let mut values = tensor.floats();
+    let scaled = |tensor: &Tensor| -> Result<Vec<f64>> {
+        let mut values = call.budget.read_floats(tensor)?;
         for value in &mut values {
             *value *= scale;
         }
         round_all(element, &mut values);
-        values
-    });
+        Ok(values)
+    };
+    let (query, key) = (scaled(query)?, scaled(key)?);
     let [query_block, key_block, block] = [queries * size, keys * size, queries * keys];
     let mut scores: Vec<f64> = call.budget.scratch(sizes.scores().iter().product())?;
     for (at, from) in sizes.pairs() {
         call.budget.work(block.saturating_mul(size))?;
         let a = Matrix::row_major(&query[at * query_block..][..query_block], queries, size);
         let b = Matrix::row_major(&key[from * key_block..][..key_block], keys, size).transposed();
-        multiply(element, a, b, &mut scores[at * block..][..block]);
+        multiply(call, element, a, b, &mut scores[at * block..][..block])?;
     }
     round_all(element, &mut scores);
     Ok(scores)
@@ -142,7 +144,7 @@ pub(super) fn weigh(
         call.budget.work(block.saturating_mul(value_size))?;
         let a = Matrix::row_major(&probabilities[at * block..][..block], queries, keys);
         let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
-        multiply(element, a, b, &mut result[at * result_block..][..result_block]);
+        multiply(call, element, a, b, &mut result[at * result_block..][..result_block])?;
     }
     Ok(result)
 }

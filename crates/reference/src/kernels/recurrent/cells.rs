@@ -3,7 +3,6 @@
 use crate::kernels::call::{Call, Result};
 use crate::kernels::recurrent::activation::{Activation, activations};
 use crate::kernels::recurrent::sequence::{Inputs, Layout, Sizes, check};
-use crate::tensor::Tensor;
 
 /// RNN: H = f(X Wi + H Ri + biases).
 pub(super) fn rnn(call: &Call<'_>, layout: Layout) -> Result {
@@ -14,7 +13,7 @@ pub(super) fn rnn(call: &Call<'_>, layout: Layout) -> Result {
     inputs.run(call, states, |direction, weights, input, states| {
         let [f] = pick(&functions, direction);
         let mut sums = input.to_vec();
-        weights.recur(&states[0], 0, 1, &mut sums);
+        weights.recur(&states[0], 0, 1, &mut sums)?;
         for (at, (state, sum)) in states[0].iter_mut().zip(&sums).enumerate() {
             let at = at % hidden;
             *state = f.apply(weights.clip(sum + weights.input_bias(0, at) + weights.recurrence_bias(0, at)));
@@ -34,27 +33,28 @@ pub(super) fn gru(call: &Call<'_>, layout: Layout) -> Result {
     inputs.run(call, states, |direction, weights, input, states| {
         let [f, g] = pick(&functions, direction);
         let previous = states[0].clone();
-        let mut gates: Vec<f64> = call.budget.scratch(batch * 2 * hidden)?;
-        weights.recur(&previous, 0, 2, &mut gates);
+        let budget = call.budget.nested();
+        let mut gates: Vec<f64> = budget.scratch(batch * 2 * hidden)?;
+        weights.recur(&previous, 0, 2, &mut gates)?;
         let gate = |row: usize, at: usize, gate: usize| {
             let sum = input[(row * 3 + gate) * hidden + at] + gates[(row * 2 + gate) * hidden + at];
             f.apply(weights.clip(sum + weights.input_bias(gate, at) + weights.recurrence_bias(gate, at)))
         };
         let reset = |position: usize| gate(position / hidden, position % hidden, 1);
-        let mut candidates: Vec<f64> = call.budget.scratch(batch * hidden)?;
+        let mut candidates: Vec<f64> = budget.scratch(batch * hidden)?;
         if linear_before_reset {
-            weights.recur(&previous, 2, 1, &mut candidates);
-            for (position, candidate) in candidates.iter_mut().enumerate() {
+            weights.recur(&previous, 2, 1, &mut candidates)?;
+            for (position, candidate) in call.budget.timed(candidates.iter_mut().enumerate()) {
                 *candidate = reset(position) * (*candidate + weights.recurrence_bias(2, position % hidden));
             }
         } else {
             let kept: Vec<f64> = previous.iter().enumerate().map(|(position, h)| reset(position) * h).collect();
-            weights.recur(&kept, 2, 1, &mut candidates);
-            for (position, candidate) in candidates.iter_mut().enumerate() {
+            weights.recur(&kept, 2, 1, &mut candidates)?;
+            for (position, candidate) in call.budget.timed(candidates.iter_mut().enumerate()) {
                 *candidate += weights.recurrence_bias(2, position % hidden);
             }
         }
-        for (position, (state, candidate)) in states[0].iter_mut().zip(&candidates).enumerate() {
+        for (position, (state, candidate)) in call.budget.timed(states[0].iter_mut().zip(&candidates).enumerate()) {
             let (row, at) = (position / hidden, position % hidden);
             let sum = input[(row * 3 + 2) * hidden + at] + candidate + weights.input_bias(2, at);
             let update = gate(row, at, 0);
@@ -72,18 +72,18 @@ pub(super) fn lstm(call: &Call<'_>, layout: Layout) -> Result {
     let coupled = call.flag("input_forget")?;
     let peepholes = call.optional_tensor(7)?;
     peepholes.map_or(Ok(()), |tensor| check("P", tensor, &[directions, 3 * hidden]))?;
-    let peepholes = peepholes.map(Tensor::floats);
+    let peepholes = peepholes.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
     let states = vec![inputs.state(call, 5, "initial_h")?, inputs.state(call, 6, "initial_c")?];
     inputs.run(call, states, |direction, weights, input, states| {
         let [f, g, h] = pick(&functions, direction);
         let [hidden_state, cell_state] = states else { return Ok(()) };
         let mut sums = input.to_vec();
-        weights.recur(hidden_state, 0, 4, &mut sums);
+        weights.recur(hidden_state, 0, 4, &mut sums)?;
         let peephole = |gate: usize, at: usize| {
             let place = (direction * 3 + gate) * hidden + at;
             peepholes.as_ref().and_then(|values| values.get(place)).copied().unwrap_or(0.0)
         };
-        for (position, (state, cell)) in hidden_state.iter_mut().zip(cell_state).enumerate() {
+        for (position, (state, cell)) in call.budget.timed(hidden_state.iter_mut().zip(cell_state).enumerate()) {
             let (row, at) = (position / hidden, position % hidden);
             let sum = |gate: usize| {
                 sums[(row * 4 + gate) * hidden + at] + weights.input_bias(gate, at) + weights.recurrence_bias(gate, at)

@@ -1,6 +1,8 @@
 //! What RNN, GRU and LSTM share: their inputs, directions, and the walk along the sequences.
 
+use crate::deadline::Deadline;
 use crate::dtype::ElementType;
+use crate::kernels::budget::Budget;
 use crate::kernels::call::{Call, Outputs, Result};
 use crate::kernels::error::invalid;
 use crate::tensor::Tensor;
@@ -62,6 +64,7 @@ pub(super) struct Weights<'a> {
     clip: Option<f64>,
     sizes: Sizes,
     element: ElementType,
+    deadline: &'a Deadline,
 }
 
 /// One state of all sequences: the hidden one or the cell's.
@@ -88,12 +91,12 @@ impl Weights<'_> {
     }
 
     /// Adds to `out`, `[batch, count * hidden]`, the product of a state with `count` gates of R from `first` on.
-    pub(super) fn recur(&self, state: &[f64], first: usize, count: usize, out: &mut [f64]) {
+    pub(super) fn recur(&self, state: &[f64], first: usize, count: usize, out: &mut [f64]) -> Result<()> {
         let Sizes { batch, hidden, .. } = self.sizes;
         let rows = count * hidden;
         let weights = &self.recurrence[first * hidden * hidden..][..rows * hidden];
         let state = Matrix::row_major(state, batch, hidden);
-        multiply(self.element, state, Matrix::row_major(weights, rows, hidden), out);
+        multiply(self.element, state, Matrix::row_major(weights, rows, hidden), out, self.deadline)
     }
 }
 
@@ -110,14 +113,18 @@ impl Inputs {
         let b = call.optional_tensor(3)?;
         b.map_or(Ok(()), |b| check("B", b, &[directions, 2 * rows]))?;
         let x = match layout {
-            Layout::TimeFirst => x.floats(),
-            Layout::BatchFirst => swap(&x.floats(), &[batch, time, input], &[1, 0, 2]),
+            Layout::TimeFirst => call.budget.read_floats(x)?,
+            Layout::BatchFirst => swap(call, &call.budget.read_floats(x)?, &[batch, time, input], &[1, 0, 2])?,
         };
         let clip = call.optional_float("clip");
         if let Some(clip) = clip.filter(|clip| *clip < 0.0) {
             return Err(invalid(format!("clip is {clip}; a threshold is not negative")));
         }
-        let (w, r, b) = (w.floats(), r.floats(), b.map(Tensor::floats));
+        let (w, r, b) = (
+            call.budget.read_floats(w)?,
+            call.budget.read_floats(r)?,
+            b.map(|tensor| call.budget.read_floats(tensor)).transpose()?,
+        );
         let lengths = lengths(call, &sizes)?;
         Ok(Inputs { sizes, element: call.tensor(0)?.element_type(), layout, reversed, lengths, x, w, r, b, clip })
     }
@@ -129,11 +136,11 @@ impl Inputs {
             (None, _) => call.budget.scratch(directions * batch * hidden),
             (Some(state), Layout::TimeFirst) => {
                 check(name, state, &[directions, batch, hidden])?;
-                Ok(state.floats())
+                call.budget.read_floats(state)
             }
             (Some(state), Layout::BatchFirst) => {
                 check(name, state, &[batch, directions, hidden])?;
-                Ok(swap(&state.floats(), state.shape(), &[1, 0, 2]))
+                swap(call, &call.budget.read_floats(state)?, state.shape(), &[1, 0, 2])
             }
         }
     }
@@ -146,12 +153,15 @@ impl Inputs {
         mut states: Vec<State>,
         mut step: impl FnMut(usize, &Weights<'_>, &[f64], &mut [State]) -> Result<()>,
     ) -> Result {
-        let Sizes { time, batch, hidden, directions, .. } = self.sizes;
+        let Sizes { time, batch, hidden, directions, gates, .. } = self.sizes;
         let block = batch * hidden;
         let mut y: Vec<f64> = call.budget.scratch(time * directions * block)?;
+        // What a step computes in: the products that it meets and adds to, and both versions of each state.
+        call.budget.count(block, size_of::<f64>() * (2 * gates + 3 * states.len()))?;
         for direction in 0..directions {
-            let weights = self.weights(direction);
-            let products = self.products(call, direction)?;
+            let weights = self.weights(call, direction);
+            let budget = call.budget.nested();
+            let products = self.products(&budget, direction)?;
             let mut current: Vec<State> =
                 states.iter().map(|state| state[direction * block..][..block].to_vec()).collect();
             for at in 0..time {
@@ -176,7 +186,7 @@ impl Inputs {
         self.outputs(call, y, states)
     }
 
-    fn weights(&self, direction: usize) -> Weights<'_> {
+    fn weights<'a>(&'a self, call: &Call<'a>, direction: usize) -> Weights<'a> {
         let Sizes { hidden, gates, .. } = self.sizes;
         let rows = gates * hidden;
         Weights {
@@ -185,17 +195,17 @@ impl Inputs {
             clip: self.clip,
             sizes: self.sizes,
             element: self.element,
+            deadline: call.budget.deadline(),
         }
     }
 
     /// The products of every input with W, `[time * batch, gates * hidden]`.
-    fn products(&self, call: &Call<'_>, direction: usize) -> Result<Vec<f64>> {
+    fn products(&self, budget: &Budget, direction: usize) -> Result<Vec<f64>> {
         let Sizes { time, batch, input, hidden, gates, .. } = self.sizes;
         let (steps, rows) = (time * batch, gates * hidden);
-        call.budget.work(steps.saturating_mul(rows).saturating_mul(input))?;
-        let mut products: Vec<f64> = call.budget.scratch(steps * rows)?;
+        let mut products: Vec<f64> = budget.scratch(steps * rows)?;
         let w = Matrix::row_major(&self.w[direction * rows * input..][..rows * input], rows, input);
-        multiply(self.element, Matrix::row_major(&self.x, steps, input), w, &mut products);
+        multiply(self.element, Matrix::row_major(&self.x, steps, input), w, &mut products, budget.deadline())?;
         Ok(products)
     }
 
@@ -219,9 +229,10 @@ impl Inputs {
         let arrange = |values: Vec<f64>, shape: &[usize], order: &[usize]| -> Result<Value> {
             let (values, shape) = match self.layout {
                 Layout::TimeFirst => (values, shape.to_vec()),
-                Layout::BatchFirst => {
-                    (swap(&values, shape, order), order.iter().filter_map(|&axis| shape.get(axis).copied()).collect())
-                }
+                Layout::BatchFirst => (
+                    swap(call, &values, shape, order)?,
+                    order.iter().filter_map(|&axis| shape.get(axis).copied()).collect(),
+                ),
             };
             Ok(call.floats(self.element, &shape, values)?.into())
         };
@@ -234,11 +245,12 @@ impl Inputs {
 }
 
 /// Adds the product of `a` and the transpose of `b` to `out`, with compensated sums for `double`.
-fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64]) {
+fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64], deadline: &Deadline) -> Result<()> {
     match element {
-        ElementType::Double => multiply_add_compensated(a, b.transposed(), out),
-        _ => multiply_add(a, b.transposed(), out),
+        ElementType::Double => multiply_add_compensated(a, b.transposed(), out, deadline)?,
+        _ => multiply_add(a, b.transposed(), out, deadline)?,
     }
+    Ok(())
 }
 
 /// For each direction, whether it runs backwards.
@@ -281,7 +293,7 @@ fn lengths(call: &Call<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
         let inside = usize::try_from(length).ok().filter(|&length| length <= time);
         inside.ok_or_else(|| invalid(format!("sequence_lens holds {length}, outside [0, {time}]")))
     };
-    lengths.indices().into_iter().map(length).collect()
+    call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }
 
 /// The shape must be this one.
@@ -293,6 +305,6 @@ pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<(
 }
 
 /// The values of a tensor of `shape` with its axes in the order given.
-fn swap(values: &[f64], shape: &[usize], order: &[usize]) -> Vec<f64> {
-    Walk::transposed(shape, order).filter_map(|position| values.get(position).copied()).collect()
+fn swap(call: &Call<'_>, values: &[f64], shape: &[usize], order: &[usize]) -> Result<Vec<f64>> {
+    call.budget.collect(Walk::transposed(shape, order).filter_map(|position| values.get(position).copied()))
 }

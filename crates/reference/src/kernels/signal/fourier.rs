@@ -64,7 +64,7 @@ pub(super) fn dft(call: &Call<'_>, axis: i64, mode: Mode) -> Result {
     shape[input.rank() - 1] = out_parts;
     call.budget.steps(&[outer, inner, size.max(length), 2])?;
 
-    let values = input.floats();
+    let values = call.budget.read_floats(input)?;
     let mut transform = Transform::new(call, length, inverse, mode)?;
     let mut output: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
     for at in 0..outer * inner {
@@ -102,7 +102,8 @@ pub(super) fn stft(call: &Call<'_>, mode: Mode) -> Result {
     let bins = if sides == Sides::Output { length / 2 + 1 } else { length };
     let shape = [batch, frames, bins, 2];
 
-    let (values, window) = (signal.floats(), window.map(Tensor::floats));
+    let (values, window) =
+        (call.budget.read_floats(signal)?, window.map(|tensor| call.budget.read_floats(tensor)).transpose()?);
     let weight = |k: usize| window.as_ref().and_then(|window| window.get(k)).copied().unwrap_or(1.0);
     let mut transform = Transform::new(call, length, false, mode)?;
     let mut output: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
