@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 
-    /// Write this many seed inputs of each target below fuzz/corpus, for cargo-fuzz
+    /// Write this many seed inputs of each target below target/fuzz/corpus, for cargo-fuzz
     #[arg(long, value_name = "COUNT")]
     corpus: Option<u64>,
 
@@ -110,7 +110,7 @@ fn replay(target: &Target, path: &Path) -> anyhow::Result<ExitCode> {
 }
 
 fn write_corpus(target: &Target, count: u64, seed: u64) -> anyhow::Result<()> {
-    let folder = workspace::root().join("fuzz/corpus").join(target.name);
+    let folder = workspace::target().join("fuzz/corpus").join(target.name);
     fs::create_dir_all(&folder)?;
     let mut random = Random::new(&format!("{} {seed}", target.name));
     for number in 0..count {
