@@ -9,7 +9,7 @@ use bytes::Bytes;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode::{self, DecodeError, ExternalData};
-use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, onnx};
+use onnx_conformance_reference::proto::{GraphProto, TensorProto, ValueInfoProto, onnx};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
@@ -90,7 +90,7 @@ fn read_data(
     accuracy: &Accuracy,
     feed: Feed,
 ) -> Result<Vec<DataSet>, CaseError> {
-    let initializers: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name()).collect();
+    let initializers: HashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
     let inputs: Vec<&ValueInfoProto> = graph.input.iter().filter(|info| !initializers.contains(info.name())).collect();
     let outputs: Vec<&ValueInfoProto> = graph.output.iter().collect();
     let mut data = Vec::new();

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::generate::choice::Label;
 use crate::generate::expression::Size;
+use crate::generate::literal::room;
 use crate::generate::random::Random;
 
 /// What a tensor is filled with.
@@ -112,7 +113,7 @@ impl Fill {
         random: &mut Random,
         size: impl Fn(&Size) -> Result<i64, String>,
     ) -> Result<Tensor, String> {
-        let buffer = Buffer::unlimited(element, shape.to_vec()).map_err(|error| error.to_string())?;
+        let buffer = room(element, shape.to_vec())?;
         let count = buffer.len();
         let text = |error: TensorError| error.to_string();
         match self {
@@ -127,7 +128,7 @@ impl Fill {
                 buffer.floats(values).map_err(text)
             }
             Fill::Indices(Indices { indices }) => {
-                let last = size(indices)? - 1;
+                let last = size(indices)?.saturating_sub(1);
                 let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(0, last.max(0)))).collect();
                 buffer.integers(values).map_err(text)
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::tensor::shape::element_count;
 use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
 use serde::Deserialize;
 
@@ -45,6 +46,20 @@ impl Label for Literal {
     }
 }
 
+/// The most elements of a tensor that a file of cases describes.
+const MOST_ELEMENTS: usize = 1 << 24;
+
+/// Room for a tensor of a case.
+pub(super) fn room(element: ElementType, shape: Vec<usize>) -> Result<Buffer, String> {
+    match element_count(&shape) {
+        Ok(count) if count <= MOST_ELEMENTS => Buffer::unlimited(element, shape).map_err(|error| error.to_string()),
+        Ok(count) => {
+            Err(format!("shape {shape:?} has {count} elements; a case's tensors have {MOST_ELEMENTS} at most"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 impl Literal {
     /// The shape that the nesting gives; lists of one level have the same length.
     pub fn shape(&self) -> Result<Vec<usize>, String> {
@@ -75,7 +90,7 @@ impl Literal {
             None => self.shape()?,
         };
         let items = self.flat();
-        let buffer = Buffer::unlimited(element, shape).map_err(|error| error.to_string())?;
+        let buffer = room(element, shape)?;
         let text = |error: TensorError| error.to_string();
         let tensor = match element.kind() {
             Kind::String => {
@@ -168,6 +183,8 @@ mod tests {
     fn nesting_gives_the_shape() {
         assert_eq!(literal("[[1, 2, 3], [4, 5, 6]]").shape(), Ok(vec![2, 3]));
         assert_eq!(literal("7").shape(), Ok(vec![]));
+        let error = literal("[1]").tensor(ElementType::Int8, Some(&[1 << 30])).unwrap_err();
+        assert!(error.contains("a case's tensors have 16777216 at most"), "{error}");
         assert_eq!(literal("[]").shape(), Ok(vec![0]));
         assert!(literal("[[1], [2, 3]]").shape().is_err());
     }

@@ -128,6 +128,31 @@ fn external_data_in_the_folder_is_read() {
     assert_eq!(names.map(|name| name.exists()), [true, true, true, false]);
 }
 
+#[cfg(unix)]
+#[test]
+fn external_data_is_a_regular_file_and_read_as_far_as_it_is_declared() {
+    let folder = Folder::new();
+    let case = folder.add("case", &with_initializer(external("data")).encode_to_vec());
+    let data = case.join("data");
+    // A sparse file, of which the elements are 12 bytes.
+    fs::File::create(&data).unwrap().set_len(1 << 40).unwrap();
+    let message = "gives it 1099511627776 bytes, but its elements take 12";
+    call(&["run", "--suite", &folder.argument()]).expect(1, message);
+    fs::remove_file(&data).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&data).status().unwrap().success());
+    call(&["run", "--suite", &folder.argument()]).expect(1, "external data 'data': is no regular file");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_input_is_a_regular_file() {
+    let folder = Folder::with_identity("case");
+    let input = folder.path().join("case/test_data_set_0/input_0.pb");
+    fs::remove_file(&input).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&input).status().unwrap().success());
+    call(&["run", "--suite", &folder.argument()]).expect(4, "input_0.pb: is no regular file");
+}
+
 #[test]
 fn an_input_file_that_holds_no_tensor_is_named() {
     let folder = Folder::with_identity("case");

@@ -152,3 +152,12 @@ fn a_first_file_holds_and_is_not_overwritten() {
     call(&init).expect(4, "there is such a file already");
     call(&["run", "--suite", &folder.argument(), "--expectations", &file]).expect(0, "1 failures expected");
 }
+
+#[test]
+fn yaml_that_nests_too_deeply_is_refused_before_it_is_parsed() {
+    run(&with_failure(), &format!("  - {}\n", "[".repeat(200_000))).expect(4, "nest deeper than 64");
+    let specs = Folder::new();
+    std::fs::create_dir_all(specs.path().join("ai.onnx/Abs")).unwrap();
+    specs.write("ai.onnx/Abs/op.yaml", "{a: ".repeat(50_000));
+    call(&["run", "ai.onnx/Abs-13/**", "--specs", &specs.argument()]).expect(4, "nest deeper than 64");
+}

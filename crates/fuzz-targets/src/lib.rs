@@ -7,7 +7,12 @@ mod seeds;
 mod text;
 mod texts;
 
+use std::time::Duration;
+
 pub use onnx_conformance::generate::Random;
+
+/// How long a text may take to be read, in a build that is not optimized.
+const READING: Duration = Duration::from_secs(1);
 
 /// Something that reads what a user gives.
 pub struct Target {
@@ -15,6 +20,8 @@ pub struct Target {
     pub name: &'static str,
     /// What it reads, and what is done with it.
     pub summary: &'static str,
+    /// How long one input may take.
+    pub time: Duration,
     run: fn(&[u8]) -> Result<bool, String>,
     seed: fn(&mut Random) -> Vec<u8>,
     mutate: fn(&mut Random, &[u8]) -> Vec<u8>,
@@ -25,6 +32,7 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "model",
         summary: "a model: decoded, read, checked, varied and run on inputs that stand in it as initializers",
+        time: model::TIME,
         run: model::run,
         seed: seeds::model,
         mutate: mutate::model,
@@ -32,20 +40,23 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "text",
         summary: "a model in ONNX's text syntax: parsed and read",
-        run: texts::syntax,
+        time: READING,
+        run: |input| Ok(texts::syntax(input)),
         seed: seeds::syntax,
         mutate: text::mutate,
     },
     Target {
         name: "specs",
         summary: "a version file or an op.yaml: read, and its cases planned",
-        run: texts::specs,
+        time: READING,
+        run: |input| Ok(texts::specs(input)),
         seed: seeds::specs,
         mutate: text::mutate,
     },
     Target {
         name: "expectations",
         summary: "an expectation file: read, written, and updated by results",
+        time: READING,
         run: texts::expectations,
         seed: seeds::expectations,
         mutate: text::mutate,
@@ -53,6 +64,7 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "results",
         summary: "a results file: read, and written again",
+        time: READING,
         run: texts::results,
         seed: seeds::results,
         mutate: text::mutate,
@@ -60,7 +72,8 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "answers",
         summary: "an adapter's message, and behind it a type and the file of an output",
-        run: texts::answers,
+        time: READING,
+        run: |input| Ok(texts::answers(input)),
         seed: seeds::answers,
         mutate: text::mutate,
     },

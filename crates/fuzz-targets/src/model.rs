@@ -18,7 +18,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, Value};
 
 /// How long a model may take to load and run.
-const TIME: Duration = Duration::from_millis(100);
+pub(crate) const TIME: Duration = Duration::from_millis(100);
 
 /// The memory that a model may use.
 const BYTES: usize = 16 << 20;

@@ -348,7 +348,9 @@ fn change_attribute(random: &mut Random, attribute: &mut AttributeProto) {
         }
         P::Strings => {
             let old = pick(random, &attribute.strings).cloned().unwrap_or_default();
-            let value = Bytes::from(text::mutate(random, &old));
+            let mut value = text::mutate(random, &old);
+            value.truncate(256);
+            let value = Bytes::from(value);
             list(random, &mut attribute.strings, value);
         }
         P::Graph => {

@@ -101,6 +101,7 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>) {
             let mut lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
             let (from, to) = (place(random, lines.len()), place(random, lines.len()));
             match random.below(3) {
+                _ if lines.is_empty() => {}
                 0 => lines.swap(from, to),
                 1 => drop(lines.remove(from)),
                 _ => lines.insert(to, lines[from]),

@@ -14,16 +14,16 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 
 /// A model, a graph, nodes or a type in ONNX's text syntax.
-pub(crate) fn syntax(input: &[u8]) -> Result<bool, String> {
+pub(crate) fn syntax(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let parts = [parse_graph(&text).is_ok(), parse_nodes(&text).is_ok(), parse_value_type(&text).is_ok()];
-    let Ok(model) = parse_model(&text) else { return Ok(parts.contains(&true)) };
+    let Ok(model) = parse_model(&text) else { return parts.contains(&true) };
     let limits = LoadLimits { bytes: 16 << 20, ..LoadLimits::default() };
-    Ok(read_model(model.encode_to_vec().into(), &NoExternalData, &limits).is_ok())
+    read_model(model.encode_to_vec().into(), &NoExternalData, &limits).is_ok()
 }
 
 /// A file of specs, whose path below `specs/` is the comment on its first line.
-pub(crate) fn specs(input: &[u8]) -> Result<bool, String> {
+pub(crate) fn specs(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let path = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or("ai.onnx/Abs/op.yaml").to_owned();
     let (folder, file) = path.rsplit_once('/').unwrap_or(("ai.onnx/Abs", "op.yaml"));
@@ -35,11 +35,12 @@ pub(crate) fn specs(input: &[u8]) -> Result<bool, String> {
             let version = OperatorVersion { domain: domain.to_owned(), name: name.to_owned(), since };
             ids(&operators, &version).is_ok()
         });
-        return Ok(planned.fold(true, |all, planned| all && planned));
+        // Every version is planned, whatever comes of another.
+        return !planned.collect::<Vec<bool>>().contains(&false);
     }
     let opset: i64 = file.trim_end_matches(".yaml").parse().unwrap_or(1);
     let specs = Specs::new("specs", [(path.clone().into(), text.into_owned().into())]);
-    Ok(specs.is_ok_and(|specs| specs.find(domain, name, opset).is_ok()))
+    specs.is_ok_and(|specs| specs.find(domain, name, opset).is_ok())
 }
 
 /// An expectation file, brought up to a run of nothing.
@@ -71,7 +72,7 @@ pub(crate) fn results(input: &[u8]) -> Result<bool, String> {
 }
 
 /// A line that an adapter writes; behind it a line with a type, and the file of an output of that type.
-pub(crate) fn answers(input: &[u8]) -> Result<bool, String> {
+pub(crate) fn answers(input: &[u8]) -> bool {
     let (line, rest) = split_line(input);
     let started = read::<Started>(line).is_ok();
     let answer = read::<Answer>(line);
@@ -81,7 +82,7 @@ pub(crate) fn answers(input: &[u8]) -> Result<bool, String> {
     let (declared, file) = split_line(rest);
     let declared: Option<ValueType> = std::str::from_utf8(declared).ok().and_then(|text| text.parse().ok());
     let output = declared.is_some_and(|declared| value(Bytes::copy_from_slice(file), &declared).is_ok());
-    Ok(started || answer.is_ok() || output)
+    started || answer.is_ok() || output
 }
 
 fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {

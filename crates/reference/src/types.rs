@@ -45,6 +45,9 @@ impl fmt::Display for ValueType {
     }
 }
 
+/// How deeply types may nest where they are written.
+const DEEPEST: usize = 64;
+
 /// A text that is no ONNX value type.
 #[derive(Debug, thiserror::Error)]
 pub enum TypeError {
@@ -54,12 +57,18 @@ pub enum TypeError {
     /// The text is not of the form `constructor(...)`.
     #[error("'{0}' is not a type; write tensor(T), sparse_tensor(T), seq(TYPE), optional(TYPE) or map(KEY, TYPE)")]
     Form(String),
+    /// Types nest too deeply.
+    #[error("types nest deeper than {DEEPEST}")]
+    Depth,
 }
 
 impl FromStr for ValueType {
     type Err = TypeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.matches('(').count() > DEEPEST {
+            return Err(TypeError::Depth);
+        }
         let form = || TypeError::Form(text.to_owned());
         let (constructor, rest) = text.split_once('(').ok_or_else(form)?;
         let inner = rest.strip_suffix(')').ok_or_else(form)?;
@@ -90,6 +99,13 @@ mod tests {
         {
             assert_eq!(text.parse::<ValueType>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn types_that_nest_too_deeply_are_refused() {
+        let nested = |depth: usize| format!("{}tensor(float){}", "seq(".repeat(depth), ")".repeat(depth));
+        assert_eq!(nested(63).parse::<ValueType>().unwrap().to_string(), nested(63));
+        assert!(matches!(nested(100_000).parse::<ValueType>(), Err(TypeError::Depth)));
     }
 
     #[test]

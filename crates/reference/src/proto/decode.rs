@@ -219,7 +219,8 @@ fn external_bytes(
     needed: Option<usize>,
     external: &dyn ExternalData,
 ) -> Result<Bytes, DecodeError> {
-    let entry = |key: &str| proto.external_data.iter().find(|entry| entry.key() == key).map(|entry| entry.value());
+    let entries = &proto.external_data;
+    let entry = |key: &str| entries.iter().find(|entry| entry.key() == key).map(onnx::StringStringEntryProto::value);
     let number = |key: &str| match entry(key) {
         None => Ok(None),
         Some(text) => text

@@ -108,6 +108,7 @@ impl Kind {
     }
 
     /// What stands under a field number in a message of this kind.
+    #[expect(clippy::match_same_arms, reason = "a table, in the order of the messages")]
     const fn field(self, number: u64) -> Kind {
         match (self, number) {
             (Kind::Model, 7) => Kind::Graph,
