@@ -77,14 +77,20 @@ impl GateOptions {
 }
 
 impl Gate {
-    /// Rewrites the file to what these results, those of a whole run in one variant, ask for.
-    pub(crate) fn update(&self, results: &mut [CaseResult], variant: Variant) -> anyhow::Result<()> {
+    /// Rewrites the file to what these results, those of a whole run in one variant, ask for. Of what the units that are
+    /// `missing` would have come to, nothing is known.
+    pub(crate) fn update(
+        &self,
+        results: &mut [CaseResult],
+        variant: Variant,
+        missing: &[String],
+    ) -> anyhow::Result<()> {
         let path =
             self.path.as_ref().context("there is no expectation file to rewrite; name one with --expectations")?;
         results.sort_by(|a, b| a.id.cmp(&b.id));
         let new = || self.book.expectations().to_yaml();
         let text = self.text.clone().unwrap_or_else(new);
-        let text = updated_expectations(&text, &self.book, results, variant)?;
+        let text = updated_expectations(&text, &self.book, results, variant, missing)?;
         write(path, &text)
     }
 }
@@ -100,9 +106,8 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the expectations of a runtime are: in the project, else below the current folder.
+/// Where the expectations of a runtime are: below the current folder, or in the project where only it has such a file.
 pub(crate) fn default_path(runtime: &str) -> PathBuf {
-    let folder = options::project_folder("expectations");
-    let folder = if folder.is_dir() { folder } else { PathBuf::from("expectations") };
-    folder.join(format!("{runtime}.yaml"))
+    let file = PathBuf::from(format!("{runtime}.yaml"));
+    options::folder_with("expectations", &file).join(file)
 }

@@ -1,6 +1,7 @@
 //! Which runtime is run, and how: options that several subcommands share.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use clap::Args;
 
 use crate::cli::command::Usage;
 use crate::cli::{exit, options, output};
-use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Runtime, Stop, StopReason, Subprocess};
+use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Host, Stop, StopReason, Subprocess};
 
 /// The built-in executor's name.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -37,6 +38,10 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, value_name = "N", default_value_t = 200)]
     restarts: usize,
 
+    /// Give each case a process of its own, so that none can break another; slow
+    #[arg(long)]
+    isolate: bool,
+
     /// Print each message of an adapter that breaks a rule of the protocol, or could be better, and fail
     #[arg(long)]
     validate: bool,
@@ -44,11 +49,12 @@ pub(crate) struct RuntimeOptions {
 
 impl RuntimeOptions {
     /// Starts the runtime; `stop` ends it early.
-    pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Runtime>> {
+    pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host>> {
         if self.runtime == BUILTIN {
             return Ok(Box::new(Builtin::new(self.timeout).with_jobs(self.jobs.map(NonZeroUsize::get))));
         }
-        let launch = match Launch::find(&self.runtime, &options::project_folder("adapters")) {
+        let adapters = options::folder_with("adapters", &Path::new(&self.runtime).join("adapter.yaml"));
+        let launch = match Launch::find(&self.runtime, &adapters) {
             Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_))) => bail!(Usage(error.to_string())),
             launch => launch?,
         };
@@ -77,6 +83,7 @@ impl RuntimeOptions {
             workers: jobs,
             limits: Limits { timeout: self.timeout, memory },
             restarts: self.restarts,
+            isolate: self.isolate,
             report: self.validate.then(|| Box::new(report) as Report),
         }
     }

@@ -1,7 +1,6 @@
 //! The built-in executor as a runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,8 @@ use onnx_conformance_reference::model::{ModelError, read_model};
 use onnx_conformance_reference::value::Value;
 
 use crate::case::FolderData;
-use crate::runtime::{Declaration, Phase, Request, Response, Runtime};
+use crate::runtime::in_process::catching;
+use crate::runtime::{Declaration, Ended, Host, Ran, Request, Response};
 
 /// The built-in executor.
 #[derive(Debug, Clone)]
@@ -33,11 +33,11 @@ impl Builtin {
         Builtin { jobs, ..self }
     }
 
-    fn run_model(&self, request: &Request<'_>) -> Response {
+    fn run_model(&self, request: &Request<'_>) -> Ended {
         let external = FolderData::new(request.folder);
         let model = match read_model(request.model.clone(), &external) {
             Ok(model) => model,
-            Err(error) => return refused(&error),
+            Err(error) => return Ended::Answered(refused(&error)),
         };
         let inputs: BTreeMap<String, Value> =
             request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
@@ -51,7 +51,7 @@ impl Builtin {
         match run(&model, inputs, limits) {
             Ok(values) => {
                 let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));
-                Response::Outputs { values, cells: cells.into_iter().collect() }
+                Ended::Answered(Response::Outputs { values, cells: cells.into_iter().collect() })
             }
             Err(error) => failed(error),
         }
@@ -70,23 +70,24 @@ fn collect_cells(cells: &Arc<Mutex<BTreeSet<String>>>) -> Observer {
 }
 
 fn refused(error: &ModelError) -> Response {
-    Response::Error { phase: Phase::Load, message: error.to_string() }
+    Response::load_error(error.to_string())
 }
 
-fn failed(error: RunError) -> Response {
+fn failed(error: RunError) -> Ended {
     let message = error.to_string();
-    let RunError::Kernel(error) = error else { return Response::Error { phase: Phase::Run, message } };
+    let RunError::Kernel(error) = error else { return Ended::Answered(Response::run_error(message)) };
     match error.root() {
         KernelError::Unsupported { .. } => {
-            Response::Unsupported { what: error.missing().unwrap_or_else(|| "model".to_owned()), message }
+            let what = error.missing().unwrap_or_else(|| "model".to_owned());
+            Ended::Answered(Response::unsupported(what, message))
         }
-        KernelError::Limit(_) => Response::OutOfMemory(message),
-        KernelError::Deadline => Response::Timeout("no answer in time".to_owned()),
-        _ => Response::Error { phase: Phase::Run, message },
+        KernelError::Limit(_) => Ended::OutOfMemory(message),
+        KernelError::Deadline => Ended::Timeout("no answer in time".to_owned()),
+        _ => Ended::Answered(Response::run_error(message)),
     }
 }
 
-impl Runtime for Builtin {
+impl Host for Builtin {
     fn declaration(&self) -> Declaration {
         Declaration::named("builtin", env!("CARGO_PKG_VERSION"))
     }
@@ -95,11 +96,7 @@ impl Runtime for Builtin {
         self.jobs
     }
 
-    fn run(&self, request: &Request<'_>) -> Response {
-        catch_unwind(AssertUnwindSafe(|| self.run_model(request))).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
-            Response::Crash(format!("the executor panicked: {}", text.unwrap_or_else(|| "no message".to_owned())))
-        })
+    fn run(&self, request: &Request<'_>) -> Ran {
+        catching(|| self.run_model(request)).into()
     }
 }

@@ -1,5 +1,8 @@
 //! What differs between operating systems: a process with all that it starts, ended together.
 
+#[cfg(unix)]
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 pub(super) use implementation::Process;
@@ -16,6 +19,24 @@ pub(super) fn memory_folder(room: u64) -> Option<PathBuf> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn memory_folder(_room: u64) -> Option<PathBuf> {
     None
+}
+
+/// The pipes of the protocol, taken away from what runs in this process: what is printed goes to standard error, and nothing
+/// can be read.
+#[cfg(unix)]
+pub(super) fn take_standard_streams() -> io::Result<(File, File)> {
+    use rustix::io::fcntl_dupfd_cloexec;
+    let input = fcntl_dupfd_cloexec(io::stdin(), 3)?;
+    let output = fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok((input.into(), output.into()))
+}
+
+/// Standard input and output as they are: what runs in this process must not print.
+#[cfg(not(unix))]
+pub(super) fn take_standard_streams() -> io::Result<(io::Stdin, io::Stdout)> {
+    Ok((io::stdin(), io::stdout()))
 }
 
 /// A process and all that it has started.

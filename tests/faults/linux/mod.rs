@@ -21,10 +21,7 @@ type Tests = &'static [(&'static str, fn())];
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<&str>>()[..] {
-        ["adapter", "template"] => {
-            template_adapter::main();
-            return ExitCode::SUCCESS;
-        }
+        ["adapter", "template"] => return template_adapter::main(),
         ["adapter", fault, ref rest @ ..] => return adapter::main(fault, rest),
         _ => {}
     }
