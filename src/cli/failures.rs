@@ -9,13 +9,16 @@ use crate::cli::output;
 use crate::run::CaseResult;
 use crate::suite::{Suite, SuiteError};
 
-/// Writes cases, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
+/// The most cases that are written.
+const MOST: usize = 100;
+
+/// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
 /// lose what the run has to say.
 pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) -> Result<(), SuiteError> {
     if failures.is_empty() {
         return Ok(());
     }
-    for result in failures {
+    for result in failures.iter().take(MOST) {
         let home = home(folder, &result.id);
         if let Some(case) = suite.find(&result.id)?
             && let Err(error) = write(&home, &case)
@@ -24,7 +27,9 @@ pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResul
             return Ok(());
         }
     }
-    output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display()));
+    let left_out = failures.len().saturating_sub(MOST);
+    let rest = if left_out == 0 { String::new() } else { format!(" (the first {MOST}; {left_out} are not written)") };
+    output::note(&format!("models, inputs and expected outputs of what failed: {}{rest}", folder.display()));
     Ok(())
 }
 

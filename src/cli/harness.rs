@@ -190,11 +190,8 @@ impl Harness {
         let declaration = host.declaration();
         let exists = self.expectations.exists();
         // A file that is not there yet expects nothing.
-        let gate = GateOptions {
-            update_expectations: !exists,
-            expectations: Some(self.expectations),
-            strict: self.strict,
-        };
+        let gate =
+            GateOptions { update_expectations: !exists, expectations: Some(self.expectations), strict: self.strict };
         let trials = Arc::new(Trials {
             gate: gate.open(&declaration, false)?,
             host,

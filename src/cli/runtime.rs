@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::cli::command::Usage;
 use crate::cli::{exit, options, output};
-use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Host, Stop, StopReason, Subprocess};
+use crate::runtime::{Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess};
 
 /// The built-in executor's name.
 pub(crate) const BUILTIN: &str = "builtin";

@@ -179,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn what_did_not_end_keeps_its_entries() {
+        let text = "runtime: a\nexpect:\n  - {cases: d/A-1/x, outcome: error}\n  - {cases: 'd/A-*/y', outcome: error}\n  \
+                    - {cases: d/B-1/x, outcome: crash}\n  - {unsupported: operator d/C}\n";
+        let update = |missing: &[String]| {
+            updated_expectations(text, &book(text), &[result("d/D-1/x", Outcome::Pass)], Variant::Runtime, missing)
+        };
+        assert_eq!(update(&[]).unwrap(), "runtime: a\nexpect:\n");
+        let kept = text.replace("  - {cases: d/B-1/x, outcome: crash}\n", "");
+        assert_eq!(update(&["d/A-1".to_owned()]).unwrap(), kept);
+    }
+
+    #[test]
     fn a_first_file_holds() {
         let outcomes = [Outcome::Pass, Outcome::Error, Outcome::Error, Outcome::Mismatch, Outcome::Unsupported];
         for seed in 0..40_usize {

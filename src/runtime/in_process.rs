@@ -31,5 +31,6 @@ pub(super) fn catching(run: impl FnOnce() -> Ended) -> Ended {
 /// What a panic says.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned())).unwrap_or_else(|| "no message".to_owned())
+    text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()))
+        .unwrap_or_else(|| "no message".to_owned())
 }

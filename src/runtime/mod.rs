@@ -21,9 +21,9 @@ mod worker;
 
 pub use builtin::Builtin;
 pub use declaration::{Declaration, ElementName, Opsets};
-pub use launch::{AdapterFile, Launch, LaunchError};
 pub(crate) use external::has_external_data;
 pub use in_process::InProcess;
+pub use launch::{AdapterFile, Launch, LaunchError};
 pub use protocol::{Ended, Host, Output, Phase, Ran, Request, Response, Runtime};
 pub use serve::serve;
 pub use smoke::{Verdict, smoke};

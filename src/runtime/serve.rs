@@ -36,9 +36,8 @@ fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Writ
         match serde_json::from_str(&line?)? {
             Command::Start { .. } => say(&mut output, &Started { runtime: runtime.declaration() })?,
             Command::Run { seq, model, inputs, outputs } => {
-                let result = run(runtime, Path::new(&model), &inputs, &outputs).unwrap_or_else(|message| {
-                    Answered::Error(Failure { phase: Phase::Load, message })
-                });
+                let result = run(runtime, Path::new(&model), &inputs, &outputs)
+                    .unwrap_or_else(|message| Answered::Error(Failure { phase: Phase::Load, message }));
                 say(&mut output, &Answer { seq, result })?;
             }
             Command::Stop {} => break,
@@ -55,12 +54,7 @@ fn say(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 }
 
 /// Runs a model on the values of files, and writes its outputs to files.
-fn run(
-    runtime: &dyn Runtime,
-    model: &Path,
-    inputs: &[ValueFile],
-    outputs: &[ValueFile],
-) -> Result<Answered, String> {
+fn run(runtime: &dyn Runtime, model: &Path, inputs: &[ValueFile], outputs: &[ValueFile]) -> Result<Answered, String> {
     let bytes: Bytes = read(model)?.into();
     let request = Request {
         id: "",

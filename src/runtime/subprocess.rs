@@ -24,8 +24,9 @@ const STARTS: usize = 3;
 /// once.
 const EQUAL: usize = 3;
 
-/// The numbers of requests are below this, so that every language reads them exactly.
-const NUMBERS: u64 = 1 << 53;
+/// The numbers of requests are from this to its double: all as long as each other, and such that every language reads them
+/// exactly.
+const NUMBERS: u64 = 1 << 52;
 
 /// How the folder for the files of requests is called.
 const PREFIX: &str = "onnx-conformance-";
@@ -155,7 +156,7 @@ impl Subprocess {
             None => self.start_again()?,
         };
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        let seq = self.numbers.hash_one(number) % NUMBERS;
+        let seq = NUMBERS + self.numbers.hash_one(number) % NUMBERS;
         let files = Exchange::write(self.home.path().join(number.to_string()), request);
         let prepared = files.and_then(|files| Ok((files.command(seq, request)?, files)));
         let (command, files) = match prepared {

@@ -9,9 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance::case::Variant;
 use onnx_conformance::run::{Event, plan, run};
 use onnx_conformance::runtime::message::{Answer, Answered, Command, Failure, Started, ValueFile};
-use onnx_conformance::runtime::{
-    Declaration, Host as _, Launch, Limits, Options, Phase, Stop, StopReason, Subprocess,
-};
+use onnx_conformance::runtime::{Declaration, Host as _, Launch, Limits, Options, Phase, Stop, StopReason, Subprocess};
 use onnx_conformance::suite::{Filter, Suite};
 use serde::Serialize;
 

@@ -32,11 +32,7 @@ impl Part {
 }
 
 /// The units that the patterns of the crate choose, or the one whose case the command line names.
-pub(super) fn choose(
-    suite: &'static Suite,
-    filter: &Filter,
-    arguments: &Arguments,
-) -> Result<Vec<Choice>, SuiteError> {
+pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Arguments) -> Result<Vec<Choice>, SuiteError> {
     let whole = |(source, unit): (&'static (dyn Source + Send), Unit)| Choice {
         name: unit.name.clone(),
         source,
@@ -83,7 +79,8 @@ mod tests {
     use super::*;
 
     fn check(line: &[&str], expected: &[(&str, &str, &[&str])]) {
-        let suite: &'static Suite = Box::leak(Box::new(Suite::new(vec![Box::new(crate::suite::Generated::embedded())])));
+        let suite: &'static Suite =
+            Box::leak(Box::new(Suite::new(vec![Box::new(crate::suite::Generated::embedded())])));
         let arguments = Arguments::from_iter([&["test"], line].concat());
         let filter = Filter::new(&["ai.onnx/{Abs,Identity}-*"]).unwrap();
         let chosen = choose(suite, &filter, &arguments).unwrap();

@@ -12,6 +12,7 @@ use crate::cli::gate::Gate;
 use crate::cli::harness::UPDATE;
 use crate::cli::harness::choice::Choice;
 use crate::cli::output;
+use crate::report::terminal::flaky;
 use crate::run::{CaseResult, Outcome, Scope, Standing, Tally, judge};
 use crate::runtime::{Declaration, Host, Stop, StopReason};
 use crate::suite::{Filter, Suite};
@@ -164,7 +165,9 @@ impl Trials {
         }
         let mut seen = self.seen();
         let Seen { tally, results, ended } = &mut *seen;
-        tell_flaky(results);
+        for result in tally.flaky.iter().take(NAMED) {
+            output::note(&flaky(result));
+        }
         let missing: Vec<String> = self.units.difference(ended).cloned().collect();
         if let Some(reason) = self.stop.reason() {
             let reason = match reason {
@@ -197,15 +200,6 @@ impl Trials {
             output::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
         }
         Ok(tally.faults.is_empty() && missing.is_empty() && problems.is_empty())
-    }
-}
-
-/// Says which cases ended otherwise when they were run alone.
-fn tell_flaky(results: &[CaseResult]) {
-    let flaky = results.iter().filter_map(|result| Some(format!("{} ({})", result.id, result.flaky.as_ref()?)));
-    let flaky: Vec<String> = flaky.collect();
-    if !flaky.is_empty() {
-        output::note(&format!("flaky, since the runtime died on them at first and not alone: {}", named(&flaky)));
     }
 }
 

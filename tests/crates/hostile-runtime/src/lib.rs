@@ -25,9 +25,9 @@ impl Runtime for Hostile {
         let nodes = model.graph.map(|graph| graph.node).unwrap_or_default();
         let [node] = nodes.as_slice() else { return Response::load_error("the model is not of one node") };
         match node.op_type() {
-            "Identity" => identity(request),
             "Abs" => {
                 println!("what a runtime prints does not break the protocol");
+                println!("{{\"seq\":1,\"ok\":true}}");
                 abs(request)
             }
             "Acos" => std::process::abort(),
@@ -38,10 +38,7 @@ impl Runtime for Hostile {
                 std::thread::sleep(Duration::from_secs(1));
             },
             "Atanh" => leak(),
-            "Ceil" => {
-                println!("{{\"seq\":1,\"ok\":true}}");
-                abs(request)
-            }
+            "Identity" => identity(request),
             other => {
                 let what = format!("operator ai.onnx/{other}");
                 let message = format!("{what} is not supported");
@@ -52,7 +49,10 @@ impl Runtime for Hostile {
 }
 
 fn identity(request: &Request<'_>) -> Response {
-    Response::outputs(request.inputs.iter().map(|input| input.value.clone()).collect())
+    match request.inputs {
+        [input] => Response::outputs(vec![input.value.clone()]),
+        _ => Response::load_error("there is not one input"),
+    }
 }
 
 /// The absolute values of floats.
