@@ -230,8 +230,12 @@ fn open_host(
         Place::Apart(runtime) => runtime.jobs(),
         Place::Here(host) => host.jobs(),
     };
-    let threads = arguments.test_threads.or_else(|| available_parallelism().ok().map(NonZeroUsize::get)).unwrap_or(1);
-    let jobs = jobs.map(NonZeroUsize::get).or(declared).map_or(threads, |jobs| jobs.min(threads)).max(1);
+    let jobs = match (jobs.map(NonZeroUsize::get).or(declared), arguments.test_threads) {
+        (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
+        (None, Some(threads)) => threads,
+        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
+    };
+    let jobs = jobs.max(1);
     arguments.test_threads = Some(jobs);
     let stop = Stop::default();
     Ok(match place {

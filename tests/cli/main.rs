@@ -3,6 +3,7 @@
 mod broken_models;
 mod expectations;
 mod folders;
+mod foreign;
 mod help;
 mod models;
 mod program;

@@ -77,11 +77,13 @@ fn overflow(depth: u64) -> u64 {
     overflow(depth + 1) + black_box(frame)[0]
 }
 
-/// Takes memory until somebody ends it.
+/// Takes more memory than it may, and keeps it.
 fn leak() -> ! {
     let mut taken = Vec::new();
     loop {
-        taken.push(black_box(vec![1_u8; 16 << 20]));
-        std::thread::sleep(Duration::from_millis(5));
+        if taken.len() < 128 {
+            taken.push(black_box(vec![1_u8; 16 << 20]));
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

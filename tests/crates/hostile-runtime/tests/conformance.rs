@@ -13,7 +13,7 @@ fn main() -> ExitCode {
             "ai.onnx/Abs-6/**",
             "ai.onnx/{Acos,Acosh,Asin,Asinh,Atan,Atanh}-*/literal/T=float",
         ])
-        .timeout(Duration::from_secs(2))
+        .timeout(Duration::from_secs(5))
         .memory(400_000_000)
         .run()
 }

@@ -27,14 +27,9 @@ impl Runtime for Tract {
 
 fn run(request: &Request<'_>) -> Result<Response, Response> {
     let load_error = |error: TractError| Response::load_error(format!("{error:#}"));
-    let mut model =
-        tract_onnx::onnx().model_for_read(&mut Cursor::new(request.model)).map_err(load_error)?;
-    let names: Vec<String> = model
-        .input_outlets()
-        .map_err(load_error)?
-        .iter()
-        .map(|outlet| model.node(outlet.node).name.clone())
-        .collect();
+    let mut model = tract_onnx::onnx().model_for_read(&mut Cursor::new(request.model)).map_err(load_error)?;
+    let names: Vec<String> =
+        model.input_outlets().map_err(load_error)?.iter().map(|outlet| model.node(outlet.node).name.clone()).collect();
     let mut inputs = TVec::new();
     for (at, name) in names.iter().enumerate() {
         let given = request.inputs.iter().find(|input| input.name == *name);
