@@ -68,6 +68,18 @@ impl Want {
         }
     }
 
+    /// About how many bytes the output has, for a bound on what is read of one.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Want::Value(value, _) | Want::Set(value) => bytes_of(value),
+            Want::AnyOf(values) => values.iter().map(bytes_of).max().unwrap_or(0),
+            other => {
+                let (value_type, shape) = other.declared();
+                bytes_of_shape(value_type.element_type(), &shape.unwrap_or_default())
+            }
+        }
+    }
+
     /// Whether an output is what it must be, and how closely.
     pub fn check(&self, actual: &Value) -> Result<Agreement, Difference> {
         match self {
@@ -120,6 +132,30 @@ impl Want {
             _ => Ok(Agreement::default()),
         }
     }
+}
+
+fn bytes_of(value: &Value) -> u64 {
+    match value {
+        Value::Tensor(tensor) if tensor.element_type() == ElementType::String => {
+            tensor.strings().iter().map(|text| count(text.len()).saturating_add(8)).sum()
+        }
+        Value::Tensor(tensor) => bytes_of_shape(tensor.element_type(), tensor.shape()),
+        Value::Sparse(sparse) => [&sparse.values, &sparse.indices]
+            .map(|tensor| bytes_of_shape(tensor.element_type(), tensor.shape()))
+            .iter()
+            .sum(),
+        Value::Sequence(sequence) => sequence.items.iter().map(bytes_of).sum(),
+        Value::Optional(optional) => optional.item.iter().map(|item| bytes_of(item)).sum(),
+        Value::Map(map) => map.entries.values().map(|value| bytes_of(value).saturating_add(64)).sum(),
+    }
+}
+
+fn bytes_of_shape(element: ElementType, shape: &[usize]) -> u64 {
+    shape.iter().fold(count(element.size()), |bytes, size| bytes.saturating_mul(count(*size)))
+}
+
+fn count(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
 }
 
 fn any_of(values: &[Value], actual: &Value) -> Result<Agreement, Difference> {

@@ -8,14 +8,17 @@ use crate::cli::output;
 use crate::run::CaseResult;
 use crate::suite::{Suite, SuiteError, export_case};
 
-/// Writes cases, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
+/// The most cases that are written.
+const MOST: usize = 100;
+
+/// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
 /// lose what the run has to say.
 pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) {
     if failures.is_empty() {
         return;
     }
     let mut taken = BTreeSet::new();
-    let ids: Vec<&str> = failures.iter().map(|result| result.id.as_str()).collect();
+    let ids: Vec<&str> = failures.iter().take(MOST).map(|result| result.id.as_str()).collect();
     let written = suite.find_each(&ids, &mut |case| {
         let mut home = home(folder, &case.id);
         // Two ids may have one path.
@@ -28,7 +31,12 @@ pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResul
         export_case(&home, &case)
     });
     match written {
-        Ok(()) => output::note(&format!("models, inputs and expected outputs of what failed: {}", folder.display())),
+        Ok(()) => {
+            let left_out = failures.len().saturating_sub(MOST);
+            let rest =
+                if left_out == 0 { String::new() } else { format!(" (the first {MOST}; {left_out} are not written)") };
+            output::note(&format!("models, inputs and expected outputs of what failed: {}{rest}", folder.display()));
+        }
         Err(error) => output::note(&format!("what failed cannot be written: {error}")),
     }
 }

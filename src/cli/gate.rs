@@ -98,8 +98,14 @@ impl Source {
 }
 
 impl Gate {
-    /// Rewrites the file to what these results, those of a whole run in one variant, ask for.
-    pub(crate) fn update(&self, results: &mut [CaseResult], variant: Variant) -> anyhow::Result<()> {
+    /// Rewrites the file to what these results, those of a whole run in one variant, ask for. Of what the units that are
+    /// `missing` would have come to, nothing is known.
+    pub(crate) fn update(
+        &self,
+        results: &mut [CaseResult],
+        variant: Variant,
+        missing: &[String],
+    ) -> anyhow::Result<()> {
         let path = self.source.path.as_ref();
         let path = path.context("there is no expectation file to rewrite; name one with --expectations")?;
         results.sort_by(|a, b| a.id.cmp(&b.id));
@@ -107,7 +113,7 @@ impl Gate {
         // Another run may have written the file since this one began.
         let (text, book) = self.source.read()?;
         let text = text.unwrap_or_else(|| book.expectations().to_yaml());
-        write(path, &updated_expectations(&text, &book, results, variant)?)
+        write(path, &updated_expectations(&text, &book, results, variant, missing)?)
     }
 }
 
@@ -126,9 +132,8 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the expectations of a runtime are: in the project, else below the current folder.
+/// Where the expectations of a runtime are: below the current folder, or in the project where only it has such a file.
 pub(crate) fn default_path(runtime: &str) -> PathBuf {
-    let folder = options::project_folder("expectations");
-    let folder = if folder.is_dir() { folder } else { PathBuf::from("expectations") };
-    folder.join(format!("{runtime}.yaml"))
+    let file = PathBuf::from(format!("{runtime}.yaml"));
+    options::folder_with("expectations", &file).join(file)
 }

@@ -1,23 +1,34 @@
 //! The suite as the tests of a runtime's own crate: a test binary for `cargo test` and cargo-nextest.
 
-use std::fmt::Write as _;
+mod choice;
+mod trials;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
 
-use crate::case::{Variant, vary};
-use crate::cli::gate::{Gate, GateOptions};
+use crate::case::Variant;
+use crate::cli::gate::GateOptions;
+use crate::cli::runtime::stopped_by_interrupt;
 use crate::cli::{options, output};
 use crate::report::terminal::word;
-use crate::run::{CaseResult, Scope, Standing, Tally, judge};
-use crate::runtime::{Declaration, Runtime};
-use crate::suite::{Filter, Source, Suite, Unit};
+use crate::runtime::{Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, serve};
+use crate::suite::{Filter, Generated, Suite};
+use choice::choose;
+use trials::Trials;
 
 /// Set to anything but `0`, it makes a whole run rewrite the expectation file to what came.
 pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
+
+/// Set in a process that the test binary has started to run cases in: it serves the adapter protocol and runs no tests.
+const SERVE: &str = "ONNX_CONFORMANCE_SERVE";
 
 /// Runs the project's suite on a runtime as a test binary, and returns its exit code; `main` of a test with
 /// `harness = false` has nothing else to do. [`Harness`] says what the tests are, and can be told more.
@@ -27,55 +38,61 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 
 /// A test binary: a trial for each vendored case, and one for each operator version whose cases come from the specs.
 ///
+/// The binary starts itself again, as often as there are threads, and runs the cases in those processes: where the runtime
+/// aborts, hangs, overflows its stack or takes all memory, that is the outcome of one case.
+///
 /// A trial fails where a case does not go as the expectation file says; it is ignored, with the reason, where nothing else
 /// than expected failures came. After a run of all trials in one process, as `cargo test` makes, an expectation that
-/// matches nothing fails the run as well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file.
+/// matches nothing fails the run as well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. The id of a case, as a
+/// filter of the command line, runs this case alone.
 pub struct Harness {
-    runtime: Arc<dyn Runtime + Send>,
+    place: Place,
     expectations: PathBuf,
     testdata: Option<PathBuf>,
     filters: Vec<String>,
     strict: bool,
     variant: Variant,
+    limits: Limits,
+    jobs: Option<NonZeroUsize>,
+    restarts: usize,
     again: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
 
-/// What the trials of a run share.
-struct Shared {
-    runtime: Arc<dyn Runtime + Send>,
-    declaration: Declaration,
-    gate: Gate,
-    filter: Filter,
-    variant: Variant,
-    again: Box<dyn Fn(&str) -> String + Send + Sync>,
-    whole: Mutex<(Tally, Vec<CaseResult>)>,
-}
-
-/// What is to be said of the expectations as a whole.
-enum Finish {
-    /// Nothing is wrong with them that no trial has told.
-    Holds,
-    /// Some of them match nothing, or too much.
-    Faulty,
-    /// They are what came.
-    Updated,
+/// Where the runtime runs.
+enum Place {
+    /// In processes of its own.
+    Apart(Box<dyn Runtime + Send>),
+    /// In this process.
+    Here(Box<dyn Host + Send>),
 }
 
 impl Harness {
     /// Holds a runtime against an expectation file, which need not be there yet.
     pub fn new(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
+        Harness::at(Place::Apart(Box::new(runtime)), expectations.into())
+    }
+
+    /// Holds what a host runs against an expectation file; limits and the number of processes are the host's affair.
+    pub fn of_host(host: impl Host + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
+        Harness::at(Place::Here(Box::new(host)), expectations.into())
+    }
+
+    fn at(place: Place, expectations: PathBuf) -> Harness {
         Harness {
-            runtime: Arc::new(runtime),
-            expectations: expectations.into(),
+            place,
+            expectations,
             testdata: None,
             filters: Vec::new(),
             strict: false,
             variant: Variant::Runtime,
-            again: Box::new(|unit| format!("cargo test -- --exact {}", word(unit))),
+            limits: Limits::default(),
+            jobs: None,
+            restarts: Options::default().restarts,
+            again: Box::new(|id| format!("cargo test -- --exact {}", word(id))),
         }
     }
 
-    /// Takes the vendored cases from this folder, where the project's own is not where the program was built.
+    /// Takes the vendored cases from this folder, `testdata` of a checkout of the project.
     #[must_use]
     pub fn testdata(self, folder: impl Into<PathBuf>) -> Harness {
         Harness { testdata: Some(folder.into()), ..self }
@@ -99,6 +116,42 @@ impl Harness {
         Harness { variant, ..self }
     }
 
+    /// Stops a case after this time, a minute otherwise. It holds for runtimes in processes of their own.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Harness {
+        Harness { limits: Limits { timeout, ..self.limits }, ..self }
+    }
+
+    /// Ends a process that takes more bytes of memory than this, 4096 MB otherwise. It holds for runtimes in processes of
+    /// their own.
+    #[must_use]
+    pub fn memory(self, bytes: u64) -> Harness {
+        Harness { limits: Limits { memory: Some(bytes), ..self.limits }, ..self }
+    }
+
+    /// Runs so many cases at a time, whatever the runtime says of itself.
+    #[must_use]
+    pub fn jobs(self, jobs: NonZeroUsize) -> Harness {
+        Harness { jobs: Some(jobs), ..self }
+    }
+
+    /// Gives up when so many processes in a row have ended without an answer, 200 otherwise.
+    #[must_use]
+    pub fn restarts(self, restarts: usize) -> Harness {
+        Harness { restarts, ..self }
+    }
+
+    /// Calls the runtime in this process. A panic is the outcome of its case; an abort, an overflow of the stack and
+    /// `exit` end the run, a hang never ends, and neither time nor memory is limited.
+    #[must_use]
+    pub fn in_process(self) -> Harness {
+        let place = match self.place {
+            Place::Apart(runtime) => Place::Here(Box::new(InProcess(runtime))),
+            here @ Place::Here(_) => here,
+        };
+        Harness { place, ..self }
+    }
+
     /// Says how a trial, or the case that a failure is about, is run again.
     #[must_use]
     pub fn again(self, command: impl Fn(&str) -> String + Send + Sync + 'static) -> Harness {
@@ -107,155 +160,100 @@ impl Harness {
 
     /// Runs the trials that the command line asks for.
     pub fn run(self) -> ExitCode {
+        if let (Place::Apart(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
+            return serve(runtime);
+        }
         let arguments = Arguments::from_args();
-        self.run_trials(&arguments).unwrap_or_else(|error| {
+        self.run_trials(arguments).unwrap_or_else(|error| {
             output::error(&error);
             ExitCode::from(crate::cli::exit::HARNESS)
         })
     }
 
-    fn run_trials(self, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-        let testdata = self.testdata.clone().unwrap_or_else(|| options::project_folder("testdata"));
+    fn run_trials(self, mut arguments: Arguments) -> anyhow::Result<ExitCode> {
+        let filter = Filter::new(&self.filters)?;
         // The trials outlive this function's scope; the program ends with them.
-        let suite: &'static Suite = Box::leak(Box::new(Suite::open(&testdata)?));
-        let shared = Arc::new(self.open()?);
-        let units = match &arguments.filter {
-            // One name is found without listing all.
-            Some(name) if arguments.exact => suite.unit(name)?.into_iter().collect(),
-            _ if shared.filter.is_everything() => suite.units()?,
-            _ => suite.choose(&shared.filter)?.into_iter().map(|(source, unit, _)| (source, unit)).collect(),
-        };
-        let trial = |(source, unit): (&'static (dyn Source + Send), Unit)| {
-            let shared = Arc::clone(&shared);
-            Trial::ignorable_test(unit.name.clone(), move || shared.run_unit(source, &unit))
-        };
-        let mut trials: Vec<Trial> = units.into_iter().map(trial).collect();
-        let whole = Arc::clone(&shared);
-        trials.push(Trial::test("expectations", move || whole.check_patterns(suite)));
-        let conclusion = libtest_mimic::run(arguments, trials);
-        let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list && !arguments.ignored;
-        let problems = shared.runtime.finish();
-        for problem in &problems {
-            output::note(problem);
+        let suite = options::open_suite(self.testdata.as_deref(), &filter, Generated::embedded())?;
+        let suite: &'static Suite = Box::leak(Box::new(suite));
+        let units = choose(suite, &filter, &arguments)?;
+        if arguments.list {
+            let listed = units.into_iter().map(|unit| unit.name).chain([trials::EXPECTATIONS.to_owned()]);
+            let listed = listed.map(|name| Trial::test(name, || Ok(()))).collect();
+            return Ok(libtest_mimic::run(&arguments, listed).exit_code());
         }
-        Ok(match shared.finish(is_whole)? {
-            Finish::Updated => ExitCode::SUCCESS,
-            Finish::Holds if problems.is_empty() => conclusion.exit_code(),
-            Finish::Holds | Finish::Faulty => ExitCode::FAILURE,
-        })
-    }
-
-    fn open(self) -> anyhow::Result<Shared> {
-        let declaration = self.runtime.declaration();
+        let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
+        let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
+        if wants_update && !is_whole {
+            output::note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
+        }
+        let (host, stop) = open_host(self.place, self.jobs, self.limits, self.restarts, &mut arguments)?;
+        let declaration = host.declaration();
         let exists = self.expectations.exists();
-        let options = GateOptions {
-            // A file that is not there yet expects nothing.
-            update_expectations: !exists,
-            expectations: Some(self.expectations),
-            strict: self.strict,
-        };
-        Ok(Shared {
-            gate: options.open(&declaration, false)?,
-            filter: Filter::new(&self.filters)?,
-            runtime: self.runtime,
+        // A file that is not there yet expects nothing.
+        let gate =
+            GateOptions { update_expectations: !exists, expectations: Some(self.expectations), strict: self.strict };
+        let trials = Arc::new(Trials {
+            gate: gate.open(&declaration, false)?,
+            host,
             declaration,
+            filter,
             variant: self.variant,
             again: self.again,
-            whole: Mutex::default(),
-        })
+            stop,
+            is_whole,
+            updates: wants_update && is_whole,
+            units: units.iter().map(|unit| unit.name.clone()).collect(),
+            seen: std::sync::Mutex::default(),
+        });
+        let trial = |unit: choice::Choice| {
+            let trials = Arc::clone(&trials);
+            Trial::ignorable_test(unit.name.clone(), move || trials.run_unit(&unit))
+        };
+        let mut all: Vec<Trial> = units.into_iter().map(trial).collect();
+        let whole = Arc::clone(&trials);
+        all.push(Trial::test(trials::EXPECTATIONS, move || whole.check_patterns(suite)));
+        let conclusion = libtest_mimic::run(&arguments, all);
+        let is_right = trials.finish()?;
+        Ok(if is_right { conclusion.exit_code() } else { ExitCode::FAILURE })
     }
 }
 
-impl Shared {
-    /// Runs the cases of a unit; each one that is not as expected is printed with the command that runs it again.
-    fn run_unit(&self, source: &(dyn Source + Send), unit: &Unit) -> Result<Completion, Failed> {
-        let cases = source.load(unit, &|id| self.filter.matches(id))?;
-        let (mut report, mut tally, mut lacking) = (String::new(), Tally::default(), None);
-        if self.filter.is_everything()
-            && let Err(error) = source.check(unit, &cases)
-        {
-            let _ = write!(report, "\n{error}");
-        }
-        let is_empty = cases.is_empty();
-        for case in cases {
-            let case = match self.variant {
-                Variant::Runtime => case,
-                variant => match vary(&case, variant) {
-                    Some(case) => case,
-                    None => continue,
-                },
+/// Starts the runtime, and holds the number of threads to the requests that it takes at a time.
+fn open_host(
+    place: Place,
+    jobs: Option<NonZeroUsize>,
+    limits: Limits,
+    restarts: usize,
+    arguments: &mut Arguments,
+) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
+    let declared = match &place {
+        Place::Apart(runtime) => runtime.jobs(),
+        Place::Here(host) => host.jobs(),
+    };
+    let jobs = match (jobs.map(NonZeroUsize::get).or(declared), arguments.test_threads) {
+        (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
+        (None, Some(threads)) => threads,
+        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
+    };
+    let jobs = jobs.max(1);
+    arguments.test_threads = Some(jobs);
+    let stop = Stop::default();
+    Ok(match place {
+        Place::Here(host) => (host, stop),
+        Place::Apart(_) => {
+            // A program that listens for Ctrl-C itself ends the run in its own way.
+            let stop = stopped_by_interrupt().unwrap_or(stop);
+            let launch = Launch {
+                program: std::env::current_exe().context("the test binary does not find itself")?,
+                arguments: Vec::new(),
+                environment: BTreeMap::from([(SERVE.to_owned(), "1".to_owned())]),
+                folder: None,
+                help: "the test binary starts itself to run cases".to_owned(),
             };
-            let result = judge(&case, &*self.runtime, &self.declaration);
-            match tally.add_result(&result, &self.gate.book) {
-                Standing::Pass | Standing::Silent => {}
-                Standing::Expected => lacking = Some(result.message.clone()),
-                Standing::Improvement => self.tell(&mut report, "better than expected", &result),
-                Standing::Regression => self.tell(&mut report, "unexpected", &result),
-            }
-            let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
-            whole.0.add_result(&result, &self.gate.book);
-            whole.1.push(result);
+            let options = Options { workers: jobs, limits, restarts, ..Options::default() };
+            let host = Subprocess::start(launch, options, &stop)
+                .context("the test binary runs cases in processes of its own; its `main` does nothing before `run`")?;
+            (Box::new(host), stop)
         }
-        if let Ok(filter) = Filter::new(&[&unit.name]) {
-            let filter = Some(&filter).filter(|_| self.filter.is_everything());
-            tally.finish(&self.gate.book, &Scope { filter, variant: self.variant });
-        }
-        for fault in &tally.faults {
-            let _ = write!(report, "\n{fault}");
-        }
-        match (report.is_empty(), lacking) {
-            _ if is_empty && self.filter.is_everything() => Err("the unit has no cases".into()),
-            _ if is_empty => Ok(Completion::ignored_with("no case of it is chosen")),
-            (false, _) => Err(report.into()),
-            (true, Some(message)) if tally.summary.count(crate::run::Outcome::Pass) == 0 => {
-                Ok(Completion::ignored_with(format!("expected: {}", message.lines().next().unwrap_or_default())))
-            }
-            (true, _) => Ok(Completion::Completed),
-        }
-    }
-
-    /// An entry that names no case of the suite is out of date, whatever part of the suite is run.
-    fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
-        let (book, mut report) = (&self.gate.book, String::new());
-        for (at, entry) in book.expectations().expect.iter().enumerate().filter(|(at, _)| book.is_active(*at)) {
-            let Some(pattern) = &entry.cases else { continue };
-            let (pattern, _) = Variant::of_id(pattern);
-            if suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
-                let _ = write!(report, "\nexpectation that matches no case: {}", book.expectations().place(at));
-            }
-        }
-        if report.is_empty() { Ok(()) } else { Err(report.into()) }
-    }
-
-    fn tell(&self, report: &mut String, what: &str, result: &CaseResult) {
-        let _ = write!(report, "\n{what}: {} {}", result.outcome, result.id);
-        for line in result.message.lines().chain(result.inputs.lines()) {
-            let _ = write!(report, "\n    {line}");
-        }
-        let _ = write!(report, "\n    {}", (self.again)(&result.id));
-    }
-
-    /// Says after the last trial what is wrong with the expectations as a whole, or rewrites them.
-    fn finish(&self, is_whole: bool) -> anyhow::Result<Finish> {
-        let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
-        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
-        let (tally, results) = &mut *whole;
-        if !is_whole {
-            if wants_update {
-                output::note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
-            }
-            return Ok(Finish::Holds);
-        }
-        if wants_update {
-            self.gate.update(results, self.variant).context("the expectations cannot be brought up to date")?;
-            return Ok(Finish::Updated);
-        }
-        tally.finish(&self.gate.book, &Scope { filter: Some(&self.filter), variant: self.variant });
-        tally.faults.iter().for_each(|fault| output::note(&fault.to_string()));
-        let has_changed = !tally.faults.is_empty() || !tally.regressions.is_empty() || !tally.improvements.is_empty();
-        if has_changed {
-            output::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
-        }
-        Ok(if tally.faults.is_empty() { Finish::Holds } else { Finish::Faulty })
-    }
+    })
 }

@@ -6,12 +6,12 @@ use crate::cli::results::ResultsFile;
 use crate::cli::runtime::ended_early;
 use crate::cli::{Progress, output};
 use crate::run::{Event, Plan, Summary, run};
-use crate::runtime::{Runtime, Stop, StopReason};
+use crate::runtime::{Host, Stop, StopReason};
 
 /// What is to be run, on what.
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan<'a>,
-    pub(crate) runtime: &'a dyn Runtime,
+    pub(crate) runtime: &'a dyn Host,
     pub(crate) stop: &'a Stop,
     /// How many cases there are, with those whose results stand in the file already.
     pub(crate) total: usize,

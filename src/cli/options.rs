@@ -1,5 +1,6 @@
 //! Options that several subcommands share.
 
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -10,7 +11,10 @@ use crate::case::{Variant, read_text};
 use crate::cli::command::Nothing;
 use crate::generate::Operators;
 use crate::run::{Expectations, confirmed};
-use crate::suite::{Filter, Generated, Suite, read_operators};
+use crate::suite::{Filter, Generated, Ir, Source as _, Suite, read_operators};
+
+/// The file that makes a folder one of vendored cases.
+const RULES: &str = "tolerances.yaml";
 
 /// Which cases.
 #[derive(Debug, Args)]
@@ -47,7 +51,7 @@ pub(crate) struct Sources {
 impl Selection {
     /// Opens the suite that is meant.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
-        self.sources.open()
+        self.sources.open_for(&self.filter()?)
     }
 
     /// The op.yaml files that the cases from specs are made from.
@@ -91,15 +95,19 @@ fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
 impl Sources {
     /// Opens the suite that is meant.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
+        self.open_for(&Filter::default())
+    }
+
+    /// Opens the suite that is meant, as far as a filter chooses cases of it.
+    pub(crate) fn open_for(&self, filter: &Filter) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
             return Ok(Suite::of_folder(folder)?);
         }
-        let testdata = self.testdata.clone().unwrap_or_else(|| project_folder("testdata"));
         let generated = match &self.specs {
             Some(folder) => Generated::new(read_operators(folder)?),
             None => Generated::embedded(),
         };
-        let suite = Suite::with(&testdata, generated)?;
+        let suite = open_suite(self.testdata.as_deref(), filter, generated)?;
         // Of cases that are made from other files, the project's expectations say nothing.
         Ok(if self.specs.is_some() { suite } else { confirmed(suite) })
     }
@@ -123,10 +131,43 @@ pub(crate) fn shown(text: &str) -> Result<usize, String> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count })
 }
 
-/// A folder of the project: below the current folder if it is there, else where the program was built.
-pub(crate) fn project_folder(name: &str) -> PathBuf {
+/// The project's suite, with these cases from specs. A filter that chooses none of the others does without their files.
+pub(crate) fn open_suite(testdata: Option<&Path>, filter: &Filter, generated: Generated) -> anyhow::Result<Suite> {
+    let found = testdata.map(Path::to_owned).or_else(|| vendored(&[PathBuf::from("testdata"), built("testdata")]));
+    suite_of(found.as_deref(), filter, generated)
+}
+
+fn suite_of(testdata: Option<&Path>, filter: &Filter, generated: Generated) -> anyhow::Result<Suite> {
+    if let Some(folder) = testdata {
+        return Ok(Suite::with(folder, generated)?);
+    }
+    let formats = Ir::new(Path::new("")).units()?;
+    if filter.may_choose_from("onnx-") || formats.iter().any(|unit| filter.may_choose_from(&unit.name)) {
+        bail!(
+            "the vendored cases are not found; name their folder, `testdata` of a checkout of onnx-conformance, by \
+             --testdata (in a test binary: Harness::testdata), or choose cases from the specs alone: 'ai.onnx*/**'"
+        );
+    }
+    Ok(Suite::new(vec![Box::new(generated)]))
+}
+
+/// The first of some folders that holds the vendored cases; a folder that is only called so does not.
+fn vendored(folders: &[PathBuf]) -> Option<PathBuf> {
+    let is_release = |entry: std::io::Result<DirEntry>| entry.is_ok_and(|entry| entry.path().join(RULES).is_file());
+    let is_vendored = |folder: &&PathBuf| folder.join("onnx").read_dir().is_ok_and(|mut all| all.any(is_release));
+    folders.iter().find(is_vendored).cloned()
+}
+
+/// A folder of the project where the program was built.
+fn built(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// The folder of this name that holds a file: below the current folder if it is there, else the project's; without either,
+/// the one below the current folder.
+pub(crate) fn folder_with(name: &str, file: &Path) -> PathBuf {
     let here = PathBuf::from(name);
-    if here.is_dir() { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join(name) }
+    if !here.join(file).exists() && built(name).join(file).exists() { built(name) } else { here }
 }
 
 /// What a file says is expected of a runtime; nothing besides passing where there is no such file.
@@ -137,4 +178,29 @@ pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectati
     let name = path.display().to_string();
     let text = read_text(path).with_context(|| name.clone())?;
     Ok(Expectations::parse(&name, &text)?.about(&name, runtime)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_from_specs_need_no_files() {
+        let open = |patterns: &[&str]| suite_of(None, &Filter::new(patterns).unwrap(), Generated::embedded());
+        let suite = open(&["ai.onnx/Abs-*/**"]).unwrap();
+        assert!(!suite.ids(&Filter::new(&["ai.onnx/Abs-13"]).unwrap()).unwrap().is_empty());
+        for patterns in [&[][..], &["onnx-*/node/test_abs"], &["**/test_abs"], &["!ai.onnx/Abs-13"]] {
+            let error = open(patterns).err().unwrap().to_string();
+            assert!(error.contains("--testdata") && error.contains("Harness::testdata"), "{error}");
+            assert!(!error.contains(env!("CARGO_MANIFEST_DIR")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_only_called_so_is_passed_over() {
+        let home = tempfile::TempDir::new().unwrap();
+        std::fs::create_dir_all(home.path().join("onnx/models")).unwrap();
+        assert_eq!(vendored(&[home.path().to_owned(), built("testdata")]), Some(built("testdata")));
+        assert_eq!(vendored(&[home.path().to_owned()]), None);
+    }
 }

@@ -125,7 +125,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             bail!("the expectation file stays as it was, since not all cases could be had: {error}");
         }
         let mut results: Vec<CaseResult> = all.into_iter().map(|(result, _)| result).collect();
-        gate.update(&mut results, variant)?;
+        gate.update(&mut results, variant, &[])?;
         return Ok(exit::SUCCESS);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;

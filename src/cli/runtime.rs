@@ -1,6 +1,7 @@
 //! Which runtime is run, and how: options that several subcommands share.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use clap::Args;
 use crate::cli::command::Usage;
 use crate::cli::{exit, options, output};
 use crate::report::escape;
-use crate::runtime::{Builtin, Launch, LaunchError, Limits, Options, Report, Runtime, Stop, StopReason, Subprocess};
+use crate::runtime::{Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess};
 
 /// The built-in executor's name.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -33,13 +34,17 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Duration,
 
-    /// Kill an adapter whose processes take more memory than this; 0 for no limit
+    /// Stop a case that takes more memory than this, with an adapter all of a process; 0 for no limit
     #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::count, allow_negative_numbers = true)]
     memory: usize,
 
     /// Give up when so many of an adapter's processes in a row have ended without an answer
     #[arg(long, value_name = "N", default_value = "200", value_parser = options::count, allow_negative_numbers = true)]
     restarts: usize,
+
+    /// Give each case a process of its own, so that none can break another; slow
+    #[arg(long)]
+    isolate: bool,
 
     /// Print each message of an adapter that breaks a rule of the protocol, or could be better, and fail
     #[arg(long)]
@@ -48,11 +53,14 @@ pub(crate) struct RuntimeOptions {
 
 impl RuntimeOptions {
     /// Starts the runtime; `stop` ends it early.
-    pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Runtime>> {
+    pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host>> {
         if self.runtime == BUILTIN {
-            return Ok(Box::new(Builtin::new(self.timeout).with_jobs(self.jobs.map(NonZeroUsize::get))));
+            let memory = self.memory().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
+            let builtin = Builtin::new(self.timeout).with_memory(memory).stopped_by(stop);
+            return Ok(Box::new(builtin.with_jobs(self.jobs.map(NonZeroUsize::get))));
         }
-        let launch = match Launch::find(&self.runtime, &options::project_folder("adapters")) {
+        let adapters = options::folder_with("adapters", &Path::new(&self.runtime).join("adapter.yaml"));
+        let launch = match Launch::find(&self.runtime, &adapters) {
             Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_))) => bail!(Usage(error.to_string())),
             launch => launch?,
         };
@@ -73,15 +81,21 @@ impl RuntimeOptions {
         format!(" --runtime {quote}{}{quote}", self.runtime)
     }
 
+    /// The bytes that a case may take, where there is a limit.
+    fn memory(&self) -> Option<u64> {
+        let memory = u64::try_from(self.memory).unwrap_or(u64::MAX);
+        (memory > 0).then(|| memory.saturating_mul(1_000_000))
+    }
+
     fn options(&self) -> Options {
         let jobs = self.jobs.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let memory = u64::try_from(self.memory).unwrap_or(u64::MAX);
-        let memory = (memory > 0).then(|| memory.saturating_mul(1_000_000));
+        let memory = self.memory();
         let report = |text: &str| output::note(&escape::message(text));
         Options {
             workers: jobs,
             limits: Limits { timeout: self.timeout, memory },
             restarts: self.restarts,
+            isolate: self.isolate,
             report: self.validate.then(|| Box::new(report) as Report),
         }
     }

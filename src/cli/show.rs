@@ -5,6 +5,7 @@ use clap::Args;
 
 use crate::cli::{exit, options, output};
 use crate::report::case::describe;
+use crate::suite::Filter;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -23,7 +24,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (suite, specs) = (arguments.suite.clone(), arguments.specs.clone());
-    let suite = options::Sources { suite, specs, testdata: None }.open()?;
+    let sources = options::Sources { suite, specs, testdata: None };
+    let suite = sources.open_for(&Filter::new(&[&arguments.case]).unwrap_or_default())?;
     let Some(case) = suite.find(&arguments.case)? else {
         bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);
     };

@@ -364,6 +364,7 @@ mod tests {
             inputs: String::new(),
             missing: missing.map(str::to_owned),
             ulps: None,
+            flaky: None,
             level: Level::Required,
             judged: None,
             evidence: Vec::new(),

@@ -279,6 +279,7 @@ mod tests {
             inputs: String::new(),
             missing: None,
             ulps: None,
+            flaky: None,
             level: Level::Required,
             judged: None,
             evidence: Vec::new(),

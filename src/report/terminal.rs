@@ -84,6 +84,10 @@ pub fn closing(tally: &Tally, show: &Show, elapsed: Duration) -> String {
             lines.push(format!("... and {} more; --show 0 prints all", results.len() - show.most));
         }
     }
+    lines.extend(tally.flaky.iter().take(show.most).map(flaky));
+    if tally.flaky.len() > show.most {
+        lines.push(format!("... and {} more flaky; --show 0 prints all", tally.flaky.len() - show.most));
+    }
     lines.extend(tally.broken.iter().map(|error| format!("broken case: {}", escape::message(error))));
     lines.extend(tally.faults.iter().take(show.most).map(|fault| escape::line(&fault.to_string())));
     if tally.faults.len() > show.most {
@@ -95,6 +99,12 @@ pub fn closing(tally: &Tally, show: &Show, elapsed: Duration) -> String {
     }
     lines.push(summary(&tally.summary, tally.expected, elapsed));
     lines.join("\n")
+}
+
+/// A case that ended otherwise when it was run alone.
+pub fn flaky(result: &CaseResult) -> String {
+    let first = escape::message(result.flaky.as_deref().unwrap_or_default());
+    format!("flaky: {} is {} alone; at first {first}", escape::line(&result.id), result.outcome)
 }
 
 /// The one line that a run ends with.

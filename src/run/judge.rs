@@ -8,13 +8,13 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, DataSet, Expected, Named, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind};
 use crate::run::{CaseResult, Outcome, undeclared};
-use crate::runtime::{Declaration, Output, Request, Response, Runtime};
+use crate::runtime::{Declaration, Ended, Host, Output, Ran, Request, Response, has_external_data};
 
 /// How many elements of an input a failure shows.
 const MOST_ELEMENTS: usize = 8;
 
 /// Runs a case and judges what the runtime, which declares itself so, did. What it does not declare it is not sent.
-pub fn judge(case: &Case, runtime: &dyn Runtime, declaration: &Declaration) -> CaseResult {
+pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
     if let Some(what) = undeclared(case, declaration) {
         let message = format!("{what} is not declared");
         return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::of(case) };
@@ -56,10 +56,12 @@ fn named(case: &Case) -> Vec<String> {
     cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
 }
 
-fn judge_outputs(case: &Case, runtime: &dyn Runtime, result: &mut CaseResult) {
+fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
     for (number, data) in case.data.iter().enumerate() {
-        let (outcome, message) = match ask(case, data, runtime) {
-            Response::Outputs { values, cells } => {
+        let Ran { ended, flaky } = ask(case, data, runtime);
+        result.flaky = result.flaky.take().or(flaky);
+        let (outcome, message) = match ended {
+            Ended::Answered(Response::Outputs { values, cells }) => {
                 result.cells.extend(cells);
                 match check_outputs(&data.outputs, &values) {
                     Ok(agreement) => {
@@ -79,11 +81,11 @@ fn judge_outputs(case: &Case, runtime: &dyn Runtime, result: &mut CaseResult) {
     result.cells.dedup();
 }
 
-fn ask(case: &Case, data: &DataSet, runtime: &dyn Runtime) -> Response {
+fn ask(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
     runtime.run(&Request {
         id: &case.id,
         model: &case.model,
-        folder: case.folder.as_deref(),
+        folder: case.folder.as_deref().filter(|_| has_external_data(&case.model)),
         inputs: &data.inputs,
         outputs: &Output::of_expected(&data.outputs),
     })
@@ -97,19 +99,19 @@ fn outcome_of(kind: DifferenceKind) -> Outcome {
     }
 }
 
-/// The outcome of an answer that is not outputs.
-fn failure(response: Response, missing: &mut Option<String>) -> (Outcome, String) {
-    match response {
-        Response::Outputs { .. } => (Outcome::Pass, String::new()),
-        Response::Unsupported { what, message } => {
+/// The outcome of a request that ended without outputs.
+fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
+    match ended {
+        Ended::Answered(Response::Outputs { .. }) => (Outcome::Pass, String::new()),
+        Ended::Answered(Response::Unsupported { what, message }) => {
             *missing = Some(what);
             (Outcome::Unsupported, message)
         }
-        Response::Error { message, .. } => (Outcome::Error, message),
-        Response::Timeout(message) => (Outcome::Timeout, message),
-        Response::OutOfMemory(message) => (Outcome::OutOfMemory, message),
-        Response::Crash(message) => (Outcome::Crash, message),
-        Response::ProtocolError(message) => (Outcome::ProtocolError, message),
+        Ended::Answered(Response::Error { message, .. }) => (Outcome::Error, message),
+        Ended::Timeout(message) => (Outcome::Timeout, message),
+        Ended::OutOfMemory(message) => (Outcome::OutOfMemory, message),
+        Ended::Crash(message) => (Outcome::Crash, message),
+        Ended::ProtocolError(message) => (Outcome::ProtocolError, message),
     }
 }
 
@@ -133,19 +135,21 @@ fn check_outputs(expected: &[Expected], actual: &[Value]) -> Result<Agreement, D
 fn judge_refusal(
     case: &Case,
     refusal: &Refusal,
-    runtime: &dyn Runtime,
+    runtime: &dyn Host,
     declaration: &Declaration,
     result: &mut CaseResult,
 ) {
-    match ask(case, case.data.first().unwrap_or(&DataSet::default()), runtime) {
-        Response::Outputs { .. } => {
+    let Ran { ended, flaky } = ask(case, case.data.first().unwrap_or(&DataSet::default()), runtime);
+    match ended {
+        Ended::Answered(Response::Outputs { .. }) => {
             result.outcome = Outcome::Accepted;
             result.message = format!("took what must be refused: {}", refusal.rule);
         }
-        Response::Error { .. } | Response::Unsupported { .. } => {}
+        Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => {}
         other => (result.outcome, result.message) = failure(other, &mut result.missing),
     }
     let control = judge(&refusal.control, runtime, declaration);
+    result.flaky = flaky.or(control.flaky);
     if control.outcome != Outcome::Pass && result.outcome != Outcome::Crash {
         result.outcome = Outcome::NotApplicable;
         result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);

@@ -121,6 +121,9 @@ pub struct CaseResult {
     /// The largest distance from an expected element, in representable values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
+    /// How the runtime died on the case at first, where it did otherwise on the case alone; the rest is about that run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaky: Option<String>,
     /// How binding the expectation is.
     pub level: Level,
     /// The rule by which the case is judged other than upstream does.
@@ -149,6 +152,7 @@ impl CaseResult {
             inputs: String::new(),
             missing: None,
             ulps: None,
+            flaky: None,
             level: case.level,
             judged: case.judged,
             evidence: case.evidence.clone(),
@@ -208,6 +212,7 @@ pub(super) mod tests {
             inputs: String::new(),
             missing: None,
             ulps: None,
+            flaky: None,
             level: Level::Required,
             judged: None,
             evidence: Vec::new(),

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::case::{Case, Judged, Level};
 use crate::run::{CaseResult, Outcome, Plan, judge};
-use crate::runtime::{Runtime, Stop};
+use crate::runtime::{Host, Stop};
 use crate::suite::SuiteError;
 
 /// What happens during a run.
@@ -22,14 +22,14 @@ pub enum Event {
 
 /// Runs every case of the plan, until it is stopped, and hands each event to `sink` on the calling thread, as it comes.
 /// A case that is running when the run is stopped has no result.
-pub fn run(plan: &Plan<'_>, runtime: &dyn Runtime, stop: &Stop, sink: impl FnMut(Event)) {
+pub fn run(plan: &Plan<'_>, runtime: &dyn Host, stop: &Stop, sink: impl FnMut(Event)) {
     run_inspected(plan, runtime, stop, &|_, _| {}, sink);
 }
 
 /// Runs as [`run`] does, and shows `inspect` each case with its result, on the thread that ran it.
 pub fn run_inspected(
     plan: &Plan<'_>,
-    runtime: &dyn Runtime,
+    runtime: &dyn Host,
     stop: &Stop,
     inspect: &(dyn Fn(&Case, &CaseResult) + Sync),
     mut sink: impl FnMut(Event),

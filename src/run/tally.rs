@@ -16,6 +16,8 @@ pub struct Tally {
     pub regressions: Vec<CaseResult>,
     /// The cases that do better than expected.
     pub improvements: Vec<CaseResult>,
+    /// The cases that ended otherwise when they were run alone.
+    pub flaky: Vec<CaseResult>,
     /// How many cases fail as expected.
     pub expected: usize,
     /// What is wrong with the expectations themselves, where it shows.
@@ -99,6 +101,7 @@ impl Tally {
     /// Counts a result, and says how it stands.
     pub fn add_result(&mut self, result: &CaseResult, book: &Book) -> Standing {
         self.summary.add(result);
+        self.flaky.extend(result.flaky.is_some().then(|| result.clone()));
         let (standing, owner) = book.standing(result);
         if let Some(at) = owner.filter(|_| result.bears()) {
             self.met.entry(at).or_default().add(result, book);

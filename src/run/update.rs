@@ -7,7 +7,7 @@ use crate::run::fold::{Folded, fold};
 use crate::run::layout::{Change, Layout};
 use crate::run::tally::Met;
 use crate::run::{Book, CaseResult, Entry, ExpectationError, Expectations, Outcome, Standing};
-use crate::suite::is_glob;
+use crate::suite::{Filter, is_glob};
 
 /// The first expectation file of a runtime, exactly as it did.
 pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
@@ -22,12 +22,13 @@ pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -
 
 /// The text of an expectation file brought up to what the cases of a whole run in one variant did. What holds stays as it
 /// is written, with comments and reasons; what does not hold any more goes, or gets the new outcome where it is about
-/// one case; what is new comes last.
+/// one case; what is new comes last. Of the units that are `missing` nothing came: an entry that may be about them stays.
 pub fn updated_expectations(
     text: &str,
     book: &Book,
     results: &[CaseResult],
     variant: Variant,
+    missing: &[String],
 ) -> Result<String, ExpectationError> {
     let path = || book.expectations().path().to_owned();
     let layout = Layout::read(text).ok_or_else(|| ExpectationError::Layout(path()))?;
@@ -51,7 +52,10 @@ pub fn updated_expectations(
     let changes: Vec<Change> = entries
         .iter()
         .enumerate()
-        .map(|(at, entry)| change(entry, book, at, variant, owned.get(&at).map_or(&[], Vec::as_slice)))
+        .map(|(at, entry)| {
+            let cases = owned.get(&at).map_or(&[][..], Vec::as_slice);
+            if may_be_about(entry, missing) { Change::Keep } else { change(entry, book, at, variant, cases) }
+        })
         .collect();
     for (at, cases) in &owned {
         if changes.get(*at) == Some(&Change::Drop) {
@@ -71,6 +75,13 @@ pub fn updated_expectations(
     let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
     let new: Vec<Entry> = fold(&plain, &judged).into_iter().map(|folded| with_reason(folded, &origins)).collect();
     Ok(layout.rewritten(&changes, &new))
+}
+
+/// Whether an entry may be about cases of units, by their names. What a runtime lacks it may lack anywhere.
+fn may_be_about(entry: &Entry, units: &[String]) -> bool {
+    let Some(pattern) = &entry.cases else { return !units.is_empty() };
+    let (pattern, _) = Variant::of_id(pattern);
+    Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_choose_from(unit)))
 }
 
 /// What becomes of an entry that these results belong to.
@@ -118,7 +129,6 @@ mod tests {
     use crate::run::outcome::tests::{lacking, result};
     use crate::run::{Conclusion, Scope, Tally};
     use crate::runtime::Declaration;
-    use crate::suite::Filter;
 
     fn book(text: &str) -> Book {
         let file = Expectations::parse("a.yaml", text).unwrap();
@@ -136,10 +146,10 @@ mod tests {
 
     /// Brings a file up to date, and holds the new one against the results, too.
     fn check(text: &str, results: &[CaseResult], expected: &str) {
-        let new = updated_expectations(text, &book(text), results, Variant::Runtime).unwrap();
+        let new = updated_expectations(text, &book(text), results, Variant::Runtime, &[]).unwrap();
         assert_eq!(new, expected);
         assert_eq!(conclusion(&new, results), Conclusion::AsExpected);
-        assert_eq!(updated_expectations(&new, &book(&new), results, Variant::Runtime).unwrap(), new);
+        assert_eq!(updated_expectations(&new, &book(&new), results, Variant::Runtime, &[]).unwrap(), new);
     }
 
     #[test]
@@ -169,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn what_did_not_end_keeps_its_entries() {
+        let text = "runtime: a\nexpect:\n  - {cases: d/A-1/x, outcome: error}\n  - {cases: 'd/A-*/y', outcome: error}\n  \
+                    - {cases: d/B-1/x, outcome: crash}\n  - {unsupported: operator d/C}\n";
+        let update = |missing: &[String]| {
+            updated_expectations(text, &book(text), &[result("d/D-1/x", Outcome::Pass)], Variant::Runtime, missing)
+        };
+        assert_eq!(update(&[]).unwrap(), "runtime: a\nexpect:\n");
+        let kept = text.replace("  - {cases: d/B-1/x, outcome: crash}\n", "");
+        assert_eq!(update(&["d/A-1".to_owned()]).unwrap(), kept);
+    }
+
+    #[test]
     fn a_first_file_holds() {
         let outcomes = [Outcome::Pass, Outcome::Error, Outcome::Error, Outcome::Mismatch, Outcome::Unsupported];
         for seed in 0..40_usize {
@@ -183,11 +205,11 @@ mod tests {
             let text = first_expectations("a", false, &results).to_yaml();
             assert_eq!(conclusion(&text, &results), Conclusion::AsExpected, "{text}");
             let empty = "runtime: a\nexpect: []\n";
-            let updated = updated_expectations(empty, &book(empty), &results, Variant::Runtime).unwrap();
+            let updated = updated_expectations(empty, &book(empty), &results, Variant::Runtime, &[]).unwrap();
             assert_eq!(conclusion(&updated, &results), Conclusion::AsExpected, "{updated}");
             let next: Vec<CaseResult> =
                 (5..60).map(|at| CaseResult { id: results[at].id.clone(), ..case(at - 5) }).collect();
-            let text = updated_expectations(&text, &book(&text), &next, Variant::Runtime).unwrap();
+            let text = updated_expectations(&text, &book(&text), &next, Variant::Runtime, &[]).unwrap();
             assert_eq!(conclusion(&text, &next), Conclusion::AsExpected, "{text}");
         }
     }
@@ -195,7 +217,7 @@ mod tests {
     #[test]
     fn a_file_that_is_written_otherwise_is_left_alone() {
         let text = "runtime: a\nexpect: [{cases: x, outcome: error}]\n";
-        let error = updated_expectations(text, &book(text), &[], Variant::Runtime).unwrap_err();
+        let error = updated_expectations(text, &book(text), &[], Variant::Runtime, &[]).unwrap_err();
         assert!(error.to_string().contains("one item a `- ` line"), "{error}");
     }
 }

@@ -1,7 +1,6 @@
 //! The built-in executor as a runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,19 +13,34 @@ use onnx_conformance_reference::proto::measure::MeasureError;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::FolderData;
-use crate::runtime::{Declaration, Phase, Request, Response, Runtime};
+use crate::runtime::in_process::catching;
+use crate::runtime::{Declaration, Ended, Host, Ran, Request, Response, Stop};
 
 /// The built-in executor.
 #[derive(Debug, Clone)]
 pub struct Builtin {
     timeout: Duration,
+    memory: usize,
+    stop: Stop,
     jobs: Option<usize>,
 }
 
 impl Builtin {
-    /// The executor, which stops a run after `timeout`.
+    /// The executor, which stops a run after `timeout`, or when it would take more than 4 GiB.
     pub fn new(timeout: Duration) -> Builtin {
-        Builtin { timeout, jobs: None }
+        Builtin { timeout, memory: Limits::default().bytes, stop: Stop::default(), jobs: None }
+    }
+
+    /// The executor, which stops a run that would take more than so many bytes: the model, its inputs, and what is computed.
+    #[must_use]
+    pub fn with_memory(self, memory: usize) -> Builtin {
+        Builtin { memory, ..self }
+    }
+
+    /// The executor, whose runs end as soon as the flag is set.
+    #[must_use]
+    pub fn stopped_by(self, stop: &Stop) -> Builtin {
+        Builtin { stop: stop.clone(), ..self }
     }
 
     /// The executor, which runs so many cases at a time.
@@ -35,11 +49,11 @@ impl Builtin {
         Builtin { jobs, ..self }
     }
 
-    fn run_model(&self, request: &Request<'_>) -> Response {
-        let (started, timeout) = (Instant::now(), self.timeout);
-        let deadline = Deadline::new(move || started.elapsed() > timeout);
+    fn run_model(&self, request: &Request<'_>) -> Ended {
+        let (started, timeout, stop) = (Instant::now(), self.timeout, self.stop.clone());
+        let deadline = Deadline::new(move || stop.is_set() || started.elapsed() > timeout);
         let external = FolderData::new(request.folder, deadline.clone());
-        let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
+        let loading = LoadLimits { deadline: deadline.clone(), bytes: self.memory };
         let model = match read_model(request.model.clone(), &external, &loading) {
             Ok(model) => model,
             Err(error) => return refused(&error),
@@ -47,11 +61,12 @@ impl Builtin {
         let inputs: BTreeMap<String, Value> =
             request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let cells = Arc::new(Mutex::new(BTreeSet::new()));
-        let limits = Limits { deadline, observer: Some(collect_cells(&cells)), ..Limits::default() };
+        let observer = Some(collect_cells(&cells));
+        let limits = Limits { deadline, bytes: self.memory, observer, ..Limits::default() };
         match run(&model, inputs, limits) {
             Ok(values) => {
                 let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));
-                Response::Outputs { values, cells: cells.into_iter().collect() }
+                Ended::Answered(Response::Outputs { values, cells: cells.into_iter().collect() })
             }
             Err(error) => failed(error),
         }
@@ -69,28 +84,29 @@ fn collect_cells(cells: &Arc<Mutex<BTreeSet<String>>>) -> Observer {
     })
 }
 
-fn refused(error: &ModelError) -> Response {
+fn refused(error: &ModelError) -> Ended {
     match error {
-        ModelError::Limit(MeasureError::Deadline) => Response::Timeout("the model did not load in time".to_owned()),
-        ModelError::Limit(MeasureError::Limit(_)) => Response::OutOfMemory(error.to_string()),
-        _ => Response::Error { phase: Phase::Load, message: error.to_string() },
+        ModelError::Limit(MeasureError::Deadline) => Ended::Timeout("the model did not load in time".to_owned()),
+        ModelError::Limit(MeasureError::Limit(_)) => Ended::OutOfMemory(error.to_string()),
+        _ => Ended::Answered(Response::load_error(error.to_string())),
     }
 }
 
-fn failed(error: RunError) -> Response {
+fn failed(error: RunError) -> Ended {
     let message = error.to_string();
-    let RunError::Kernel(error) = error else { return Response::Error { phase: Phase::Run, message } };
+    let RunError::Kernel(error) = error else { return Ended::Answered(Response::run_error(message)) };
     match error.root() {
         KernelError::Unsupported { .. } => {
-            Response::Unsupported { what: error.missing().unwrap_or_else(|| "model".to_owned()), message }
+            let what = error.missing().unwrap_or_else(|| "model".to_owned());
+            Ended::Answered(Response::unsupported(what, message))
         }
-        KernelError::Limit(_) => Response::OutOfMemory(message),
-        KernelError::Deadline => Response::Timeout("no answer in time".to_owned()),
-        _ => Response::Error { phase: Phase::Run, message },
+        KernelError::Limit(_) => Ended::OutOfMemory(message),
+        KernelError::Deadline => Ended::Timeout("no answer in time".to_owned()),
+        _ => Ended::Answered(Response::run_error(message)),
     }
 }
 
-impl Runtime for Builtin {
+impl Host for Builtin {
     fn declaration(&self) -> Declaration {
         Declaration::named("builtin", env!("CARGO_PKG_VERSION"))
     }
@@ -99,11 +115,7 @@ impl Runtime for Builtin {
         self.jobs
     }
 
-    fn run(&self, request: &Request<'_>) -> Response {
-        catch_unwind(AssertUnwindSafe(|| self.run_model(request))).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
-            Response::Crash(format!("the executor panicked: {}", text.unwrap_or_else(|| "no message".to_owned())))
-        })
+    fn run(&self, request: &Request<'_>) -> Ran {
+        catching(|| self.run_model(request)).into()
     }
 }

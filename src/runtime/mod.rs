@@ -3,6 +3,8 @@
 mod builtin;
 mod declaration;
 mod exchange;
+mod external;
+mod in_process;
 mod launch;
 pub mod message;
 mod pipes;
@@ -10,15 +12,20 @@ mod platform;
 mod protocol;
 #[cfg(test)]
 mod schemas;
+mod serve;
 mod smoke;
+mod stderr;
 mod stop;
 mod subprocess;
 mod worker;
 
 pub use builtin::Builtin;
 pub use declaration::{Declaration, ElementName, Opsets};
+pub(crate) use external::has_external_data;
+pub use in_process::InProcess;
 pub use launch::{AdapterFile, Launch, LaunchError};
-pub use protocol::{Output, Phase, Request, Response, Runtime};
+pub use protocol::{Ended, Host, Output, Phase, Ran, Request, Response, Runtime};
+pub use serve::serve;
 pub use smoke::{Verdict, smoke};
 pub use stop::{Stop, StopReason};
 pub use subprocess::{Options, Report, StartError, Subprocess};

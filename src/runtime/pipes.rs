@@ -11,8 +11,11 @@ use std::time::Duration;
 
 use crate::runtime::message::LONGEST_LINE;
 
-/// How much of standard error is kept.
+/// How much of the end of standard error is kept.
 const KEPT: usize = 64 << 10;
+
+/// How much is kept of how standard error began during a request.
+const HEAD: usize = 4 << 10;
 
 /// How many lines may wait to be looked at.
 const WAITING: usize = 8;
@@ -97,18 +100,20 @@ fn read_lines(mut pipe: impl Read, sender: &SyncSender<Line>, unfinished: &Atomi
     let _ = sender.send(Line::End(line));
 }
 
-/// The end of what a process wrote to standard error.
+/// What a process wrote to standard error during a request: how it began, and how it ended.
 #[derive(Clone, Default)]
 pub(super) struct Tail(Arc<(Mutex<Kept>, Condvar)>);
 
 #[derive(Default)]
 struct Kept {
+    head: Vec<u8>,
     bytes: VecDeque<u8>,
-    total: u64,
+    /// How much has come since the request began.
+    fresh: usize,
     is_closed: bool,
 }
 
-/// Starts a thread that reads all and keeps the end.
+/// Starts a thread that reads all and keeps both ends.
 pub(super) fn drain(mut pipe: impl Read + Send + 'static) -> Tail {
     let tail = Tail::default();
     let filled = tail.clone();
@@ -134,25 +139,32 @@ impl Tail {
 
     fn add(&self, bytes: &[u8]) {
         let mut kept = self.kept();
-        kept.total += bytes.len() as u64;
+        kept.fresh = kept.fresh.saturating_add(bytes.len());
+        let room = HEAD.saturating_sub(kept.head.len());
+        kept.head.extend(bytes.iter().take(room));
         kept.bytes.extend(bytes);
         let surplus = kept.bytes.len().saturating_sub(KEPT);
         kept.bytes.drain(..surplus);
     }
 
-    /// How much has come so far.
-    pub(super) fn total(&self) -> u64 {
-        self.kept().total
+    /// Forgets what has come so far: a request begins.
+    pub(super) fn begin(&self) {
+        let mut kept = self.kept();
+        (kept.fresh, kept.head) = (0, Vec::new());
     }
 
-    /// What has come since there were `total` bytes, as far as it is kept, once a process that has ended has been
-    /// given time for its last words.
-    pub(super) fn since(&self, total: u64) -> String {
+    /// What has come since the request began, as far as it is kept, once a process that has ended has been given time
+    /// for its last words.
+    pub(super) fn text(&self) -> String {
         let kept = self.kept();
         let waited = self.0.1.wait_timeout_while(kept, LAST_WORDS, |kept| !kept.is_closed);
         let (kept, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let fresh = usize::try_from(kept.total.saturating_sub(total)).unwrap_or(usize::MAX);
-        let bytes: Vec<u8> = kept.bytes.iter().copied().skip(kept.bytes.len().saturating_sub(fresh)).collect();
+        let end = kept.bytes.iter().copied().skip(kept.bytes.len().saturating_sub(kept.fresh));
+        let bytes: Vec<u8> = if kept.fresh > kept.bytes.len() {
+            kept.head.iter().copied().chain(*b"\n").chain(end).collect()
+        } else {
+            end.collect()
+        };
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
@@ -182,11 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_of_much_is_kept() {
-        let much = b"much\n".iter().cycle().take(500_000).copied().chain(*b"last").collect::<Vec<u8>>();
-        let tail = drain(std::io::Cursor::new(much));
-        let text = tail.since(0);
-        assert!(text.len() == KEPT && text.ends_with("last"), "{}", text.len());
-        assert_eq!((tail.total(), tail.since(500_000)), (500_004, "last".to_owned()));
+    fn both_ends_of_much_are_kept() {
+        let much = b"much\n".iter().cycle().take(500_000).copied();
+        let all = b"first\n".iter().copied().chain(much).chain(*b"last").collect::<Vec<u8>>();
+        let tail = drain(std::io::Cursor::new(all));
+        let text = tail.text();
+        assert!(text.len() == HEAD + 1 + KEPT, "{}", text.len());
+        assert!(text.starts_with("first\nmuch\n") && text.ends_with("\nlast"), "{text}");
+        tail.begin();
+        assert_eq!(tail.text(), "");
     }
 }

@@ -1,5 +1,8 @@
 //! What differs between operating systems: a process with all that it starts, ended together.
 
+#[cfg(unix)]
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 pub(super) use implementation::Process;
@@ -18,6 +21,24 @@ pub(super) fn memory_folder(_room: u64) -> Option<PathBuf> {
     None
 }
 
+/// The pipes of the protocol, taken away from what runs in this process: what is printed goes to standard error, and nothing
+/// can be read.
+#[cfg(unix)]
+pub(super) fn take_standard_streams() -> io::Result<(File, File)> {
+    use rustix::io::fcntl_dupfd_cloexec;
+    let input = fcntl_dupfd_cloexec(io::stdin(), 3)?;
+    let output = fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok((input.into(), output.into()))
+}
+
+/// Standard input and output as they are: what runs in this process must not print.
+#[cfg(not(unix))]
+pub(super) fn take_standard_streams() -> io::Result<(io::Stdin, io::Stdout)> {
+    Ok((io::stdin(), io::stdout()))
+}
+
 /// A process and all that it has started.
 #[cfg(unix)]
 mod implementation {
@@ -25,7 +46,7 @@ mod implementation {
     use std::io;
     use std::os::unix::process::CommandExt as _;
     use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
-    use std::sync::Once;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::time::Duration;
 
     use rustix::process::{
@@ -40,6 +61,23 @@ mod implementation {
     /// How often what is killed is looked for again, each time after a pause.
     const ROUNDS: u32 = 200;
 
+    /// Whether what a process leaves behind becomes a child of this program.
+    const ADOPTS: bool = cfg!(target_os = "linux");
+
+    /// The children of this program.
+    static CHILDREN: Mutex<Children> = Mutex::new(Children { own: None, leaders: BTreeSet::new() });
+
+    struct Children {
+        /// Those that were there before the first process was started; whoever started them ends them.
+        own: Option<BTreeSet<i32>>,
+        /// Those that are processes of this module.
+        leaders: BTreeSet<i32>,
+    }
+
+    fn children() -> MutexGuard<'static, Children> {
+        CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(in crate::runtime) struct Process {
         child: Child,
         leader: Pid,
@@ -50,10 +88,14 @@ mod implementation {
     impl Process {
         /// Starts a process in a group of its own. `mark` tells it from every other of this program.
         pub(in crate::runtime) fn spawn(mut command: Command, mark: &str) -> io::Result<Process> {
-            adopt_orphans();
             let mark = format!("{}.{mark}", getpid());
+            let mut children = children();
+            children.own.get_or_insert_with(adopt_orphans);
+            // Nobody takes the new process for one that was left behind: it is known before anybody can look.
             let child = command.process_group(0).env(MARK, &mark).spawn()?;
             let leader = Pid::from_child(&child);
+            children.leaders.insert(leader.as_raw_pid());
+            drop(children);
             Ok(Process { child, leader, mark: format!("{MARK}={mark}"), status: None })
         }
 
@@ -107,15 +149,23 @@ mod implementation {
                 let _ = waitpid(Some(pid), WaitOptions::NOHANG);
             }
             self.status = self.child.try_wait().ok().flatten();
+            children().leaders.remove(&self.leader.as_raw_pid());
         }
 
-        /// The process, its group, their descendants, and what bears the mark though it has left both.
+        /// The process, its group, their descendants, and what bears the mark though it has left both. What was left to
+        /// this program without any mark belongs to it as well, where there is no other process that could have left it.
         fn members(&self, all: &[Entry]) -> BTreeSet<i32> {
             let (own, leader) = (getpid().as_raw_pid(), self.leader.as_raw_pid());
             let is_orphan = |entry: &Entry| entry.parent == own || entry.parent == 1;
+            let known = children();
+            let is_alone = ADOPTS && known.leaders.iter().eq([&leader]);
+            let is_stray = |entry: &Entry| {
+                is_alone && entry.parent == own && !known.own.as_ref().is_some_and(|own| own.contains(&entry.pid))
+            };
             let belongs = |entry: &&Entry| {
                 entry.pid == leader
                     || entry.group == leader
+                    || is_stray(entry)
                     || (is_orphan(entry) && has_environment(entry.pid, &self.mark))
             };
             let mut members: BTreeSet<i32> = all.iter().filter(belongs).map(|entry| entry.pid).collect();
@@ -138,13 +188,13 @@ mod implementation {
         }
     }
 
-    /// Makes this program the parent of what its processes leave behind, where the system can.
-    fn adopt_orphans() {
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
-            #[cfg(target_os = "linux")]
-            let _ = rustix::process::set_child_subreaper(Some(getpid()));
-        });
+    /// Makes this program the parent of what its processes leave behind, where the system can, and returns the children
+    /// that it has before.
+    fn adopt_orphans() -> BTreeSet<i32> {
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::set_child_subreaper(Some(getpid()));
+        let own = getpid().as_raw_pid();
+        processes().iter().filter(|entry| entry.parent == own).map(|entry| entry.pid).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use onnx_conformance_reference::tensor::TensorError;
 use onnx_conformance_reference::value::Value;
 
 use crate::compare::{Accuracy, compare};
-use crate::runtime::{Phase, Request, Response, Runtime};
+use crate::runtime::{Ended, Host, Phase, Request, Response};
 use model::{Probe, Want, probes};
 
 /// What a probe shows.
@@ -22,7 +22,7 @@ pub enum Verdict {
 }
 
 /// What the probes show of a runtime, each told to `sink` as it comes, with what it is about.
-pub fn smoke(runtime: &dyn Runtime, mut sink: impl FnMut(&str, Verdict)) -> Result<(), TensorError> {
+pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict)) -> Result<(), TensorError> {
     let mut earlier = None;
     let declaration = runtime.declaration();
     for probe in probes()? {
@@ -39,19 +39,23 @@ pub fn smoke(runtime: &dyn Runtime, mut sink: impl FnMut(&str, Verdict)) -> Resu
     Ok(())
 }
 
-fn ask(probe: &Probe, runtime: &dyn Runtime, earlier: Option<&Vec<Value>>) -> Verdict {
-    let response = runtime.run(&Request {
+fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
+    let ran = runtime.run(&Request {
         id: probe.about,
         model: &probe.model,
         folder: None,
         inputs: &probe.inputs,
         outputs: &probe.outputs,
     });
-    match (&probe.want, response) {
-        (_, Response::Timeout(message) | Response::Crash(message) | Response::OutOfMemory(message)) => {
-            Verdict::Wrong(format!("the process did not live through it: {message}"))
+    let response = match (ran.ended, ran.flaky) {
+        (Ended::Answered(response), None) => response,
+        (Ended::Timeout(message) | Ended::Crash(message) | Ended::OutOfMemory(message), _)
+        | (Ended::Answered(_), Some(message)) => {
+            return Verdict::Wrong(format!("the process did not live through it: {message}"));
         }
-        (_, Response::ProtocolError(message)) => Verdict::Wrong(message),
+        (Ended::ProtocolError(message), _) => return Verdict::Wrong(message),
+    };
+    match (&probe.want, response) {
         (Want::Outputs(values), Response::Outputs { values: actual, .. }) => judge(values, &actual, earlier),
         (Want::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. }) => {
             if probe.is_basic {
@@ -112,18 +116,21 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::runtime::{Builtin, Declaration};
+    use crate::runtime::{Builtin, Declaration, Ran};
 
     /// The built-in executor, behind something that spoils what it says.
     struct Spoilt(fn(Response) -> Response);
 
-    impl Runtime for Spoilt {
+    impl Host for Spoilt {
         fn declaration(&self) -> Declaration {
             Declaration::named("spoilt", "1")
         }
 
-        fn run(&self, request: &Request<'_>) -> Response {
-            self.0(Builtin::new(Duration::from_mins(1)).run(request))
+        fn run(&self, request: &Request<'_>) -> Ran {
+            match Builtin::new(Duration::from_mins(1)).run(request).ended {
+                Ended::Answered(response) => Ended::Answered(self.0(response)).into(),
+                other => other.into(),
+            }
         }
     }
 
@@ -141,7 +148,7 @@ mod tests {
                 spoil(&mut values);
                 Response::Outputs { values, cells }
             }
-            other => other,
+            other @ (Response::Unsupported { .. } | Response::Error { .. }) => other,
         }
     }
 
@@ -163,7 +170,7 @@ mod tests {
             Response::Error { .. } | Response::Unsupported { .. } => {
                 Response::Outputs { values: Vec::new(), cells: Vec::new() }
             }
-            other => other,
+            other @ Response::Outputs { .. } => other,
         };
         let wrong = wrong(run);
         assert!(wrong.len() == 2 && format!("{wrong:?}").contains("no runtime has"), "{wrong:?}");

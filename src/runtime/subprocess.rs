@@ -1,20 +1,32 @@
 //! A runtime behind the adapter protocol: a pool of processes, what is made of their deaths, and their files.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use onnx_conformance_reference::spec::OperatorVersion;
 use tempfile::TempDir;
 
 use crate::runtime::exchange::Exchange;
 use crate::runtime::message::{Answer, Answered, Problem, advice};
 use crate::runtime::platform::memory_folder;
+use crate::runtime::stderr::masked;
 use crate::runtime::worker::{Death, Limits, Worker};
-use crate::runtime::{Declaration, Launch, Request, Response, Runtime, Stop, StopReason};
+use crate::runtime::{Declaration, Ended, Host, Launch, Ran, Request, Response, Stop, StopReason};
 
 /// How often in a row a process is started again in vain.
 const STARTS: usize = 3;
+
+/// After how many crashes of an operator version, all in the same words and again in a second run, another is believed at
+/// once.
+const EQUAL: usize = 3;
+
+/// The numbers of requests are from this to its double: all as long as each other, and such that every language reads them
+/// exactly.
+const NUMBERS: u64 = 1 << 52;
 
 /// How the folder for the files of requests is called.
 const PREFIX: &str = "onnx-conformance-";
@@ -30,8 +42,16 @@ pub struct Options {
     pub limits: Limits,
     /// How many processes may die in a row without an answer.
     pub restarts: usize,
+    /// Whether each request is put to a process of its own.
+    pub isolate: bool,
     /// Where each problem with a message is told as it comes, what is otherwise let pass included.
     pub report: Option<Report>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { workers: 1, limits: Limits::default(), restarts: 200, isolate: false, report: None }
+    }
 }
 
 /// A function that is told of problems.
@@ -46,7 +66,11 @@ pub struct Subprocess {
     home: TempDir,
     idle: Mutex<Vec<Option<Worker>>>,
     freed: Condvar,
-    seq: AtomicU64,
+    requests: AtomicU64,
+    /// Makes the numbers of requests, which no adapter can foresee.
+    numbers: RandomState,
+    /// How often an operator version has crashed in the same words twice.
+    crashes: Mutex<BTreeMap<(String, String), usize>>,
     starts: AtomicU64,
     deaths: AtomicUsize,
     problems: AtomicUsize,
@@ -101,7 +125,9 @@ impl Subprocess {
             home,
             idle: Mutex::new(idle),
             freed: Condvar::new(),
-            seq: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            numbers: RandomState::new(),
+            crashes: Mutex::default(),
             starts: AtomicU64::new(0),
             deaths: AtomicUsize::new(0),
             problems: AtomicUsize::new(0),
@@ -129,8 +155,9 @@ impl Subprocess {
             Some(worker) => worker,
             None => self.start_again()?,
         };
-        let seq = self.seq.fetch_add(1, Ordering::Relaxed);
-        let files = Exchange::write(self.home.path().join(seq.to_string()), request);
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        let seq = NUMBERS + self.numbers.hash_one(number) % NUMBERS;
+        let files = Exchange::write(self.home.path().join(number.to_string()), request);
         let prepared = files.and_then(|files| Ok((files.command(seq, request)?, files)));
         let (command, files) = match prepared {
             Ok(prepared) => prepared,
@@ -147,7 +174,7 @@ impl Subprocess {
             Answered::Error(failure) => Response::Error { phase: failure.phase, message: failure.message },
         };
         self.deaths.store(0, Ordering::Relaxed);
-        *place = Some(worker);
+        *place = Some(worker).filter(|_| !self.options.isolate);
         Ok(response)
     }
 
@@ -201,20 +228,47 @@ impl Subprocess {
         }
     }
 
-    /// What becomes of a case in whose run a process died: it is run once more alone, in a fresh process.
-    fn blame(&self, place: &mut Option<Worker>, request: &Request<'_>, first: &str) -> Response {
-        match self.attempt(place, request) {
-            Ok(_) => Response::Crash(format!("flaky: {first}; run once more alone, it answered")),
-            Err(Death::Exited(second)) => {
-                self.mourn(&Death::Exited(second.clone()));
-                Response::Crash(second)
+    /// What becomes of a request in whose run a process died: it is put once more, alone, to a fresh process, and that run
+    /// counts. An earlier request may have left the first process broken.
+    fn run_again(&self, place: &mut Option<Worker>, request: &Request<'_>, first: String) -> Ran {
+        let known = (group(request.id).to_owned(), first);
+        if self.crashes().get(&known).is_some_and(|count| *count >= EQUAL) {
+            return Ended::Crash(known.1).into();
+        }
+        match self.attempt(place, request).map_or_else(|death| self.ended(death), Ended::Answered) {
+            Ended::Crash(second) => {
+                if second == known.1 {
+                    *self.crashes().entry(known).or_default() += 1;
+                }
+                Ended::Crash(second).into()
             }
-            Err(death) => {
-                self.mourn(&death);
-                Response::Crash(format!("{first}; run once more alone: {death}"))
-            }
+            ended => Ran { ended, flaky: Some(known.1) },
         }
     }
+
+    fn crashes(&self) -> MutexGuard<'_, BTreeMap<(String, String), usize>> {
+        self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a death, and says what it is for the request that it came in.
+    fn ended(&self, death: Death) -> Ended {
+        self.mourn(&death);
+        match death {
+            Death::Exited(message) => Ended::Crash(message),
+            Death::Timeout(message) => Ended::Timeout(message),
+            Death::OutOfMemory(message) => Ended::OutOfMemory(message),
+            death @ Death::Broken(..) => Ended::ProtocolError(masked(&death.to_string())),
+            // The run is over, and the case has no result.
+            death @ (Death::Stopped | Death::NotStarted(_)) => Ended::Crash(death.to_string()),
+        }
+    }
+}
+
+/// The operator version that a case is about; any other case is about itself.
+fn group(id: &str) -> &str {
+    let end = id.match_indices('/').nth(1).map_or(id.len(), |(at, _)| at);
+    let unit = id.get(..end).filter(|unit| unit.parse::<OperatorVersion>().is_ok());
+    unit.unwrap_or(id)
 }
 
 /// A folder for the files of requests: in memory, if there is room and nobody has said where else.
@@ -236,29 +290,19 @@ fn told(problem: &Problem) -> String {
     text
 }
 
-impl Runtime for Subprocess {
+impl Host for Subprocess {
     fn declaration(&self) -> Declaration {
         self.declaration.clone()
     }
 
-    fn run(&self, request: &Request<'_>) -> Response {
+    fn run(&self, request: &Request<'_>) -> Ran {
         let mut place = self.take();
-        let response = match self.attempt(&mut place, request) {
-            Ok(response) => response,
-            Err(death) => {
-                self.mourn(&death);
-                match death {
-                    Death::Exited(message) => self.blame(&mut place, request, &message),
-                    Death::Timeout(message) => Response::Timeout(message),
-                    Death::OutOfMemory(message) => Response::OutOfMemory(message),
-                    death @ Death::Broken(..) => Response::ProtocolError(death.to_string()),
-                    // The run is over, and the case has no result.
-                    death @ (Death::Stopped | Death::NotStarted(_)) => Response::Crash(death.to_string()),
-                }
-            }
+        let ran = match self.attempt(&mut place, request).map_or_else(|death| self.ended(death), Ended::Answered) {
+            Ended::Crash(first) if !self.stop.is_set() => self.run_again(&mut place, request, first),
+            ended => ended.into(),
         };
         self.give_back(place);
-        response
+        ran
     }
 
     fn jobs(&self) -> Option<usize> {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::runtime::message::{Answer, Command, Message, PROTOCOL, Problem, Started, read};
 use crate::runtime::pipes::{Line, Lines, Tail, drain, reader, writer};
 use crate::runtime::platform::Process;
+use crate::runtime::stderr::in_short;
 use crate::runtime::{Declaration, Launch, Stop};
 
 /// How often a process that does not answer is looked at.
@@ -23,9 +24,6 @@ const MEMORY_SHARE: u32 = 20;
 /// How long a process that has closed its output may take to end.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// How much of standard error is shown with a case.
-const SHOWN: usize = 400;
-
 /// What a process may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -33,6 +31,13 @@ pub struct Limits {
     pub timeout: Duration,
     /// The resident memory of the process and all that it starts, in bytes.
     pub memory: Option<u64>,
+}
+
+impl Default for Limits {
+    /// A minute, and 4096 MB.
+    fn default() -> Limits {
+        Limits { timeout: Duration::from_mins(1), memory: Some(4_096_000_000) }
+    }
 }
 
 /// Why a process is no more.
@@ -60,8 +65,6 @@ pub(super) struct Worker {
     tail: Tail,
     limits: Limits,
     stop: Stop,
-    /// How much had come on standard error when the request began.
-    heard: u64,
     next_look: Instant,
 }
 
@@ -90,7 +93,6 @@ impl Worker {
             tail: drain(error),
             limits,
             stop: stop.clone(),
-            heard: 0,
             next_look: Instant::now(),
         };
         let started: Started = worker.ask(&Command::Start { protocol: PROTOCOL })?;
@@ -99,15 +101,14 @@ impl Worker {
 
     /// Sends a request and reads its answer. After an error the process is no more.
     pub(super) fn run(&mut self, seq: u64, request: &Command) -> Result<Answer, Death> {
-        self.heard = self.tail.total();
+        self.tail.begin();
         let answer: Answer = self.ask(request)?;
         if answer.seq == seq {
             return Ok(answer);
         }
-        let rule = format!("the answer is to request {}, but request {seq} is due", answer.seq);
+        // Numbers cannot be foreseen, so that an answer that was written before its question is always met here.
         let line = serde_json::to_vec(&answer).unwrap_or_default();
-        let fix = "answer each request once, with its own `seq`, before the next is read";
-        Err(self.broken(Problem::new(&line, rule, fix)))
+        Err(self.broken(unasked(&line)))
     }
 
     /// Ends the process as the protocol has it. What it did wrong is told: what breaks a rule, and what is let pass.
@@ -255,14 +256,10 @@ impl Worker {
         Death::Broken(problem, words)
     }
 
-    /// A message with the end of what came on standard error during the request, on one line.
+    /// A message with what came on standard error during the request, in short, on one line.
     fn with_last_words(&self, message: String) -> String {
-        let text = self.tail.since(self.heard);
-        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" | ");
-        let skipped = last.chars().count().saturating_sub(SHOWN);
-        let last: String = last.chars().skip(skipped).collect();
-        if last.is_empty() { message } else { format!("{message} [stderr: {last}]") }
+        let words = in_short(&self.tail.text());
+        if words.is_empty() { message } else { format!("{message} [stderr: {words}]") }
     }
 }
 
@@ -278,7 +275,8 @@ impl std::fmt::Display for Death {
 }
 
 fn unasked(line: &[u8]) -> Problem {
-    Problem::new(line, "a line came that nothing asked for", "answer each request with one line, and no other message")
+    let fix = "answer each request once, after it has come and with its own `seq`, and write no other line";
+    Problem::new(line, "a line came that answers no request that is due", fix)
 }
 
 fn twice(line: &[u8]) -> Problem {

@@ -6,6 +6,7 @@ mod expectations;
 mod files;
 mod filters;
 mod folders;
+mod foreign;
 mod help;
 mod models;
 mod program;

@@ -9,9 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance::case::Variant;
 use onnx_conformance::run::{Event, plan, run};
 use onnx_conformance::runtime::message::{Answer, Answered, Command, Failure, Started, ValueFile};
-use onnx_conformance::runtime::{
-    Declaration, Launch, Limits, Options, Phase, Runtime as _, Stop, StopReason, Subprocess,
-};
+use onnx_conformance::runtime::{Declaration, Host as _, Launch, Limits, Options, Phase, Stop, StopReason, Subprocess};
 use onnx_conformance::suite::{Filter, Suite};
 use serde::Serialize;
 
@@ -63,7 +61,7 @@ fn round(plan: &onnx_conformance::run::Plan<'_>) -> Result<(u32, Duration, Durat
     };
     let limits = Limits { timeout: Duration::from_mins(1), memory: Some(4_000_000_000) };
     let stop = Stop::default();
-    let runtime = Subprocess::start(launch, Options { workers: 1, limits, restarts: 1, report: None }, &stop)?;
+    let runtime = Subprocess::start(launch, Options { limits, restarts: 1, ..Options::default() }, &stop)?;
     let (started, mut cases) = (Instant::now(), 0);
     run(plan, &runtime, &stop, |event| cases += u32::from(matches!(event, Event::Finished(_))));
     let whole = started.elapsed();

@@ -16,7 +16,7 @@ use onnx_conformance::run::{
     Book, CaseResult, Event, Header, Scope, Selected, Tally, Witnesses, confirmed, plan, run_inspected, write_header,
     write_result, write_whole,
 };
-use onnx_conformance::runtime::{Builtin, Runtime as _, Stop};
+use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 
 use crate::workspace;

@@ -52,7 +52,7 @@ pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
         return Err(format!("an expectation file that is read is written so that it is not: {error}\n{written}"));
     }
     let Ok(book) = Book::new(expectations, &Declaration::named("fuzz", "1"), false) else { return Ok(false) };
-    Ok(updated_expectations(&text, &book, &[], Variant::Runtime).is_ok())
+    Ok(updated_expectations(&text, &book, &[], Variant::Runtime, &[]).is_ok())
 }
 
 /// A results file.

@@ -86,7 +86,7 @@ impl OneNode {
             nodes: vec![self.node],
             last_uses,
         };
-        let model = Model { ir_version: 10, opsets: Opsets(opsets), functions: BTreeMap::new(), graph };
+        let model = Model { ir_version: 10, opsets: Opsets(opsets), functions: BTreeMap::new(), graph, bytes: 0 };
         run(&model, self.inputs, self.limits)
     }
 

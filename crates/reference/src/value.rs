@@ -94,6 +94,19 @@ impl Value {
         }
     }
 
+    /// About how many bytes the value takes in memory.
+    pub fn size(&self) -> usize {
+        let of_all =
+            |values: &mut dyn Iterator<Item = &Value>| values.map(|item| size_of::<Value>() + item.size()).sum();
+        match self {
+            Value::Tensor(tensor) => tensor.size(),
+            Value::Sparse(sparse) => sparse.values.size() + sparse.indices.size(),
+            Value::Sequence(sequence) => of_all(&mut sequence.items.iter()),
+            Value::Optional(optional) => optional.item.as_ref().map_or(0, |item| item.size()),
+            Value::Map(map) => of_all(&mut map.entries.values()),
+        }
+    }
+
     /// The tensor, where the value is one.
     pub fn as_tensor(&self) -> Option<&Tensor> {
         match self {

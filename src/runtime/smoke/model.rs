@@ -152,7 +152,7 @@ fn map() -> Result<Probe, TensorError> {
 
 fn of(about: &'static str, model: Bytes, inputs: &[(&str, &Value)], outputs: &[(&str, &Value)]) -> Probe {
     let input = |(name, value): &(&str, &Value)| Named { name: (*name).to_owned(), value: (*value).clone() };
-    let output = |(name, value): &(&str, &Value)| Output { name: (*name).to_owned(), value_type: value.value_type() };
+    let output = |(name, value): &(&str, &Value)| Output::new(*name, value.value_type(), 0);
     Probe {
         about,
         model,

@@ -25,6 +25,12 @@ pub(crate) fn main(fault: &str, rest: &[&str]) -> ExitCode {
             let _ = rustix::process::setsid();
             sleep(LONG);
         }
+        ("leave-a-daemon", [note]) => {
+            let mut daemon = this(&["sleep-in-a-session-of-its-own"]);
+            #[expect(clippy::zombie_processes, reason = "whether somebody else ends it is what is tested")]
+            let daemon = daemon.env_clear().spawn().unwrap();
+            fs::write(note, daemon.id().to_string()).unwrap();
+        }
         ("leave-an-orphan", [note]) => leave(&["sleep-in-a-session-of-its-own"], note),
         _ => serve(fault, rest),
     }
@@ -99,6 +105,17 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
             let _ = stdout().flush();
         }
         "endless-line" => while stdout().write_all(&[b'x'; 4096]).is_ok() {},
+        "answers-ahead" | "answers-ahead-later" => {
+            if count > 1 {
+                return;
+            }
+            let next = format!("{{\"seq\":{},\"ok\":true}}\n", seq.as_u64().unwrap() + 1);
+            if fault == "answers-ahead" {
+                return say(&(ok + &next));
+            }
+            say(&ok);
+            say(&next);
+        }
         "wrong-seq" => say(&format!("{{\"seq\":{},\"ok\":true}}\n", seq.as_u64().unwrap() + 1)),
         "twice-at-once" => say(&ok.repeat(2)),
         "twice" => {
@@ -110,7 +127,7 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
         "flood" => flood(seq),
         "dies-every-third-time" if count.is_multiple_of(3) => abort(),
         "always-dies" | "dies-at-second-start" => {
-            let _ = writeln!(stderr(), "first\n\n  last words {seq}  ");
+            let _ = writeln!(stderr(), "first\n\n  last words at 0x7f0011223344  ");
             abort();
         }
         "allocates" => allocate(),
@@ -128,6 +145,13 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
             }
             say(&ok);
         }
+        "leaves-a-daemon" => {
+            let mut child = this(&["leave-a-daemon", rest[0]]);
+            child.spawn().unwrap().wait().unwrap();
+            say(&ok);
+        }
+        "corrupts-the-next" if count == 2 => abort(),
+        "panics" => panic!("index 3 is out of bounds"),
         "leaves-an-orphan" => {
             let mut child = this(&["leave-an-orphan", rest[0]]);
             child.spawn().unwrap().wait().unwrap();
@@ -176,6 +200,10 @@ fn write_output(fault: &str, request: &Value, path: &str) {
         "output-garbage" => return fs::write(path, [0xff; 9]).unwrap(),
         "output-too-many" => fs::write(path.replace("output_0", "output_1"), "").unwrap(),
         "output-name" => tensor.name = Some("z".to_owned()),
+        // Small as dims and types go, and all holes.
+        "output-huge" => {
+            return fs::File::create(path).and_then(|file| file.set_len((1 << 31) - 1)).unwrap();
+        }
         "output-type" => tensor.data_type = Some(ElementType::Int32.code()),
         "output-shape" => tensor.dims = vec![3, 1],
         _ => {}

@@ -8,6 +8,8 @@ use crate::linux::program::{Scene, adapter};
 pub(crate) const TESTS: Tests = &[
     ("one_that_dies_every_third_time_is_flaky", one_that_dies_every_third_time_is_flaky),
     ("one_that_always_dies_is_a_crash_with_its_last_words", one_that_always_dies_is_a_crash_with_its_last_words),
+    ("isolated_cases_do_not_meet", isolated_cases_do_not_meet),
+    ("a_panic_is_in_the_message", a_panic_is_in_the_message),
     ("many_deaths_in_a_row_end_the_run", many_deaths_in_a_row_end_the_run),
     ("one_that_cannot_start_again_ends_the_run", one_that_cannot_start_again_ends_the_run),
     ("one_that_takes_all_memory_is_killed", one_that_takes_all_memory_is_killed),
@@ -15,15 +17,32 @@ pub(crate) const TESTS: Tests = &[
 
 fn one_that_dies_every_third_time_is_flaky() {
     let ran = Scene::new(6).run("dies-every-third-time");
-    let flaky = (Crash, "flaky: the process ended (signal: 6");
+    ran.expect(0, &[(Pass, ""); 6]);
     // The fresh process runs the case that died as its first, and so dies again at the second after it.
-    ran.expect(1, &[(Pass, ""), (Pass, ""), flaky, (Pass, ""), flaky, (Pass, "")]);
+    let flaky: Vec<bool> = ran.results.iter().map(|result| result.flaky.is_some()).collect();
+    assert_eq!(flaky, [false, false, true, false, true, false], "{ran:?}");
+    assert!(ran.results[2].flaky.as_ref().unwrap().starts_with("the process ended (signal: 6"), "{ran:?}");
+}
+
+fn isolated_cases_do_not_meet() {
+    let ran = Scene::new(3).with(&["--isolate"]).run("corrupts-the-next");
+    ran.expect(0, &[(Pass, ""); 3]);
+    assert!(ran.results.iter().all(|result| result.flaky.is_none()), "{ran:?}");
+    let ran = Scene::new(3).run("corrupts-the-next");
+    assert!(ran.results[1].flaky.is_some(), "{ran:?}");
+}
+
+fn a_panic_is_in_the_message() {
+    let ran = Scene::new(1).run("panics");
+    ran.expect(1, &[(Crash, "index 3 is out of bounds")]);
+    let message = &ran.results[0].message;
+    assert!(message.contains("panicked at tests/faults/linux/adapter.rs") && !message.contains("BACKTRACE"), "{ran:?}");
 }
 
 fn one_that_always_dies_is_a_crash_with_its_last_words() {
     let ran = Scene::new(2).run("always-dies");
     ran.expect(1, &[(Crash, "the process ended (signal: 6"); 2]);
-    assert!(ran.results[0].message.ends_with("[stderr: first | last words 1]"), "{ran:?}");
+    assert!(ran.results[0].message.ends_with("[stderr: first | last words at 0x?]"), "{ran:?}");
 }
 
 fn many_deaths_in_a_row_end_the_run() {

@@ -10,6 +10,7 @@ pub(crate) const TESTS: Tests = &[
     ("a_child_is_killed_at_the_timeout", a_child_is_killed_at_the_timeout),
     ("a_child_that_left_the_group_ends", a_child_that_left_the_group_ends),
     ("a_child_whose_parents_are_gone_ends", a_child_whose_parents_are_gone_ends),
+    ("a_daemon_without_an_environment_ends", a_daemon_without_an_environment_ends),
 ];
 
 fn check(fault: &str, timeout: &str, code: i32, outcome: Outcome) {
@@ -34,4 +35,8 @@ fn a_child_that_left_the_group_ends() {
 
 fn a_child_whose_parents_are_gone_ends() {
     check("leaves-an-orphan", "2", 0, Pass);
+}
+
+fn a_daemon_without_an_environment_ends() {
+    check("leaves-a-daemon", "2", 0, Pass);
 }

@@ -7,6 +7,7 @@ use crate::linux::program::Scene;
 
 pub(crate) const TESTS: Tests = &[
     ("what_breaks_the_protocol_is_a_protocol_error", what_breaks_the_protocol_is_a_protocol_error),
+    ("an_answer_before_its_question_is_a_protocol_error", an_answer_before_its_question_is_a_protocol_error),
     ("an_endless_line_is_cut", an_endless_line_is_cut),
     ("two_answers_are_one_too_many", two_answers_are_one_too_many),
     ("an_answer_to_stop_fails_the_run", an_answer_to_stop_fails_the_run),
@@ -23,8 +24,18 @@ fn what_breaks_the_protocol_is_a_protocol_error() {
     check("garbage", ProtocolError, "the line is no JSON");
     check("garbage", ProtocolError, "the line is: Warning: 1 thread");
     check("bytes", ProtocolError, "the line is no JSON");
-    check("wrong-seq", ProtocolError, "the answer is to request");
+    check("wrong-seq", ProtocolError, "answers no request that is due");
     check("unknown-key", ProtocolError, "unknown field `time`");
+}
+
+/// The adapter writes the answer to the second request together with the first, or right behind it.
+fn an_answer_before_its_question_is_a_protocol_error() {
+    for fault in ["answers-ahead", "answers-ahead-later"] {
+        for _ in 0..5 {
+            let ran = Scene::new(2).run(fault);
+            assert!(ran.results.iter().any(|result| result.outcome == ProtocolError), "{fault}: {ran:?}");
+        }
+    }
 }
 
 fn an_endless_line_is_cut() {
@@ -35,7 +46,7 @@ fn two_answers_are_one_too_many() {
     check("twice-at-once", ProtocolError, "more than one line came for one request");
     let ran = Scene::new(1).run("twice");
     ran.expect(1, &[(Pass, "")]);
-    assert!(ran.err.contains("a line came that nothing asked for"), "{ran:?}");
+    assert!(ran.err.contains("a line came that answers no request that is due"), "{ran:?}");
     let ran = Scene::new(4).run("twice");
     assert!(ran.code == Some(1) && ran.results.len() == 4, "{ran:?}");
     assert!(ran.results.iter().any(|result| result.outcome == ProtocolError), "{ran:?}");
@@ -44,7 +55,7 @@ fn two_answers_are_one_too_many() {
 fn an_answer_to_stop_fails_the_run() {
     let ran = Scene::new(1).run("answers-stop");
     ran.expect(1, &[(Pass, "")]);
-    assert!(ran.err.contains("a line came that nothing asked for"), "{ran:?}");
+    assert!(ran.err.contains("a line came that answers no request that is due"), "{ran:?}");
 }
 
 fn outputs_are_what_was_asked_for() {
@@ -54,15 +65,14 @@ fn outputs_are_what_was_asked_for() {
     check("output-garbage", ProtocolError, "holds no TensorProto");
     check("output-folder", ProtocolError, "is no regular file");
     check("output-fifo", ProtocolError, "is no regular file");
+    check("output-huge", ProtocolError, "at most 16777408 are read of this output");
     check("output-type", WrongType, "int32");
     check("output-shape", WrongShape, "[3, 1]");
 }
 
 fn validation_shows_line_rule_and_way_out() {
     let ran = Scene::new(1).with(&["--validate"]).run("unknown-key");
-    for text in
-        ["protocol: unknown field `time`", "way out: the answer is {\"seq\":N}", "line: {\"seq\":0,\"ok\":true,"]
-    {
+    for text in ["protocol: unknown field `time`", "way out: the answer is {\"seq\":N}", "\"ok\":true,\"time\":1}"] {
         assert!(ran.err.contains(text), "no '{text}' in {ran:?}");
     }
     let ran = Scene::new(1).with(&["--validate"]).run("empty-message");

@@ -3,6 +3,7 @@
 mod adapter;
 mod dies;
 mod folders;
+mod harness;
 mod interrupt;
 mod leaves;
 mod lies;
@@ -20,17 +21,25 @@ use libtest_mimic::{Arguments, Trial};
 type Tests = &'static [(&'static str, fn())];
 
 pub(crate) fn main() -> ExitCode {
+    if let Some(code) = harness::main() {
+        return code;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<&str>>()[..] {
-        ["adapter", "template"] => {
-            template_adapter::main();
-            return ExitCode::SUCCESS;
-        }
+        ["adapter", "template"] => return template_adapter::main(),
         ["adapter", fault, ref rest @ ..] => return adapter::main(fault, rest),
         _ => {}
     }
-    let modules: [Tests; 7] =
-        [whole::TESTS, silent::TESTS, lies::TESTS, dies::TESTS, leaves::TESTS, interrupt::TESTS, folders::TESTS];
+    let modules: [Tests; 8] = [
+        whole::TESTS,
+        silent::TESTS,
+        lies::TESTS,
+        dies::TESTS,
+        leaves::TESTS,
+        interrupt::TESTS,
+        folders::TESTS,
+        harness::TESTS,
+    ];
     let trials = modules.concat().into_iter().map(|(name, test)| {
         Trial::test(name, move || {
             test();

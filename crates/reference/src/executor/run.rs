@@ -13,6 +13,9 @@ use crate::spec::{Argument, FormalParameter, FormalType, OpSpec, OperatorVersion
 use crate::types::ValueType;
 use crate::value::Value;
 
+/// The most inputs of a node that an error shows.
+const SHOWN: usize = 16;
+
 /// A run that gave no outputs.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -63,6 +66,8 @@ fn evaluate(
     magnitude: bool,
 ) -> Result<Vec<Value>, RunError> {
     let budget = Budget::new(limits);
+    budget.count(model.bytes, 1)?;
+    inputs.values().try_for_each(|value| budget.count(value.size(), 1))?;
     let no_bindings = BTreeMap::new();
     let context =
         Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0, magnitude };
@@ -402,8 +407,9 @@ fn check_outputs(call: &Call<'_>, outputs: &Outputs) -> Result<()> {
 }
 
 fn at(node: &Node, operator: Option<OperatorVersion>, inputs: &[Option<Value>], source: KernelError) -> KernelError {
-    let shown: Vec<String> =
-        inputs.iter().map(|input| input.as_ref().map_or_else(|| "-".to_owned(), Value::to_string)).collect();
+    let shown = inputs.iter().take(SHOWN).map(|input| input.as_ref().map_or_else(|| "-".to_owned(), Value::to_string));
+    let more = inputs.len().checked_sub(SHOWN + 1).map(|more| format!("and {} more", more + 1));
+    let shown: Vec<String> = shown.chain(more).collect();
     let place = if shown.is_empty() { node.to_string() } else { format!("{node} on {}", shown.join(", ")) };
     KernelError::At { place, operator, source: Box::new(source) }
 }

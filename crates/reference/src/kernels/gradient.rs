@@ -279,7 +279,7 @@ mod tests {
             nodes,
         };
         let opsets = Opsets(BTreeMap::from([(String::new(), 14), (TRAINING.to_owned(), 1)]));
-        let model = Model { ir_version: 10, opsets, functions: BTreeMap::new(), graph };
+        let model = Model { ir_version: 10, opsets, functions: BTreeMap::new(), graph, bytes: 0 };
         let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), Value::Tensor(value.clone()))).collect();
         let outputs = run(&model, inputs, Limits::default())?;
         Ok(outputs.iter().filter_map(|value| value.as_tensor().cloned()).collect())

@@ -18,6 +18,8 @@ pub struct Model {
     pub functions: BTreeMap<FunctionKey, Function>,
     /// The main graph.
     pub graph: Graph,
+    /// What the model takes in memory, as loading has counted it.
+    pub bytes: usize,
 }
 
 /// The imported version of each domain; ONNX's own domain is `""`.

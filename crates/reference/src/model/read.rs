@@ -145,7 +145,8 @@ impl Loader<'_> {
             }
             functions.insert(key, function);
         }
-        Ok(Model { ir_version, opsets: opsets("model", &proto.opset_import)?, functions, graph: self.graph(graph)? })
+        let (opsets, graph) = (opsets("model", &proto.opset_import)?, self.graph(graph)?);
+        Ok(Model { ir_version, opsets, functions, graph, bytes: self.used.get() })
     }
 
     fn function(&self, proto: FunctionProto) -> Result<Function, ModelError> {

@@ -214,6 +214,15 @@ impl Tensor {
         }
     }
 
+    /// About how many bytes the elements take in memory, written out.
+    pub fn size(&self) -> usize {
+        let text = |text: &Arc<str>| text.len() + 2 * size_of::<Arc<str>>();
+        match &self.data {
+            Data::Strings(Strings { strings, .. }) => strings.iter().map(text).sum(),
+            _ => self.len().saturating_mul(self.element_type.size()),
+        }
+    }
+
     /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,0 +1,212 @@
+//! The trials of a test binary, and what is said when all have ended.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context as _;
+use libtest_mimic::{Completion, Failed};
+
+use crate::case::{Variant, vary};
+use crate::cli::gate::Gate;
+use crate::cli::harness::UPDATE;
+use crate::cli::harness::choice::Choice;
+use crate::cli::output;
+use crate::report::terminal::flaky;
+use crate::run::{CaseResult, Outcome, Scope, Standing, Tally, judge};
+use crate::runtime::{Declaration, Host, Stop, StopReason};
+use crate::suite::{Filter, Suite};
+
+/// The trial that holds the entries of the expectation file against the ids of the suite.
+pub(super) const EXPECTATIONS: &str = "expectations";
+
+/// How many names a note has.
+const NAMED: usize = 10;
+
+/// What the trials of a run share.
+pub(super) struct Trials {
+    pub(super) host: Box<dyn Host + Send>,
+    pub(super) declaration: Declaration,
+    pub(super) gate: Gate,
+    pub(super) filter: Filter,
+    pub(super) variant: Variant,
+    pub(super) again: Box<dyn Fn(&str) -> String + Send + Sync>,
+    pub(super) stop: Stop,
+    /// Whether every trial is run.
+    pub(super) is_whole: bool,
+    /// Whether the expectation file is brought up to date, so that nothing is said of what it comes to hold.
+    pub(super) updates: bool,
+    /// The units that are to be run.
+    pub(super) units: BTreeSet<String>,
+    pub(super) seen: Mutex<Seen>,
+}
+
+/// What has come so far, of units that have ended.
+#[derive(Default)]
+pub(super) struct Seen {
+    tally: Tally,
+    results: Vec<CaseResult>,
+    ended: BTreeSet<String>,
+}
+
+impl Trials {
+    /// Runs the cases of a unit; each one that is not as expected is printed with the command that runs it again.
+    pub(super) fn run_unit(&self, choice: &Choice) -> Result<Completion, Failed> {
+        let not_run = || Ok(Completion::ignored_with("not run"));
+        let (source, unit) = (choice.source, &choice.unit);
+        if self.stop.is_set() {
+            return not_run();
+        }
+        if let Some(variant) = choice.part.as_ref().and_then(|part| part.variant).filter(|named| *named != self.variant)
+        {
+            return Err(format!("the tests put cases in the variant {}, not {variant}", self.variant).into());
+        }
+        let is_chosen = |id: &str| choice.part.as_ref().is_none_or(|part| part.includes(id));
+        let cases = source.load(unit, &|id| is_chosen(id) && self.filter.matches(id))?;
+        let is_all = choice.part.is_none() && self.filter.is_everything();
+        let mut report = String::new();
+        if is_all && let Err(error) = source.check(unit, &cases) {
+            let _ = write!(report, "\n{error}");
+        }
+        let (is_empty, mut results) = (cases.is_empty(), Vec::new());
+        for case in cases {
+            let case = match self.variant {
+                Variant::Runtime => case,
+                variant => match vary(&case, variant) {
+                    Some(case) => case,
+                    None => continue,
+                },
+            };
+            let result = judge(&case, &*self.host, &self.declaration);
+            if self.stop.is_set() {
+                return not_run();
+            }
+            results.push(result);
+        }
+        let mut tally = Tally::default();
+        let lacking = self.hold(&results, &mut tally, &mut report);
+        if choice.part.is_none() {
+            let name = Filter::new(&[&unit.name])?;
+            tally.finish(&self.gate.book, &Scope { filter: is_all.then_some(&name), variant: self.variant });
+        }
+        for fault in tally.faults.iter().filter(|_| !self.updates) {
+            let _ = write!(report, "\n{fault}");
+        }
+        let mut seen = self.seen();
+        for result in results {
+            seen.tally.add_result(&result, &self.gate.book);
+            seen.results.push(result);
+        }
+        seen.ended.insert(choice.name.clone());
+        drop(seen);
+        match (report.is_empty(), lacking) {
+            _ if is_empty && is_all => Err("the unit has no cases".into()),
+            _ if is_empty && choice.part.is_some() => {
+                Err(format!("no case of {} that is chosen has this id", unit.name).into())
+            }
+            _ if is_empty => Ok(Completion::ignored_with("no case of it is chosen")),
+            (false, _) => Err(report.into()),
+            (true, Some(message)) if tally.summary.count(Outcome::Pass) == 0 => {
+                Ok(Completion::ignored_with(format!("expected: {}", message.lines().next().unwrap_or_default())))
+            }
+            (true, _) => Ok(Completion::Completed),
+        }
+    }
+
+    /// Holds results against what is expected, and returns the message of one that fails as expected.
+    fn hold(&self, results: &[CaseResult], tally: &mut Tally, report: &mut String) -> Option<String> {
+        let mut lacking = None;
+        for result in results {
+            match tally.add_result(result, &self.gate.book) {
+                Standing::Pass | Standing::Silent => {}
+                Standing::Expected => lacking = Some(result.message.clone()),
+                Standing::Improvement => self.tell(report, "better than expected", result),
+                Standing::Regression => self.tell(report, "unexpected", result),
+            }
+        }
+        lacking
+    }
+
+    fn tell(&self, report: &mut String, what: &str, result: &CaseResult) {
+        if self.updates {
+            return;
+        }
+        let _ = write!(report, "\n{what}: {} {}", result.outcome, result.id);
+        for line in result.message.lines().chain(result.inputs.lines()) {
+            let _ = write!(report, "\n    {line}");
+        }
+        let _ = write!(report, "\n    {}", (self.again)(&result.id));
+    }
+
+    /// An entry that names no case of the suite is out of date, whatever part of the suite is run.
+    pub(super) fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
+        let (book, mut report) = (&self.gate.book, String::new());
+        let entries = book.expectations().expect.iter().enumerate();
+        for (at, entry) in entries.filter(|(at, _)| book.is_active(*at) && !self.updates) {
+            let Some(pattern) = &entry.cases else { continue };
+            let (pattern, _) = Variant::of_id(pattern);
+            if suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
+                let _ = write!(report, "\nexpectation that matches no case: {}", book.expectations().place(at));
+            }
+        }
+        if report.is_empty() { Ok(()) } else { Err(report.into()) }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the runtime, and says what no trial has said: what is wrong with the expectations as a whole and what was not
+    /// run. An update rewrites the file. Whether all is right is returned.
+    pub(super) fn finish(&self) -> anyhow::Result<bool> {
+        let problems = self.host.finish();
+        for problem in &problems {
+            output::note(problem);
+        }
+        let mut seen = self.seen();
+        let Seen { tally, results, ended } = &mut *seen;
+        for result in tally.flaky.iter().take(NAMED) {
+            output::note(&flaky(result));
+        }
+        let missing: Vec<String> = self.units.difference(ended).cloned().collect();
+        if let Some(reason) = self.stop.reason() {
+            let reason = match reason {
+                StopReason::Failed(reason) => reason.as_str(),
+                StopReason::Interrupted => "stopped",
+            };
+            output::note(&format!("{reason}; not run: {}", named(&missing)));
+            if self.updates {
+                output::note("the expectation file stays as it was");
+            }
+            return Ok(false);
+        }
+        if self.updates {
+            let updated = self.gate.update(results, self.variant, &missing);
+            updated.context("the expectations cannot be brought up to date")?;
+            if !missing.is_empty() {
+                output::note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));
+            }
+            return Ok(missing.is_empty() && problems.is_empty());
+        }
+        if !self.is_whole {
+            return Ok(problems.is_empty());
+        }
+        // What did not end may be what an entry is about.
+        let filter = Some(&self.filter).filter(|_| missing.is_empty());
+        tally.finish(&self.gate.book, &Scope { filter, variant: self.variant });
+        tally.faults.iter().for_each(|fault| output::note(&fault.to_string()));
+        let has_changed = !tally.faults.is_empty() || !tally.regressions.is_empty() || !tally.improvements.is_empty();
+        if has_changed {
+            output::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
+        }
+        Ok(tally.faults.is_empty() && missing.is_empty() && problems.is_empty())
+    }
+}
+
+fn named(names: &[String]) -> String {
+    let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}

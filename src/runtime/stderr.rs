@@ -1,0 +1,108 @@
+//! What is shown of a process's standard error: how it began, a panic, and how it ended, without what differs between runs.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// How many lines of the beginning and of the end are shown.
+const ENDS: usize = 2;
+
+/// The longest part of a line that is shown, in characters.
+const LINE: usize = 200;
+
+/// What differs between two runs that do the same, and what takes its place.
+static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let rows = [
+        (r"0x[0-9a-fA-F]{9,}", "0x?"),
+        (r"thread '([^']*)' \(\d+\)", "thread '$1'"),
+        (r"(?i)\b(pid|tid|process|thread)([ :=#\[(]{1,2})\d+", "$1$2?"),
+        (r"==\d+==", "==?=="),
+        (r"\d{4}-\d\d-\d\d", "?"),
+        (r"\d\d:\d\d:\d\d([.,]\d+)?", "?"),
+        (r#""seq": ?\d+"#, "\"seq\":N"),
+        (r"\S*onnx-conformance-[A-Za-z0-9]+/\d+/", ""),
+    ];
+    // Each is tested below.
+    rows.into_iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, with))).collect()
+});
+
+/// A text without addresses, numbers of processes and threads, times, and the numbers and folders of requests.
+pub(super) fn masked(text: &str) -> String {
+    let mut text = Cow::Borrowed(text);
+    for (pattern, with) in VARYING.iter() {
+        text = Cow::Owned(pattern.replace_all(&text, *with).into_owned());
+    }
+    text.into_owned()
+}
+
+/// The lines of a text that tell most, on one line: the first and last ones, and a panic with its message.
+pub(super) fn in_short(text: &str) -> String {
+    let lines = told(text);
+    let panic = lines.iter().position(|line| line.starts_with("thread '") && line.contains("panicked at"));
+    let mut shown: BTreeSet<usize> = (0..ENDS).chain(lines.len().saturating_sub(ENDS)..lines.len()).collect();
+    shown.extend(panic.into_iter().flat_map(|at| [at, at + 1]));
+    let lines = shown.into_iter().filter_map(|at| lines.get(at));
+    let lines: Vec<String> = lines.map(|line| masked(&line.chars().take(LINE).collect::<String>())).collect();
+    lines.join(" | ")
+}
+
+/// The lines that are not empty, without the backtraces of panics and the advice to ask for one.
+fn told(text: &str) -> Vec<&str> {
+    let (mut lines, mut is_backtrace) = (Vec::new(), false);
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_frame = (number.len() < line.len() && number.starts_with(':')) || line.starts_with("at ");
+        let is_note = line.starts_with("note: run with `RUST_BACKTRACE=") || line.starts_with("note: Some details are");
+        is_backtrace = line == "stack backtrace:" || (is_backtrace && (is_frame || is_note));
+        if !is_backtrace && !is_note {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_shown_with_and_without_a_backtrace() {
+        let panic = "loading\nready\n1\n2\nthread 'main' (4711) panicked at src/a.rs:1:2:\nindex 3 is out of bounds\n";
+        let plain = format!("{panic}note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n");
+        let frames = "   0: rust_begin_unwind\n             at /rustc/x/lib.rs:5:5\n   1: main\n";
+        let note = "note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n";
+        let expected = "loading | ready | thread 'main' panicked at src/a.rs:1:2: | index 3 is out of bounds";
+        assert_eq!(in_short(&plain), expected);
+        assert_eq!(in_short(&format!("{panic}stack backtrace:\n{frames}{note}")), expected);
+        assert_eq!(in_short(&format!("{panic}stack backtrace:\n{frames}aborting\n")), {
+            "loading | ready | thread 'main' panicked at src/a.rs:1:2: | index 3 is out of bounds | aborting"
+        });
+    }
+
+    #[test]
+    fn the_beginning_and_the_end_of_much_are_shown() {
+        let lines: Vec<String> = (0..100).map(|line| format!("line {line}\n")).collect();
+        assert_eq!(in_short(&lines.join("\n")), "line 0 | line 1 | line 98 | line 99");
+        assert_eq!(in_short(&"x".repeat(1000)).len(), LINE);
+        assert_eq!(in_short(" \n"), "");
+    }
+
+    #[test]
+    fn what_differs_between_runs_is_masked() {
+        assert_eq!(VARYING.len(), 8);
+        for (text, expected) in [
+            ("free(): invalid pointer: 0x00007f12ab34cd56", "free(): invalid pointer: 0x?"),
+            ("HRESULT 0x80070057", "HRESULT 0x80070057"),
+            ("thread 'main' (123) panicked at a.rs:1:2:", "thread 'main' panicked at a.rs:1:2:"),
+            ("[pid 77] Thread 12: tid=5", "[pid ?] Thread ?: tid=?"),
+            ("==99==ERROR: AddressSanitizer", "==?==ERROR: AddressSanitizer"),
+            ("2026-11-22 09:10:11.123456 [E] 3 of 4", "? ? [E] 3 of 4"),
+            (r#"{"seq":77,"ok":true}"#, r#"{"seq":N,"ok":true}"#),
+            ("cannot read /dev/shm/onnx-conformance-Ab3/17/model.onnx", "cannot read model.onnx"),
+        ] {
+            assert_eq!(masked(text), expected);
+        }
+    }
+}

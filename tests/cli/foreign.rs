@@ -1,0 +1,28 @@
+//! The program in somebody else's repository.
+
+use std::fs;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// Folders that are called like ours do not take the place of ours.
+#[test]
+fn a_repository_with_folders_of_the_same_names_runs_the_suite() {
+    let home = TempDir::new().unwrap();
+    for file in ["testdata/onnx/model/model.onnx", "expectations/other.yaml", "adapters/README.md"] {
+        let path = home.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "theirs").unwrap();
+    }
+    let call = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+        command.args(arguments).current_dir(home.path()).env_remove("ONNX_CONFORMANCE_TESTDATA");
+        let output = command.output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        text
+    };
+    let text = call(&["run", "onnx-1.23.2/node/test_abs", "ai.onnx/Abs-13/literal"]);
+    assert!(text.contains(" pass"), "{text}");
+    assert!(call(&["list", "onnx-1.23.2/node/test_abs"]).contains("test_abs"));
+}

@@ -1,0 +1,19 @@
+//! The suite on a runtime that does its worst: the whole test file of a runtime's crate.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use hostile_runtime::Hostile;
+use onnx_conformance::harness::Harness;
+
+fn main() -> ExitCode {
+    Harness::new(Hostile, concat!(env!("CARGO_MANIFEST_DIR"), "/expectations.yaml"))
+        .cases(&[
+            "ai.onnx/Identity-1/**",
+            "ai.onnx/Abs-6/**",
+            "ai.onnx/{Acos,Acosh,Asin,Asinh,Atan,Atanh}-*/literal/T=float",
+        ])
+        .timeout(Duration::from_secs(5))
+        .memory(400_000_000)
+        .run()
+}

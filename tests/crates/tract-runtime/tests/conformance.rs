@@ -1,0 +1,18 @@
+//! A part of the suite on tract: operators that it has, and some on which this version of it aborts, hangs or panics.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use onnx_conformance::harness::Harness;
+use tract_runtime::Tract;
+
+fn main() -> ExitCode {
+    Harness::new(Tract, concat!(env!("CARGO_MANIFEST_DIR"), "/expectations.yaml"))
+        .cases(&[
+            "ai.onnx/{Add,Concat,MatMul,Relu,Softmax}-13/**",
+            "ai.onnx/{BatchNormalization-15,Transpose-13}/**",
+            "onnx-*/node/test_{batchnorm,transpose,relu,add,concat,softmax}*",
+        ])
+        .timeout(Duration::from_secs(5))
+        .run()
+}
