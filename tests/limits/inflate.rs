@@ -14,8 +14,8 @@ use onnx_conformance::reference::value::{Sequence, Value};
 /// About how many elements the largest input of a hostile model has.
 const ELEMENTS: usize = 1 << 22;
 
-/// What attributes and integer inputs are set to: a size that fits in memory, one that does not, and one that overflows.
-const EXTREMES: [i64; 3] = [1 << 11, 1 << 40, i64::MAX];
+/// A size that fits in memory, also as that of a window, and one that overflows what is computed from it.
+const EXTREMES: [i64; 2] = [1 << 11, i64::MAX];
 
 /// A model and its inputs.
 pub(crate) struct Hostile {
@@ -25,8 +25,8 @@ pub(crate) struct Hostile {
     pub(crate) inputs: BTreeMap<String, Value>,
 }
 
-/// The hostile models made from a case.
-pub(crate) fn hostile(case: &Case) -> Vec<Hostile> {
+/// The hostile models made from a case; `all` of them blow up each axis of each input, too.
+pub(crate) fn hostile(case: &Case, all: bool) -> Vec<Hostile> {
     let Some(data) = case.data.first() else { return Vec::new() };
     let Ok(model) = ModelProto::decode(case.model.clone()) else { return Vec::new() };
     let model = without_shapes(model);
@@ -34,18 +34,17 @@ pub(crate) fn hostile(case: &Case) -> Vec<Hostile> {
     let inputs: BTreeMap<String, Value> =
         data.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
     let mut made = Vec::new();
-    for (what, inputs) in large_inputs(&inputs).into_iter().chain(extreme_inputs(&inputs)) {
+    let mut large = large_inputs(&inputs);
+    let largest = large.pop();
+    for (what, inputs) in large.into_iter().filter(|_| all).chain(largest.clone()).chain(extreme_inputs(&inputs)) {
         made.push(Hostile { what, model: bytes(), inputs });
     }
-    let large = large_inputs(&inputs).into_iter().next().map(|(_, inputs)| inputs);
     for (what, model) in extreme_attributes(&model) {
         let model = Bytes::from(model.encode_to_vec());
-        made.extend(large.as_ref().map(|large| Hostile {
-            what: format!("{what}, large inputs"),
-            model: model.clone(),
-            inputs: large.clone(),
-        }));
-        made.push(Hostile { what, model, inputs: inputs.clone() });
+        let large = largest.clone().map(|(_, inputs)| (format!("{what}, large inputs"), inputs));
+        for (what, inputs) in [(what, inputs.clone())].into_iter().chain(large) {
+            made.push(Hostile { what, model: model.clone(), inputs });
+        }
     }
     made
 }
@@ -67,7 +66,7 @@ fn without_shapes(mut model: ModelProto) -> ModelProto {
 type Inputs = BTreeMap<String, Value>;
 
 /// Each dimension made so large that the largest input has about [`ELEMENTS`] elements: by its size wherever it stands, so
-/// that what must agree does, by its place in the first two inputs, and all at once.
+/// that what must agree does, by its place, and at last all at once.
 fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
     let tensors = || inputs.iter().filter_map(|(name, value)| Some((name, value.as_tensor()?)));
     let mut made = Vec::new();
@@ -93,7 +92,7 @@ fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
         let large = inputs.iter().map(|(name, value)| (name.clone(), change(value))).collect();
         made.push((format!("dimensions of {size} times {factor}"), large));
     }
-    for (name, tensor) in tensors().take(2) {
+    for (name, tensor) in tensors() {
         for axis in 0..tensor.rank() {
             let mut large = inputs.clone();
             let factor = (ELEMENTS / tensor.len().max(1)).max(1);

@@ -12,6 +12,7 @@ use crate::cli::gate::Gate;
 use crate::cli::harness::UPDATE;
 use crate::cli::harness::choice::Choice;
 use crate::cli::output;
+use crate::report::escape;
 use crate::report::terminal::flaky;
 use crate::run::{CaseResult, Outcome, Scope, Standing, Tally, judge};
 use crate::runtime::{Declaration, Host, Stop, StopReason};
@@ -131,8 +132,9 @@ impl Trials {
         if self.updates {
             return;
         }
-        let _ = write!(report, "\n{what}: {} {}", result.outcome, result.id);
-        for line in result.message.lines().chain(result.inputs.lines()) {
+        let _ = write!(report, "\n{what}: {} {}", result.outcome, escape::line(&result.id));
+        let (message, inputs) = (escape::message(&result.message), escape::message(&result.inputs));
+        for line in message.lines().chain(inputs.lines()) {
             let _ = write!(report, "\n    {line}");
         }
         let _ = write!(report, "\n    {}", (self.again)(&result.id));
