@@ -185,7 +185,7 @@ mod tests {
         let update = |missing: &[String]| {
             updated_expectations(text, &book(text), &[result("d/D-1/x", Outcome::Pass)], Variant::Runtime, missing)
         };
-        assert_eq!(update(&[]).unwrap(), "runtime: a\nexpect:\n");
+        assert_eq!(update(&[]).unwrap(), "runtime: a\nexpect: []\n");
         let kept = text.replace("  - {cases: d/B-1/x, outcome: crash}\n", "");
         assert_eq!(update(&["d/A-1".to_owned()]).unwrap(), kept);
     }

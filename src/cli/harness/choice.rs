@@ -67,6 +67,8 @@ fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Cho
     for name in ends.filter_map(|end| id.get(..end)) {
         if let Some((source, unit)) = suite.unit(name)? {
             let variant = Some(variant).filter(|variant| *variant != Variant::Runtime);
+            // A whole id is not the beginning of others: `T=float` is not `T=float16`.
+            let is_exact = is_exact || source.ids(&unit)?.iter().any(|other| other == id);
             let part = Part { text: id.to_owned(), is_exact, variant };
             return Ok(Some(Choice { name: text.to_owned(), source, unit, part: Some(part) }));
         }

@@ -35,7 +35,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
         let given = request.inputs.iter().find(|input| input.name == *name);
         let given = given.ok_or_else(|| Response::load_error(format!("there is no input '{name}'")))?;
         let tensor = tensor(given)?;
-        model.set_input_fact(at, InferenceFact::from(&tensor)).map_err(load_error)?;
+        model.set_input_fact(at, InferenceFact::dt_shape(tensor.datum_type(), tensor.shape())).map_err(load_error)?;
         inputs.push(tensor.into_tvalue());
     }
     let model = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(load_error)?;
