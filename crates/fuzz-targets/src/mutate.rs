@@ -12,7 +12,8 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
-use crate::{Random, pick, place, text};
+use crate::target::{pick, place};
+use crate::{Random, text};
 
 const INTEGERS: [i64; 16] = [
     0,

@@ -12,7 +12,8 @@ use onnx_conformance_reference::proto::{Message, ModelProto, encode};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
 
-use crate::{Random, pick, place};
+use crate::Random;
+use crate::target::{pick, place};
 
 static OPERATORS: LazyLock<Operators> = LazyLock::new(Operators::embedded);
 

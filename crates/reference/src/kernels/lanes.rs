@@ -54,7 +54,8 @@ impl Positions {
 
     fn at(&self, index: usize) -> usize {
         match self {
-            Positions::Even { step, .. } => index * step,
+            // Beside an empty axis a step may be beyond any memory: nobody reads there.
+            Positions::Even { step, .. } => index.wrapping_mul(*step),
             Positions::Listed(positions) => positions[index],
         }
     }
@@ -236,6 +237,23 @@ pub(super) fn extreme<T: Copy + PartialOrd>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{floats, node};
+
+    #[test]
+    fn an_empty_tensor_may_have_lanes_beyond_any_memory() {
+        let huge = usize::MAX >> 1;
+        for shape in [[0, 3, huge], [3, 0, huge], [3, huge, 0], [huge, 3, 0]] {
+            for axis in 0..3 {
+                // What is too large is refused; what is empty has an empty result, or one of as many lanes.
+                let data = floats(&shape, &[]);
+                drop(node("ArgMin", 13).input(data.clone()).set("axis", axis).run());
+                drop(node("ReduceProd", 13).input(data.clone()).set("axes", &[axis][..]).run());
+                drop(node("Softmax", 13).input(data).set("axis", axis).run());
+            }
+        }
+        let sums = node("ReduceProd", 13).input(floats(&[3, 0, huge], &[])).set("axes", &[1, 2][..]).tensor();
+        assert_eq!(sums.floats(), [1.0; 3]);
+    }
 
     #[test]
     fn the_first_or_last_of_equals_is_chosen_and_nan_before_all() {

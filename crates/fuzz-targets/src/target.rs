@@ -1,0 +1,148 @@
+//! The targets, and drawing from lists.
+
+use std::time::Duration;
+
+use crate::{Random, model, mutate, seeds, text, texts};
+
+/// How long a text may take to be read, in a build that is not optimized.
+const READING: Duration = Duration::from_secs(1);
+
+/// Something that reads what a user gives.
+pub struct Target {
+    /// The name.
+    pub name: &'static str,
+    /// What it reads, and what is done with it.
+    pub summary: &'static str,
+    /// How long one input may take.
+    pub time: Duration,
+    run: fn(&[u8]) -> Result<bool, String>,
+    seed: fn(&mut Random) -> Vec<u8>,
+    mutate: fn(&mut Random, &[u8]) -> Vec<u8>,
+}
+
+/// Every target.
+pub const TARGETS: [Target; 6] = [
+    Target {
+        name: "model",
+        summary: "a model: decoded, read, checked, varied and run on inputs that stand in it as initializers",
+        time: model::TIME,
+        run: model::run,
+        seed: seeds::model,
+        mutate: mutate::model,
+    },
+    Target {
+        name: "text",
+        summary: "a model in ONNX's text syntax: parsed and read",
+        time: READING,
+        run: |input| Ok(texts::syntax(input)),
+        seed: seeds::syntax,
+        mutate: text::mutate,
+    },
+    Target {
+        name: "specs",
+        summary: "a version file or an op.yaml: read, and its cases planned",
+        time: READING,
+        run: |input| Ok(texts::specs(input)),
+        seed: seeds::specs,
+        mutate: text::mutate,
+    },
+    Target {
+        name: "expectations",
+        summary: "an expectation file: read, written, and updated by results",
+        time: READING,
+        run: texts::expectations,
+        seed: seeds::expectations,
+        mutate: text::mutate,
+    },
+    Target {
+        name: "results",
+        summary: "a results file: read, and written again",
+        time: READING,
+        run: texts::results,
+        seed: seeds::results,
+        mutate: text::mutate,
+    },
+    Target {
+        name: "answers",
+        summary: "an adapter's message, and behind it a type and the file of an output",
+        time: READING,
+        run: |input| Ok(texts::answers(input)),
+        seed: seeds::answers,
+        mutate: text::mutate,
+    },
+];
+
+impl Target {
+    /// The target of this name.
+    pub fn named(name: &str) -> Option<&'static Target> {
+        const { &TARGETS }.iter().find(|target| target.name == name)
+    }
+
+    /// Reads an input: whether it was taken, or what is wrong with the program. Whatever is wrong with the input is fine.
+    pub fn run(&self, input: &[u8]) -> Result<bool, String> {
+        (self.run)(input)
+    }
+
+    /// An input that is right, or nearly.
+    pub fn seed(&self, random: &mut Random) -> Vec<u8> {
+        (self.seed)(random)
+    }
+
+    /// Another input.
+    pub fn mutate(&self, random: &mut Random, input: &[u8]) -> Vec<u8> {
+        (self.mutate)(random, input)
+    }
+}
+
+/// For cargo-fuzz, which knows a finding by a panic.
+#[expect(clippy::panic, reason = "libfuzzer reports panics")]
+pub fn check(name: &str, input: &[u8]) {
+    let target = Target::named(name).unwrap_or_else(|| panic!("there is no target '{name}'"));
+    if let Err(finding) = target.run(input) {
+        panic!("{finding}");
+    }
+}
+
+/// One of some items; nothing where there is none.
+pub(crate) fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> Option<&'a T> {
+    items.get(place(random, items.len()))
+}
+
+/// A place in a list of this length; 0 where it is empty.
+pub(crate) fn place(random: &mut Random, length: usize) -> usize {
+    usize::try_from(random.below(length as u64)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_takes_its_seeds_and_survives_their_mutants() {
+        for target in &TARGETS {
+            let mut random = Random::new(target.name);
+            let mut taken = 0;
+            for _ in 0..8 {
+                let seed = target.seed(&mut random);
+                taken += usize::from(target.run(&seed).unwrap());
+                for _ in 0..8 {
+                    let mutant = target.mutate(&mut random, &seed);
+                    target.run(&mutant).unwrap();
+                }
+            }
+            assert!(taken > 0, "{} takes none of its seeds", target.name);
+        }
+    }
+
+    #[test]
+    fn a_seed_determines_its_inputs() {
+        for target in &TARGETS {
+            let inputs = |text: &str| {
+                let mut random = Random::new(text);
+                let seed = target.seed(&mut random);
+                (target.mutate(&mut random, &seed), seed)
+            };
+            assert_eq!(inputs("a"), inputs("a"), "{}", target.name);
+        }
+    }
+}
