@@ -30,7 +30,7 @@ pub struct Arguments {
 /// Runs the chosen cases and prints what is missing, a line for each operator version and group, then the totals.
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.filter()?;
-    let suite = arguments.selection.open()?;
+    let suite = arguments.selection.open(&filter)?;
     let plan = plan(&suite, &filter, Variant::Runtime)?;
     if plan.selected == 0 {
         output::note("no case matches");

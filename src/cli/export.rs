@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter: Filter = arguments.selection.filter()?;
-    let suite = arguments.selection.open()?;
+    let suite = arguments.selection.open(&filter)?;
     let chosen = suite.choose(&filter)?;
     if chosen.is_empty() {
         output::note("no case matches");

@@ -12,8 +12,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let suite = arguments.selection.open()?;
-    let ids = suite.ids(&arguments.selection.filter()?)?;
+    let filter = arguments.selection.filter()?;
+    let ids = arguments.selection.open(&filter)?.ids(&filter)?;
     if ids.is_empty() {
         output::note("no case matches");
         return Ok(exit::NOTHING);

@@ -49,9 +49,9 @@ pub(crate) struct Sources {
 }
 
 impl Selection {
-    /// Opens the suite that is meant.
-    pub(crate) fn open(&self) -> anyhow::Result<Suite> {
-        self.sources.open_for(&self.filter()?)
+    /// Opens the suite that is meant, as far as a filter, that of the selection, chooses cases of it.
+    pub(crate) fn open(&self, filter: &Filter) -> anyhow::Result<Suite> {
+        self.sources.open_for(filter)
     }
 
     /// The op.yaml files that the cases from specs are made from.

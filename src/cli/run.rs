@@ -68,7 +68,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.selection.patterns()?;
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
-    let suite = arguments.selection.open()?;
+    let suite = arguments.selection.open(&filter)?;
     let mut plan = plan(&suite, &filter, variant)?;
     if let Some(shard) = arguments.shard {
         plan.keep_shard(shard);

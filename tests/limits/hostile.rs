@@ -11,6 +11,8 @@ use onnx_conformance::reference::model::{LoadLimits, read_model};
 use onnx_conformance::reference::proto::Message as _;
 use onnx_conformance::reference::proto::decode::NoExternalData;
 
+use crate::alone;
+
 const TIME: Duration = Duration::from_millis(200);
 
 /// What a model that ends at its deadline may take beside it: the harness and other tests share the machine.
@@ -124,6 +126,7 @@ fn outcome(element: &str, body: &str, bytes: usize) -> (Result<usize, String>, D
 
 #[test]
 fn a_small_model_costs_what_its_limits_say() {
+    let _alone = alone();
     for Row { what, body, bytes, error } in ROWS {
         let element = if body.contains("StringConcat") { "string" } else { "float" };
         let (outcome, time) = outcome(element, body, *bytes);
@@ -135,6 +138,7 @@ fn a_small_model_costs_what_its_limits_say() {
 
 #[test]
 fn an_elementwise_kernel_needs_no_wide_copy() {
+    let _alone = alone();
     // 4 MB of int8 in and out; as i128 they would be 64 MB each.
     let body = "s = Constant <value_ints = [4194304]> () x = ConstantOfShape <value = int8[1] {1}> (s) y = Abs (x)";
     assert_eq!(outcome("int8", body, 10 << 20).0, Ok(1));

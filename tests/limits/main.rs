@@ -9,6 +9,7 @@ mod inflate;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use onnx_conformance::case::Case;
@@ -31,6 +32,12 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// What a run is given.
 const BYTES: usize = 64 << 20;
 const TIME: Duration = Duration::from_millis(500);
+
+/// The tests measure the memory of the whole program, so one runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a run took besides its inputs.
 struct Cost {
@@ -80,6 +87,7 @@ fn representatives(cases: Vec<Case>) -> Vec<Case> {
 
 #[test]
 fn every_operator_ends_within_its_limits() {
+    let _alone = alone();
     let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
     let (mut costs, mut faults) = (Vec::new(), Vec::new());
     for (source, unit) in suite.units().unwrap().into_iter().filter(|(_, unit)| is_driven(&unit.name)) {

@@ -169,6 +169,7 @@ fn luma(pixels: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use crate::deadline::Deadline;
     use crate::dtype::ElementType;
     use crate::kernels::budget::Limits;
     use crate::tensor::Tensor;
@@ -217,5 +218,18 @@ mod tests {
         let limits = Limits { bytes: 1 << 20, ..Limits::default() };
         let refused = decoder(b"P6\n60000 60000\n255\n").limits(limits);
         assert!(refused.error().contains("over the limit"));
+    }
+
+    #[test]
+    fn a_picture_is_decoded_until_the_deadline() {
+        let mut png = std::io::Cursor::new(Vec::new());
+        image::GrayImage::new(2048, 2048).write_to(&mut png, image::ImageFormat::Png).unwrap();
+        let png = png.into_inner();
+        assert_eq!(decoder(&png).tensor().shape(), [2048, 2048, 3]);
+        // The bytes are not asked for at once: the time is over after the first few of them.
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let deadline = Deadline::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5);
+        let late = decoder(&png).limits(Limits { deadline, ..Limits::default() });
+        assert!(late.error().contains("the time for this run is over"));
     }
 }

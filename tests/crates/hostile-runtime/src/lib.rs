@@ -71,7 +71,7 @@ fn abs(request: &Request<'_>) -> Response {
 }
 
 /// Calls itself until the stack is full.
-#[allow(unconditional_recursion, reason = "that the stack overflows is what is tested")]
+#[expect(unconditional_recursion, reason = "that the stack overflows is what is tested")]
 fn overflow(depth: u64) -> u64 {
     let frame = black_box([depth; 512]);
     overflow(depth + 1) + black_box(frame)[0]
