@@ -39,10 +39,13 @@ pub(crate) fn hostile(case: &Case, all: bool) -> Vec<Hostile> {
     for (what, inputs) in large.into_iter().filter(|_| all).chain(largest.clone()).chain(extreme_inputs(&inputs)) {
         made.push(Hostile { what, model: bytes(), inputs });
     }
-    for (what, model) in extreme_attributes(&model) {
+    for (what, extreme, model) in extreme_attributes(&model) {
         let model = Bytes::from(model.encode_to_vec());
+        // What overflows needs no large inputs.
         let large = largest.clone().map(|(_, inputs)| (format!("{what}, large inputs"), inputs));
-        for (what, inputs) in [(what, inputs.clone())].into_iter().chain(large) {
+        let large = large.filter(|_| all || extreme == EXTREMES[0]);
+        let small = (what, inputs.clone());
+        for (what, inputs) in [small].into_iter().filter(|_| all || extreme != EXTREMES[0]).chain(large) {
             made.push(Hostile { what, model: model.clone(), inputs });
         }
     }
@@ -140,7 +143,7 @@ fn extreme_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
 }
 
 /// Each attribute of each node set to each of the extremes.
-fn extreme_attributes(model: &ModelProto) -> Vec<(String, ModelProto)> {
+fn extreme_attributes(model: &ModelProto) -> Vec<(String, i64, ModelProto)> {
     let mut made = Vec::new();
     let nodes = model.graph.as_ref().map_or(&[][..], |graph| &graph.node);
     for (at, node) in nodes.iter().enumerate() {
@@ -158,7 +161,7 @@ fn extreme_attributes(model: &ModelProto) -> Vec<(String, ModelProto)> {
                 slot.ints.iter_mut().for_each(|value| *value = extreme);
                 slot.floats.iter_mut().for_each(|value| *value = extreme as f32);
                 if slot != attribute {
-                    made.push((format!("{} of node {at} as {extreme}", attribute.name()), changed));
+                    made.push((format!("{} of node {at} as {extreme}", attribute.name()), extreme, changed));
                 }
             }
         }
