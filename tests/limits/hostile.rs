@@ -55,7 +55,7 @@ const ROWS: &[Row] = &[
         what: "a convolution with a kernel of 2048 by 2048",
         body: "s = Constant <value_ints = [1, 1, 4096, 4096]> () x = ConstantOfShape (s)
                k = Constant <value_ints = [1, 1, 2048, 2048]> () w = ConstantOfShape (k) y = Conv (x, w)",
-        bytes: 1 << 30,
+        bytes: 4 << 30,
         error: TIMES_OUT,
     },
     Row {

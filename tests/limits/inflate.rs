@@ -34,9 +34,10 @@ pub(crate) fn hostile(case: &Case, all: bool) -> Vec<Hostile> {
     let inputs: BTreeMap<String, Value> =
         data.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
     let mut made = Vec::new();
-    let mut large = large_inputs(&inputs);
-    let largest = large.pop();
-    for (what, inputs) in large.into_iter().filter(|_| all).chain(largest.clone()).chain(extreme_inputs(&inputs)) {
+    let mut large = if all { large_inputs(&inputs) } else { Vec::new() };
+    let largest = all_dimensions(&inputs);
+    large.extend(largest.clone());
+    for (what, inputs) in large.into_iter().chain(extreme_inputs(&inputs)) {
         made.push(Hostile { what, model: bytes(), inputs });
     }
     for (what, extreme, model) in extreme_attributes(&model) {
@@ -69,7 +70,7 @@ fn without_shapes(mut model: ModelProto) -> ModelProto {
 type Inputs = BTreeMap<String, Value>;
 
 /// Each dimension made so large that the largest input has about [`ELEMENTS`] elements: by its size wherever it stands, so
-/// that what must agree does, by its place, and at last all at once.
+/// that what must agree does, and by its place.
 fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
     let tensors = || inputs.iter().filter_map(|(name, value)| Some((name, value.as_tensor()?)));
     let mut made = Vec::new();
@@ -103,18 +104,23 @@ fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
             made.push((format!("axis {axis} of {name} times {factor}"), large));
         }
     }
-    if tensors().next().is_some() {
-        let factor =
-            |tensor: &Tensor| ((ELEMENTS / tensor.len().max(1)) as f64).powf(1.0 / tensor.rank().max(1) as f64);
-        let factor = tensors().map(|(_, tensor)| factor(tensor)).fold(f64::INFINITY, f64::min) as usize;
-        let change = |value: &Value| match value {
-            Value::Tensor(tensor) => Value::Tensor(scale(tensor, &|_, size| size > 1, factor.max(1))),
-            other => other.clone(),
-        };
-        let large = inputs.iter().map(|(name, value)| (name.clone(), change(value))).collect();
-        made.push((format!("all dimensions times {factor}"), large));
-    }
     made
+}
+
+/// All dimensions of all inputs made so large that the largest has about [`ELEMENTS`] elements.
+fn all_dimensions(inputs: &Inputs) -> Option<(String, Inputs)> {
+    let factor = |tensor: &Tensor| ((ELEMENTS / tensor.len().max(1)) as f64).powf(1.0 / tensor.rank().max(1) as f64);
+    let factor = inputs.values().filter_map(Value::as_tensor).map(factor).reduce(f64::min)? as usize;
+    let change = |value: &Value| match value {
+        Value::Tensor(tensor) => {
+            let shape = tensor.shape().iter().map(|&size| if size > 1 { size * factor.max(1) } else { size }).collect();
+            Value::Tensor(tiled(tensor, shape))
+        }
+        Value::Sequence(sequence) => Value::Sequence(longer(sequence)),
+        other => other.clone(),
+    };
+    let large = inputs.iter().map(|(name, value)| (name.clone(), change(value))).collect();
+    Some((format!("all dimensions times {factor}"), large))
 }
 
 /// Each small input of integers or floats set to each of the extremes.
@@ -176,7 +182,9 @@ fn tiled(tensor: &Tensor, shape: Vec<usize>) -> Tensor {
         let strings = tensor.strings().iter().cycle().take(count).cloned().collect();
         return Tensor::from_strings(shape, strings).unwrap();
     }
-    let bytes: Vec<u8> = tensor.bytes().iter().copied().cycle().take(count * tensor.element_type().size()).collect();
+    let length = count * tensor.element_type().size();
+    let mut bytes = tensor.bytes().repeat(length.div_ceil(tensor.bytes().len().max(1)));
+    bytes.truncate(length);
     Tensor::from_bytes(tensor.element_type(), shape, bytes.into()).unwrap()
 }
 

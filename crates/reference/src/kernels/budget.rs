@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use num_complex::Complex;
 
@@ -92,6 +92,8 @@ struct Run {
     bytes: Arc<AtomicUsize>,
     work: AtomicU64,
     seeds: AtomicU64,
+    /// Whether the time was found to be over: from then on, whoever counts work is told, however little it is.
+    over: AtomicBool,
 }
 
 impl Drop for Budget {
@@ -103,7 +105,8 @@ impl Drop for Budget {
 impl Budget {
     /// A budget of which nothing is used.
     pub fn new(limits: Limits) -> Budget {
-        let run = Run { limits, bytes: Arc::default(), work: AtomicU64::new(0), seeds: AtomicU64::new(0) };
+        let (bytes, over) = (Arc::default(), AtomicBool::new(false));
+        let run = Run { limits, bytes, work: AtomicU64::new(0), seeds: AtomicU64::new(0), over };
         Budget { run: Arc::new(run), held: AtomicUsize::new(0) }
     }
 
@@ -253,14 +256,18 @@ impl Budget {
         let amount = amount as u64 + 1;
         let before = self.run.work.fetch_add(amount, Ordering::Relaxed);
         if before / WORK_BETWEEN_CHECKS == before.saturating_add(amount) / WORK_BETWEEN_CHECKS {
-            return Ok(());
+            return if self.run.over.load(Ordering::Relaxed) { Err(KernelError::Deadline) } else { Ok(()) };
         }
         self.check_time()
     }
 
     /// Stops the run when its time is over.
     pub fn check_time(&self) -> Result<(), KernelError> {
-        if self.deadline().is_over() { Err(KernelError::Deadline) } else { Ok(()) }
+        if !self.deadline().is_over() {
+            return Ok(());
+        }
+        self.run.over.store(true, Ordering::Relaxed);
+        Err(KernelError::Deadline)
     }
 
     /// The values of an iterator that ends early when the time is over, as the executor notices after every kernel.
@@ -299,6 +306,7 @@ mod tests {
         let budget = Budget::new(Limits { deadline: Deadline::new(|| true), ..Limits::default() });
         assert!(budget.work(1).is_ok());
         assert!(matches!(budget.work(1 << 16), Err(KernelError::Deadline)));
+        assert!(matches!(budget.work(1), Err(KernelError::Deadline)));
     }
 
     #[test]
