@@ -83,11 +83,9 @@ fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
     };
     for &size in &sizes {
         let count = |tensor: &Tensor| tensor.shape().iter().filter(|&&other| other == size).count();
-        let room = |tensor: &Tensor| {
-            let room = (ELEMENTS / tensor.len().max(1)).max(1) as f64;
-            if count(tensor) == 0 { f64::INFINITY } else { room.powf(1.0 / count(tensor) as f64) }
-        };
-        let factor = tensors().map(|(_, tensor)| room(tensor)).fold(f64::INFINITY, f64::min).max(1.0) as usize;
+        let room = |tensor: &Tensor| root(ELEMENTS / tensor.len().max(1), count(tensor));
+        let with_size = tensors().map(|(_, tensor)| tensor).filter(|tensor| count(tensor) > 0);
+        let factor = with_size.map(room).min().unwrap_or(1);
         let change = |value: &Value| match value {
             Value::Tensor(tensor) => Value::Tensor(scale(tensor, &|_, other| other == size, factor)),
             Value::Sequence(sequence) => Value::Sequence(longer(sequence)),
@@ -109,11 +107,11 @@ fn large_inputs(inputs: &Inputs) -> Vec<(String, Inputs)> {
 
 /// All dimensions of all inputs made so large that the largest has about [`ELEMENTS`] elements.
 fn all_dimensions(inputs: &Inputs) -> Option<(String, Inputs)> {
-    let factor = |tensor: &Tensor| ((ELEMENTS / tensor.len().max(1)) as f64).powf(1.0 / tensor.rank().max(1) as f64);
-    let factor = inputs.values().filter_map(Value::as_tensor).map(factor).reduce(f64::min)? as usize;
+    let room = |tensor: &Tensor| root(ELEMENTS / tensor.len().max(1), tensor.rank());
+    let factor = inputs.values().filter_map(Value::as_tensor).map(room).min()?;
     let change = |value: &Value| match value {
         Value::Tensor(tensor) => {
-            let shape = tensor.shape().iter().map(|&size| if size > 1 { size * factor.max(1) } else { size }).collect();
+            let shape = tensor.shape().iter().map(|&size| if size > 1 { size * factor } else { size }).collect();
             Value::Tensor(tiled(tensor, shape))
         }
         Value::Sequence(sequence) => Value::Sequence(longer(sequence)),
@@ -121,6 +119,13 @@ fn all_dimensions(inputs: &Inputs) -> Option<(String, Inputs)> {
     };
     let large = inputs.iter().map(|(name, value)| (name.clone(), change(value))).collect();
     Some((format!("all dimensions times {factor}"), large))
+}
+
+/// The greatest number, 1 or more, whose power is at most `room`.
+fn root(room: usize, power: usize) -> usize {
+    let power = u32::try_from(power).unwrap_or(u32::MAX).max(1);
+    let fits = |number: &usize| number.checked_pow(power).is_some_and(|product| product <= room);
+    if power == 1 { room.max(1) } else { (1..=room).take_while(fits).last().unwrap_or(1) }
 }
 
 /// Each small input of integers or floats set to each of the extremes.

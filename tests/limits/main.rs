@@ -88,6 +88,7 @@ fn representatives(cases: Vec<Case>) -> Vec<Case> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures that docs/robustness.md states, for --nocapture")]
 fn every_operator_ends_within_its_limits() {
     let _alone = alone();
     let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
