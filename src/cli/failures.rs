@@ -11,8 +11,8 @@ use crate::suite::{Suite, SuiteError, export_case};
 /// The most cases that are written.
 const MOST: usize = 100;
 
-/// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be written is no reason to
-/// lose what the run has to say.
+/// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be
+/// written is no reason to lose what the run has to say.
 pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) {
     if failures.is_empty() {
         return;
