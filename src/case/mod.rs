@@ -16,6 +16,7 @@ pub use external::external_locations;
 pub use file::{MOST_BINARY, read_file, read_text};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
 pub use named::named_cells;
+pub(crate) use variant::name_dimensions;
 pub use variant::{Variant, vary};
 pub use want::Want;
 pub use write::files;

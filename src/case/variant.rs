@@ -172,7 +172,7 @@ fn forget_inputs(graph: &mut GraphProto, tensors: &[TensorProto]) {
 }
 
 /// Names the dimensions of a tensor that have sizes, each by itself.
-fn name_dimensions(info: &mut ValueInfoProto) -> bool {
+pub(crate) fn name_dimensions(info: &mut ValueInfoProto) -> bool {
     let name = info.name().to_owned();
     let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|t| t.value.as_mut()) else {
         return false;

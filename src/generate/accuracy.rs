@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use serde::Deserialize;
 
 use crate::compare::Accuracy;
@@ -14,7 +14,7 @@ use crate::generate::ordered::Ordered;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}, each with a source where it is not exact, and other rules for some types under by_type"
+    expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}, each with a source where it is not exact, and other rules for some types under narrow and by_type"
 )]
 pub enum AccuracyFile {
     /// The same value.
@@ -47,8 +47,11 @@ pub struct RuleFile {
     /// At most this multiple of the type's unit roundoff away, times one and the expected value's size: a computation
     /// whose intermediate values are of the size of 1.
     pub roundoffs: Option<f64>,
-    /// An accumulation may err by this multiple of the type's unit roundoff times the sum of absolute terms.
-    pub sum: Option<f64>,
+    /// An accumulation may err by this multiple of the type's unit roundoff times the sum of absolute terms: a number, or
+    /// an expression over the names that the case defines.
+    pub sum: Option<Size>,
+    /// Another rule for floating types of at most 16 bits, in which few runtimes compute.
+    pub narrow: Option<TypeRule>,
     /// Where the rule comes from: `standard`, `body`, `upstream` or `ours`.
     pub source: Source,
     /// Other rules for some element types.
@@ -59,7 +62,10 @@ pub struct RuleFile {
 /// A rule for an element type.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}")]
+#[serde(
+    untagged,
+    expecting = "exact, {ulp: N}, {abs: DISTANCE}, {roundoffs: K} or {sum: K}, the last two also with `through`, a type"
+)]
 pub enum TypeRule {
     /// By name.
     Named(Exactness),
@@ -79,7 +85,10 @@ pub struct NumberFile {
     /// At most this multiple of unit roundoff away, times one and the expected value's size.
     pub roundoffs: Option<f64>,
     /// This multiple of unit roundoff times the sum of absolute terms.
-    pub sum: Option<f64>,
+    pub sum: Option<Size>,
+    /// The type that is computed in: units of roundoff are those of this type, and the result is rounded once, which may
+    /// take it one unit in the last place further.
+    pub through: Option<String>,
 }
 
 /// Where a rule comes from.
@@ -104,6 +113,36 @@ pub enum Ask {
     Uniform(Accuracy),
     /// A bound for each element: this multiple of unit roundoff times the magnitude.
     Sum(f64),
+    /// A bound for each element: as of a computation in another type, and one rounding.
+    Through(Through),
+}
+
+/// How far a result may be that is computed in a wider type and rounded once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Through {
+    /// The type that is computed in.
+    pub element: ElementType,
+    /// The multiple of its unit roundoff.
+    pub multiple: f64,
+    /// Whether it is taken times the sum of absolute terms, or else times one and the expected value's size.
+    pub is_sum: bool,
+}
+
+impl Through {
+    /// The bound of an element of a type that is expected to be this, where terms of this absolute sum are added up.
+    pub fn bound(&self, element: ElementType, expected: f64, magnitude: f64) -> f64 {
+        let roundoff = self.element.float_format().map_or(0.0, FloatFormat::unit_roundoff);
+        let size = if self.is_sum { magnitude } else { 1.0 + expected.abs() };
+        let ulp = element.float_format().and_then(|format| format.ulp(expected)).unwrap_or(0.0);
+        self.multiple * roundoff * size + ulp
+    }
+}
+
+impl Ask {
+    /// Whether the bound follows from the sum of absolute terms.
+    pub fn is_about_sums(&self) -> bool {
+        matches!(self, Ask::Sum(_) | Ask::Through(Through { is_sum: true, .. }))
+    }
 }
 
 impl AccuracyFile {
@@ -114,22 +153,42 @@ impl AccuracyFile {
             return Err(format!("by_type names '{name}', which is no element type"));
         }
         match rule.by_type.get(element.name()) {
-            Some(TypeRule::Named(Exactness::Exact)) => Ok(Ask::Uniform(Accuracy::Exact)),
-            Some(TypeRule::Number(number)) => number.ask(names),
+            Some(own) => own.ask(names),
+            None if rule.narrow.is_some() && element.is_float() && element.bits() <= 16 => {
+                rule.narrow.as_ref().map_or_else(|| rule.number().ask(names), |narrow| narrow.ask(names))
+            }
             None => rule.number().ask(names),
+        }
+    }
+}
+
+impl TypeRule {
+    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
+        match self {
+            TypeRule::Named(Exactness::Exact) => Ok(Ask::Uniform(Accuracy::Exact)),
+            TypeRule::Number(number) => number.ask(names),
         }
     }
 }
 
 impl RuleFile {
     fn number(&self) -> NumberFile {
-        NumberFile { ulp: self.ulp.clone(), abs: self.abs, roundoffs: self.roundoffs, sum: self.sum }
+        NumberFile {
+            ulp: self.ulp.clone(),
+            abs: self.abs,
+            roundoffs: self.roundoffs,
+            sum: self.sum.clone(),
+            through: None,
+        }
     }
 }
 
 impl NumberFile {
     fn ask(&self, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
-        match (&self.ulp, self.abs, self.roundoffs, self.sum) {
+        if let Some(name) = &self.through {
+            return self.ask_through(name, names);
+        }
+        match (&self.ulp, self.abs, self.roundoffs, &self.sum) {
             (Some(most), None, None, None) => {
                 let value = most.value(names)?;
                 let most =
@@ -138,9 +197,20 @@ impl NumberFile {
             }
             (None, Some(distance), None, None) => Ok(Ask::Uniform(Accuracy::Absolute(distance))),
             (None, None, Some(multiple), None) => Ok(Ask::Uniform(Accuracy::Roundoffs(multiple))),
-            (None, None, None, Some(multiple)) => Ok(Ask::Sum(multiple)),
+            (None, None, None, Some(multiple)) => Ok(Ask::Sum(multiple.value(names)? as f64)),
             _ => Err("an accuracy is one of ulp, abs, roundoffs and sum".to_owned()),
         }
+    }
+
+    fn ask_through(&self, name: &str, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
+        let element = name.parse::<ElementType>().ok().filter(|element| element.is_float());
+        let element = element.ok_or_else(|| format!("through names '{name}', which is no floating type"))?;
+        let (multiple, is_sum) = match (&self.ulp, self.abs, self.roundoffs, &self.sum) {
+            (None, None, Some(multiple), None) => (multiple, false),
+            (None, None, None, Some(multiple)) => (multiple.value(names)? as f64, true),
+            _ => return Err("`through` goes with one of roundoffs and sum".to_owned()),
+        };
+        Ok(Ask::Through(Through { element, multiple, is_sum }))
     }
 }
 
@@ -170,6 +240,22 @@ mod tests {
     fn a_number_of_ulp_may_grow_with_a_size() {
         assert_eq!(ask("{ulp: 2 + N, source: ours}", ElementType::Float), Ok(Ask::Uniform(Accuracy::Ulp(7))));
         assert!(ask("{ulp: 2 - N, source: ours}", ElementType::Float).is_err());
+    }
+
+    #[test]
+    fn narrow_types_are_computed_in_float_and_rounded_once() {
+        let text = "{sum: 8 * N, source: ours, narrow: {sum: N, through: float}, by_type: {float16: exact}}";
+        let through = Through { element: ElementType::Float, multiple: 5.0, is_sum: true };
+        assert_eq!(ask(text, ElementType::Float), Ok(Ask::Sum(40.0)));
+        assert_eq!(ask(text, ElementType::Float16), Ok(Ask::Uniform(Accuracy::Exact)));
+        assert_eq!(ask(text, ElementType::Bfloat16), Ok(Ask::Through(through)));
+        // A unit in the last place of bfloat16 at 3 is 2^-6; a unit of roundoff of float is 2^-24.
+        let ulp = 0.015_625;
+        assert_eq!(through.bound(ElementType::Bfloat16, 3.0, 16.0), ulp + 80.0 / 16_777_216.0);
+        let around_one = Through { is_sum: false, ..through };
+        assert_eq!(around_one.bound(ElementType::Bfloat16, -3.0, 16.0), ulp + 20.0 / 16_777_216.0);
+        assert!(ask("{ulp: 1, source: ours, narrow: {ulp: 1, through: float}}", ElementType::Float16).is_err());
+        assert!(ask("{ulp: 1, source: ours, narrow: {sum: 1, through: int8}}", ElementType::Float16).is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::Want;
 use crate::compare::Accuracy;
-use crate::generate::accuracy::{AccuracyFile, Ask};
+use crate::generate::accuracy::{AccuracyFile, Ask, Through};
 use crate::generate::instance::NodeParts;
 use crate::generate::model::Declared;
 use crate::generate::operator::ValueFile;
@@ -60,7 +60,7 @@ impl Version<'_> {
     ) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
         let mut any = false;
         for declared in outputs {
-            any |= matches!(self.ask(planned, declared.value_type.element_type())?, Ask::Sum(_));
+            any |= self.ask(planned, declared.value_type.element_type())?.is_about_sums();
         }
         if !any {
             return Ok(None);
@@ -112,8 +112,12 @@ impl Version<'_> {
                 let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
                 Ok(Want::Bounded(tensor.clone(), scaled(magnitude, multiple * roundoff)))
             }
+            (Ask::Through(through), Value::Tensor(tensor), _) if tensor.element_type().is_float() => {
+                let bounds = bounds(through, tensor, magnitude.filter(|_| through.is_sum));
+                Ok(Want::Bounded(tensor.clone(), bounds))
+            }
             (Ask::Uniform(accuracy), ..) => Ok(Want::Value(value, accuracy)),
-            (Ask::Sum(_), ..) => Ok(Want::Value(value, Accuracy::Exact)),
+            (Ask::Sum(_) | Ask::Through(_), ..) => Ok(Want::Value(value, Accuracy::Exact)),
         }
     }
 
@@ -134,6 +138,16 @@ fn same_as(parts: &NodeParts, name: &str) -> Result<Value, String> {
     found
         .map(|input| input.value.clone())
         .ok_or_else(|| format!("same_as names '{name}', which is no input of the case"))
+}
+
+/// How far each element may be that is computed in a wider type.
+fn bounds(through: Through, expected: &Tensor, magnitude: Option<&Tensor>) -> Tensor {
+    let element = expected.element_type();
+    let expected_values = expected.floats();
+    let magnitudes = magnitude.map_or_else(|| vec![0.0; expected_values.len()], Tensor::floats);
+    let bound = |(&expected, magnitude)| through.bound(element, expected, magnitude);
+    let values: Vec<f64> = expected_values.iter().zip(magnitudes).map(bound).collect();
+    Tensor::of_floats(ElementType::Double, expected.shape(), &values).unwrap_or_else(|_| expected.clone())
 }
 
 /// A multiple of each magnitude.

@@ -12,7 +12,7 @@ use crate::case::Named;
 use crate::generate::choice::Axis;
 use crate::generate::model::attribute_message;
 use crate::generate::nodes;
-use crate::generate::operator::{CaseFile, InputFile, OperatorFile, Setting, ValueFile};
+use crate::generate::operator::{CaseFile, CaseSize, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::output::Alternative;
 use crate::generate::random::Random;
 use crate::generate::types::{Assignment, Types, label};
@@ -43,6 +43,9 @@ pub(crate) struct NodeParts {
     /// The nodes of the graph, where there are several.
     pub nodes: Vec<NodeProto>,
 }
+
+/// The most values of a variadic output that a case can name.
+const MOST_OUTPUTS: usize = 1024;
 
 /// What a parameter is at a version.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +167,10 @@ impl<'a> Fitted<'a> {
 
     /// The position of a formal output; `outputs.1` is the second of a variadic one.
     fn output(&self, name: &str) -> Option<usize> {
-        let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
+        let (name, number) = name.rsplit_once('.').unwrap_or((name, "0"));
+        if number.parse::<usize>().is_ok_and(|number| number >= MOST_OUTPUTS) {
+            return None;
+        }
         self.spellings(name).find_map(|name| self.spec.outputs.iter().position(|formal| formal.name == name))
     }
 
@@ -219,14 +225,16 @@ impl<'a> Fitted<'a> {
                 unfit.push(row);
                 continue;
             };
-            if first.insert((picks, row)) {
-                instances.push(self.instance(&axes, picks, row));
-            }
-            if let Some(picks) = self.drawn(&axes, &combinations, row)
-                && !first.contains(&(picks, row))
-                && self.fits(&axes, picks, row)?
-            {
-                instances.push(self.instance(&axes, picks, row));
+            let drawn = match self.drawn(&axes, &combinations, row) {
+                Some(drawn) if self.fits(&axes, drawn, row)? => Some(drawn),
+                _ => None,
+            };
+            // What is large runs with a row of types once.
+            let plain = (self.case.size == CaseSize::Plain || drawn.is_none()).then_some(picks);
+            for picks in plain.into_iter().chain(drawn) {
+                if first.insert((picks, row)) {
+                    instances.push(self.instance(&axes, picks, row));
+                }
             }
             fitting.push(row);
         }
@@ -280,8 +288,12 @@ impl<'a> Fitted<'a> {
     fn alternative(&self, axes: &[Axis], picks: &[usize]) -> String {
         let alternatives: Vec<String> =
             axes.iter().zip(picks).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
-        let name = &self.case.name;
-        if alternatives.is_empty() { name.clone() } else { format!("{name}/{}", alternatives.join(",")) }
+        let group = match self.case.size {
+            CaseSize::Plain => "",
+            CaseSize::Large => "large/",
+        };
+        let name = format!("{group}{}", self.case.name);
+        if alternatives.is_empty() { name } else { format!("{name}/{}", alternatives.join(",")) }
     }
 
     fn instance(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Instance {

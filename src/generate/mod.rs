@@ -1,6 +1,7 @@
 //! From the specs and op.yaml to cases, with their expected outputs.
 
 mod accuracy;
+mod again;
 #[cfg(test)]
 mod audit;
 mod check;

@@ -59,6 +59,9 @@ pub struct CaseFile {
     /// The recipe that the case comes from.
     #[serde(skip)]
     pub recipe: Option<String>,
+    /// How large the values are.
+    #[serde(default)]
+    pub size: CaseSize,
     /// The first version it is for.
     pub since: Option<u32>,
     /// The last version it is for, by its since.
@@ -82,6 +85,10 @@ pub struct CaseFile {
     /// Values around the node that only its subgraphs use, by name.
     #[serde(default)]
     pub outer: Ordered<ValueFile>,
+    /// Inputs of a second run of the same model, in place of the first one's. The model then names dimensions instead of
+    /// giving their sizes.
+    #[serde(default)]
+    pub again: Ordered<InputFile>,
     /// Parameters that are attributes in some versions and inputs in others, or just attributes.
     #[serde(default)]
     pub set: Ordered<Choice<Setting>>,
@@ -120,6 +127,19 @@ impl CaseFile {
     pub fn covers(&self, since: u32) -> bool {
         self.since.is_none_or(|first| first <= since) && self.until.is_none_or(|last| since <= last)
     }
+}
+
+/// How large the values of a case are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum CaseSize {
+    /// A few elements, which people can follow.
+    #[default]
+    Plain,
+    /// More than fits a vector, a tile or 16 bits. The name has `large/` before it, so that filters can leave it out, and a
+    /// row of types runs with one alternative alone.
+    Large,
 }
 
 /// Which combinations of types become cases.

@@ -12,6 +12,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, DataSet, Evidence, Expected, Level, Named};
+use crate::generate::again;
 use crate::generate::expected::Output;
 use crate::generate::instance::{Fitted, Instance, NodeParts};
 use crate::generate::model::{Declared, one_node};
@@ -26,6 +27,14 @@ pub(super) struct Planned<'a> {
     pub(super) case: &'a CaseFile,
     pub(super) instance: Instance,
     pub(super) opset: u32,
+}
+
+/// The outputs of a run.
+pub(super) struct Outputs {
+    pub(super) declared: Vec<Declared>,
+    pub(super) expected: Vec<Expected>,
+    /// What confirms them besides our own kernels.
+    pub(super) evidence: Vec<Evidence>,
 }
 
 /// What a version's cases are made from.
@@ -88,39 +97,54 @@ impl<'a> Version<'a> {
     /// Makes a planned case: its model, inputs and expected outputs.
     pub(super) fn make(&self, planned: &Planned<'_>) -> Result<Case, GenerateError> {
         let parts = self.parts(planned)?;
-        let names: Vec<&String> = parts.output_names.iter().filter(|name| !name.is_empty()).collect();
         let guess = self.guess_outputs(planned, &parts);
         let draft = one_node(self.spec, planned.opset, &parts, &guess);
         let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
         let model =
             read_model(draft, &NoExternalData, &LoadLimits::default()).map_err(|error| refused(error.to_string()))?;
-        let values = compute(&model, &parts).map_err(refused)?;
-        let outputs: Vec<Declared> = match &values {
-            Some(values) => names.iter().zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
-            None => guess,
-        };
-        let magnitudes = self.magnitudes(planned, &model, &parts, &outputs)?;
-        let mut evidence = Vec::new();
-        let mut expected = Vec::new();
-        for (at, declared) in outputs.iter().enumerate() {
-            let computed = values.as_ref().and_then(|values| values.get(at));
-            let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(at)?.as_ref());
-            let want = self.want(planned, &parts, &Output { declared, computed, magnitude })?;
-            if planned.is_written(declared) {
-                evidence = vec![Evidence::Literal];
-            }
-            expected.push(Expected { name: declared.name.clone(), want });
-        }
-        Ok(Case {
+        let Outputs { declared, expected, evidence } = self.outputs(planned, &model, &parts)?;
+        let mut case = Case {
             id: planned.id.clone(),
-            model: one_node(self.spec, planned.opset, &parts, &outputs),
+            model: one_node(self.spec, planned.opset, &parts, &declared),
             folder: None,
             data: vec![DataSet { inputs: parts.inputs, outputs: expected }],
             refusal: None,
             level: self.level(planned),
             evidence,
             judged: None,
-        })
+        };
+        if !planned.case.again.0.is_empty() {
+            again::add(self, planned, &mut case)?;
+        }
+        Ok(case)
+    }
+
+    /// What the outputs of a run must be, and what confirms it.
+    pub(super) fn outputs(
+        &self,
+        planned: &Planned<'_>,
+        model: &Model,
+        parts: &NodeParts,
+    ) -> Result<Outputs, GenerateError> {
+        let names = parts.output_names.iter().filter(|name| !name.is_empty());
+        let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
+        let values = compute(model, parts).map_err(refused)?;
+        let declared: Vec<Declared> = match &values {
+            Some(values) => names.zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
+            None => self.guess_outputs(planned, parts),
+        };
+        let magnitudes = self.magnitudes(planned, model, parts, &declared)?;
+        let mut expected = Vec::new();
+        for (at, declared) in declared.iter().enumerate() {
+            let computed = values.as_ref().and_then(|values| values.get(at));
+            let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(at)?.as_ref());
+            let want = self.want(planned, parts, &Output { declared, computed, magnitude })?;
+            expected.push(Expected { name: declared.name.clone(), want });
+        }
+        // What is ours alone in one output is not confirmed by another.
+        let is_literal = !declared.is_empty() && declared.iter().all(|declared| planned.is_written(declared));
+        let evidence = if is_literal { vec![Evidence::Literal] } else { Vec::new() };
+        Ok(Outputs { declared, expected, evidence })
     }
 
     /// How binding a case is. A runtime is right to refuse a deprecated version, as the checker of ONNX does.

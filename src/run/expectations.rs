@@ -145,7 +145,7 @@ impl Expectations {
     pub fn to_yaml(&self) -> String {
         let mut text = format!(
             "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
-            self.runtime
+            quoted(&self.runtime)
         );
         if let Some(version) = &self.version {
             text.extend(["version: ", &quoted(version), "\n"]);
@@ -272,6 +272,8 @@ mod tests {
         let versioned = "runtime: a\nversion: 1.2.3\nstrict: true\nexpect: []\n";
         let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
         assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
+        let of_lines = Expectations::none("a b\nc: d");
+        assert_eq!(Expectations::parse("a.yaml", &of_lines.to_yaml()).unwrap().runtime, of_lines.runtime);
         for entry in [
             format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans_operators: true, when: {when}}}"),
             "{unsupported: \"tensor(bfloat16)*\", reason: \"it's \\\"so\\\": yes\", url: \"https://x.y\"}".to_owned(),

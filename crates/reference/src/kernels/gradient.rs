@@ -59,6 +59,10 @@ fn gradient(call: &Call<'_>) -> Result {
         let (found, expected) = (inputs.len(), xs.len() + zs.len());
         return Err(invalid(format!("there are {found} inputs for the {expected} names of xs and zs")));
     }
+    if call.wanted.len() > xs.len() {
+        let (wanted, named) = (call.wanted.len(), xs.len());
+        return Err(invalid(format!("there are {wanted} outputs for the {named} names of xs")));
+    }
     let names = xs.iter().chain(&zs).map(|name| &**name);
     let values = names.zip(&inputs).map(|(name, &input)| (name, Value::Tensor(input.clone()))).collect();
     let mut tape = Tape { call, values, active: xs.iter().map(|name| &**name).collect(), slopes: BTreeMap::new() };
