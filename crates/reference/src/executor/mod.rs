@@ -2,4 +2,6 @@
 
 mod run;
 
+#[cfg(feature = "faults")]
+pub use run::{Fault, run_faulty};
 pub use run::{RunError, magnitudes, run};
