@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import onnx
 import onnxruntime
-from c_library import library
+from c_library import CannotMake, library
 from onnx import TensorProto, helper, numpy_helper
 from onnx_adapter import LoadError, Unsupported, serve
 from onnx_values import from_python, item_type, optional_item, parse, sequence_items, size_in_bytes, tensor_from_bytes, to_python
@@ -55,8 +55,8 @@ def provide_locale():
     """Gives the process a locale en_US that is the same on every machine.
 
     StringNormalizer asks the system for en_US.UTF-8 unless the model names another, takes nothing from it but the upper and lower
-    case of single characters, and fails where it is not installed. glibc has one table of cases for C.UTF-8, which is always there,
-    and for en_US; so C.UTF-8 stands in under these names, from a folder in the virtual environment.
+    case of single characters, and fails where it is not installed. glibc has one table of cases for C.UTF-8, which is installed
+    with it, and for en_US; so C.UTF-8 stands in under these names, from a folder in the virtual environment.
     """
     source = next((path for path in map(Path, ("/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8")) if path.is_dir()), None)
     if source is None or sys.prefix == sys.base_prefix:
@@ -97,11 +97,14 @@ def evaluate(session, path, inputs, outputs):
     given = [(port, parse(port.read(), port.type)) for port in inputs]
     beyond = next((port for port, value in given if beyond_binding(value, port.type)), None)
     if beyond:
+        lack = f"{beyond.type} in {version_of_first(path)}"
         if library() is None:
-            raise Unsupported(f"{beyond.type} in {version_of_first(path)}", f"the Python binding cannot make a {beyond.type}")
+            raise Unsupported(lack, f"the Python binding cannot make a {beyond.type}")
         feed = [(port.name, port.type, value) for port, value in given]
-        types = {port.name: port.type for port in outputs}
-        results = library().run(path, OPTIONS.graph_optimization_level, feed, [(name, types.get(name, "")) for name in wanted])
+        try:
+            results = library().run(path, OPTIONS.graph_optimization_level, feed, wanted, len(outputs))
+        except CannotMake as error:
+            raise Unsupported(lack, f"the Python binding cannot make a {beyond.type}, and {error}") from error
         return [from_python(result, port.type, port.name) for result, port in zip(results, outputs)]
     if all(is_tensor(value, port.type) for port, value in given) and all(holds_tensor(port.type) for port in outputs):
         kept = []

@@ -44,6 +44,7 @@ PLACES = {
     "ReleaseSession": 95,
     "ReleaseValue": 96,
     "ReleaseTensorTypeAndShapeInfo": 99,
+    "ReleaseSessionOptions": 100,
 }
 
 # The kinds of values, `ONNXType`.
@@ -59,11 +60,15 @@ CODES = (
 LAST_SHARED_CODE = TensorProto.INT4
 
 
+class CannotMake(Exception):
+    """The C functions have no way to make a value, or to give one out."""
+
+
 @functools.cache
 def library():
     """The library in the package, loaded when it is first needed, or nothing where the package has none."""
     folder = Path(onnxruntime.__file__).parent / "capi"
-    found = sorted(path for pattern in ("libonnxruntime.so*", "libonnxruntime*.dylib", "onnxruntime.dll") for path in folder.glob(pattern))
+    found = sorted(path for pattern in ("libonnxruntime.so*", "libonnxruntime.*.dylib", "onnxruntime.dll") for path in folder.glob(pattern))
     return Library(found[0]) if found else None
 
 
@@ -94,16 +99,9 @@ class Library:
         self.call(name, *arguments, ctypes.byref(result))
         return result
 
-    def run(self, path, optimization, inputs, outputs):
-        """The messages of the outputs, as pairs of name and type, of a model with inputs as triples of name, type and message."""
-        options = self.made("CreateSessionOptions")
-        self.call("SetSessionLogSeverityLevel", options, ctypes.c_int(4))
-        self.call("SetSessionGraphOptimizationLevel", options, ctypes.c_int(int(optimization)))
-        self.call("SetIntraOpNumThreads", options, ctypes.c_int(1))
-        self.call("SetInterOpNumThreads", options, ctypes.c_int(1))
-        # A path is of wide characters on Windows, where c_wchar_p is what ctypes makes of a text.
-        location = str(path) if ctypes.sizeof(ctypes.c_wchar) == 2 else str(path).encode()
-        session = self.made("CreateSession", self.environment, location, options)
+    def run(self, path, optimization, inputs, outputs, read):
+        """The messages of the first outputs, as many as are read, of a model with inputs as triples of name, type and message."""
+        session = self.session(path, optimization)
         held = []
         try:
             values = [self.value(message, type_text, held) for _, type_text, message in inputs]
@@ -115,53 +113,71 @@ class Library:
                 texts([name for name, _, _ in inputs]),
                 pointers(values),
                 ctypes.c_size_t(len(inputs)),
-                texts([name for name, _ in outputs]),
+                texts(outputs),
                 ctypes.c_size_t(len(outputs)),
                 results,
             )
             results = [ctypes.c_void_p(result) for result in results]
             held.extend(results)
-            return [self.message(result, type_text, name, held) for result, (name, type_text) in zip(results, outputs)]
+            return [self.message(result, name, held) for result, name in zip(results[:read], outputs)]
         finally:
             for value in held:
                 self.functions["ReleaseValue"](value)
             self.functions["ReleaseSession"](session)
 
+    def session(self, path, optimization):
+        """The session of a model, with the options that the binding's sessions have here."""
+        options = self.made("CreateSessionOptions")
+        try:
+            self.call("SetSessionLogSeverityLevel", options, ctypes.c_int(4))
+            self.call("SetSessionGraphOptimizationLevel", options, ctypes.c_int(int(optimization)))
+            self.call("SetIntraOpNumThreads", options, ctypes.c_int(1))
+            self.call("SetInterOpNumThreads", options, ctypes.c_int(1))
+            # A path is of wide characters on Windows, where c_wchar_p is what ctypes makes of a text.
+            location = str(path) if ctypes.sizeof(ctypes.c_wchar) == 2 else str(path).encode()
+            return self.made("CreateSession", self.environment, location, options)
+        finally:
+            self.functions["ReleaseSessionOptions"](options)
+
     def value(self, message, type_text, held):
         """The `OrtValue` of a message, kept in `held` until all is over."""
         kind = type_text.split("(")[0]
         if kind == "optional":
+            if message.elem_type == 0:
+                raise CannotMake("C has no absent optional")
             return self.value(optional_item(message), item_type(type_text), held)
         if kind == "tensor":
             value = self.tensor(message)
         elif kind == "seq":
             items = [self.value(item, item_type(type_text), held) for item in sequence_items(message)]
+            if not items:
+                raise CannotMake("C makes no sequence without items")
             value = self.made("CreateValue", pointers(items), ctypes.c_size_t(len(items)), ctypes.c_int(SEQUENCE))
         elif kind == "map":
             parts = [self.value(part, "tensor()", held) for part in columns(message, type_text)]
             value = self.made("CreateValue", pointers(parts), ctypes.c_size_t(2), ctypes.c_int(MAP))
         else:
-            raise TypeError(f"a {type_text} is not made here")
+            raise CannotMake(f"a {type_text} is not made here")
         held.append(value)
         return value
 
     def tensor(self, tensor):
         if tensor.data_type > LAST_SHARED_CODE:
-            raise TypeError(f"the C library's number of {TensorProto.DataType.Name(tensor.data_type).lower()} is not known here")
+            raise CannotMake(f"the C library's number of {TensorProto.DataType.Name(tensor.data_type).lower()} is not known here")
         shape = (ctypes.c_int64 * len(tensor.dims))(*tensor.dims)
         value = self.made(
             "CreateTensorAsOrtValue", self.allocator, shape, ctypes.c_size_t(len(tensor.dims)), ctypes.c_int(tensor.data_type)
         )
         if tensor.data_type == TensorProto.STRING:
             if any(b"\0" in text for text in tensor.string_data):
-                raise TypeError("the C library takes texts that end with their first zero")
+                raise CannotMake("C takes texts that end with their first zero")
             self.call("FillStringTensor", value, texts(tensor.string_data), ctypes.c_size_t(len(tensor.string_data)))
             return value
         data = tensor.raw_data if tensor.HasField("raw_data") else numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
         ctypes.memmove(self.made("GetTensorMutableData", value), data, len(data))
         return value
 
-    def message(self, value, type_text, name, held):
+    def message(self, value, name, held):
         """What a value holds: the message of a tensor, or a list of such."""
         if not value:
             return None
@@ -169,12 +185,12 @@ class Library:
         if kind == TENSOR:
             return self.tensor_message(value, name)
         if kind != SEQUENCE:
-            raise TypeError(f"output '{name}' is a value of kind {kind} of the C library")
+            raise CannotMake(f"output '{name}' is a value of kind {kind} of the C library")
         items = []
         for index in range(self.made("GetValueCount", value, kind=ctypes.c_size_t).value):
             items.append(self.made("GetValue", value, ctypes.c_int(index), self.allocator))
             held.append(items[-1])
-        return [self.message(item, "", "", held) for item in items]
+        return [self.message(item, "", held) for item in items]
 
     def tensor_message(self, value, name):
         info = self.made("GetTensorTypeAndShape", value)
@@ -189,7 +205,7 @@ class Library:
             message.string_data.extend(self.strings(value, count))
             return message
         if element > LAST_SHARED_CODE:
-            raise TypeError(f"output '{name}' has an element type, {element}, that is not known here")
+            raise CannotMake(f"output '{name}' has an element type, {element}, that is not known here")
         data = ctypes.string_at(self.made("GetTensorMutableData", value), size_in_bytes(element, shape))
         return tensor_from_bytes(name, element, list(shape), data)
 
