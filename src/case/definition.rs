@@ -31,6 +31,14 @@ pub struct Case {
 }
 
 impl Case {
+    /// From what a runtime can tell that it must refuse the case; nothing where it must run. Where the model is that of the
+    /// control, what differs are values of inputs.
+    pub fn refusal_class(&self) -> Option<RefusalClass> {
+        let refusal = self.refusal.as_ref()?;
+        let by_values = self.model == refusal.control.model;
+        Some(if by_values { RefusalClass::Value } else { RefusalClass::Static })
+    }
+
     /// Whether there is an output whose values bear on a runtime, besides their type and shape.
     pub fn has_judged_output(&self) -> bool {
         let mut outputs = self.data.iter().flat_map(|data| &data.outputs);
@@ -100,6 +108,26 @@ pub struct Refusal {
     pub rule: String,
     /// The same model with the one violation repaired, which must run.
     pub control: Box<Case>,
+}
+
+/// From what a runtime can tell that it must refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RefusalClass {
+    /// From the model: its types, shapes, attributes and form.
+    #[serde(rename = "refusal/static")]
+    Static,
+    /// From the values of inputs alone, which a runtime may never look at.
+    #[serde(rename = "refusal/value")]
+    Value,
+}
+
+impl fmt::Display for RefusalClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RefusalClass::Static => "refusal/static",
+            RefusalClass::Value => "refusal/value",
+        })
+    }
 }
 
 /// How binding an expectation is.
