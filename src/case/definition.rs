@@ -168,6 +168,10 @@ pub enum Evidence {
     Onnxruntime,
     /// Upstream's reference implementation gave the same.
     OnnxReference,
+    /// Another implementation gave the same.
+    Openvino,
+    /// Another implementation gave the same.
+    Tract,
 }
 
 impl Evidence {
@@ -176,6 +180,8 @@ impl Evidence {
         match name {
             "onnxruntime" => Some(Evidence::Onnxruntime),
             "onnx-reference" => Some(Evidence::OnnxReference),
+            "openvino" => Some(Evidence::Openvino),
+            "tract" => Some(Evidence::Tract),
             _ => None,
         }
     }
@@ -189,6 +195,8 @@ impl fmt::Display for Evidence {
             Evidence::Body => "body",
             Evidence::Onnxruntime => "onnxruntime",
             Evidence::OnnxReference => "onnx.reference",
+            Evidence::Openvino => "openvino",
+            Evidence::Tract => "tract",
         })
     }
 }

@@ -3,5 +3,5 @@
 mod run;
 
 #[cfg(feature = "faults")]
-pub use run::{Fault, run_faulty};
-pub use run::{RunError, magnitudes, run};
+pub use run::run_faulty;
+pub use run::{Fault, RunError, magnitudes, run};
