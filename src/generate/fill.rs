@@ -21,7 +21,7 @@ use crate::generate::random::Random;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, untied, distinct, special, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
+    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, untied, distinct, special, position, counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
 )]
 pub enum Fill {
     /// A range of its own name.
@@ -64,6 +64,8 @@ pub enum Named {
     /// Each element tells its place: counted through a prime number of values that the type holds exactly and narrower types
     /// do not, so that no tile, row or block of a usual size begins twice with the same.
     Position,
+    /// 0, 1, 2 and so on: each place once, as an index.
+    Counted,
     /// All 1.
     Ones,
     /// All 0.
@@ -191,6 +193,10 @@ impl Named {
         if self == Named::Position {
             return positions(element, buffer);
         }
+        if self == Named::Counted {
+            let places = 0..buffer.len() as i128;
+            return buffer.integers(places);
+        }
         let count = buffer.len();
         match element.kind() {
             Kind::String => {
@@ -270,7 +276,9 @@ impl Named {
                 let size = random.between(1, 32);
                 if random.below(2) == 0 { size } else { -size }
             }
-            Named::Uniform | Named::Distinct | Named::Special | Named::Position => random.between(-32, 32),
+            Named::Uniform | Named::Distinct | Named::Special | Named::Position | Named::Counted => {
+                random.between(-32, 32)
+            }
         }
     }
 

@@ -64,9 +64,10 @@ impl Literal {
     /// The shape that the nesting gives; lists of one level have the same length.
     pub fn shape(&self) -> Result<Vec<usize>, String> {
         let Literal::List(items) = self else { return Ok(Vec::new()) };
-        let Some(first) = items.first() else { return Ok(vec![0]) };
+        // Each list is looked at once: twice a level would be without end where they nest deeply.
+        let Some((first, others)) = items.split_first() else { return Ok(vec![0]) };
         let inner = first.shape()?;
-        for item in items {
+        for item in others {
             if item.shape()? != inner {
                 return Err("lists of one level have different lengths".to_owned());
             }
@@ -177,6 +178,12 @@ mod tests {
 
     fn literal(text: &str) -> Literal {
         serde_yaml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn lists_that_nest_deeply_have_a_shape() {
+        let deep = (0..60).fold(Literal::Integer(1), |inner, _| Literal::List(vec![inner]));
+        assert_eq!(deep.shape(), Ok(vec![1; 60]));
     }
 
     #[test]

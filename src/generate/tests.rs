@@ -81,9 +81,9 @@ fn an_unknown_fill_is_shown() {
    ·                          ╰── here
  8 │   - name: same_shape
    ╰────
-  help: it is uniform, positive, nonzero, unit, untied, distinct, special, ones, zeros, {range:
-        [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT}
-        or {texts: [LOW, HIGH]}"
+  help: it is uniform, positive, nonzero, unit, untied, distinct, special, position, counted,
+        ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends:
+        COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
     );
 }
 
