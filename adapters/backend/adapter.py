@@ -1,16 +1,20 @@
 """Any Python backend that follows `onnx.backend.base.Backend`, named as MODULE or MODULE:CLASS on the command line."""
 
 import importlib
+import re
 import sys
+import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import onnx
 from onnx.backend.base import Backend
-from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 from onnx_adapter import LoadError, Unsupported, serve
 from onnx_values import from_python, parse, to_python
+
+# The names of exceptions by which backends say that they lack something, as `NotImplemented` of onnxruntime.backend.
+LACKS = re.compile(r"not_?(?:yet_?)?(?:implemented|supported)|unsupported", re.IGNORECASE)
 
 
 def backend(name):
@@ -27,6 +31,30 @@ def backend(name):
     return module, found
 
 
+def lacks(error):
+    """Whether an exception says that something is lacking, as against that it failed.
+
+    It does so by its type: upstream's `BackendIsNotSupposedToImplementIt` is a `SkipTest`, and what is Python's own
+    `NotImplementedError`, or has a name that says as much, says the same.
+    """
+    return isinstance(error, (unittest.SkipTest, NotImplementedError)) or LACKS.search(type(error).__name__) is not None
+
+
+def missing(model, said):
+    """What is lacking: the operator version of the node whose operator the message names, else of the first node."""
+    nodes = list(model.graph.node)
+    node = next((node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)), nodes[0] if nodes else None)
+    if node is None:
+        newest = max(model.opset_import, key=lambda entry: entry.version)
+        return f"opset {newest.version} of {newest.domain or 'ai.onnx'}"
+    domain = node.domain or "ai.onnx"
+    opset = next((entry.version for entry in model.opset_import if (entry.domain or "ai.onnx") == domain), 0)
+    try:
+        return f"operator {domain}/{node.op_type}-{onnx.defs.get_schema(node.op_type, opset, node.domain).since_version}"
+    except Exception:
+        return f"operator {domain}/{node.op_type}"
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: adapter.py MODULE[:CLASS]")
@@ -38,28 +66,33 @@ def main():
             model = onnx.load(path)
         except Exception as error:
             raise LoadError(str(error)) from error
-        operator = model.graph.node[0].op_type if model.graph.node else "none"
-        domain = (model.graph.node[0].domain if model.graph.node else "") or "ai.onnx"
-        missing = f"operator {domain}/{operator}"
-        if hasattr(found, "is_compatible") and not found.is_compatible(model):
-            raise Unsupported(missing, "is_compatible says no")
         try:
+            if hasattr(found, "is_compatible") and not found.is_compatible(model, device="CPU"):
+                raise Unsupported(missing(model, ""), "is_compatible says no")
             prepared = found.prepare(model, device="CPU")
-        except BackendIsNotSupposedToImplementIt as error:
-            raise Unsupported(missing, str(error) or "is not supposed to implement it") from error
+        except Unsupported:
+            raise
         except Exception as error:
-            raise LoadError(str(error)) from error
+            raise declined(model, error) or LoadError(said(error)) from error
         values = [to_python(parse(port.read(), port.type), port.type) for port in inputs]
         try:
             results = prepared.run(values)
-        except BackendIsNotSupposedToImplementIt as error:
-            raise Unsupported(missing, str(error) or "is not supposed to implement it") from error
+        except Exception as error:
+            raise declined(model, error) or error
         names = [info.name for info in model.graph.output]
         for port in outputs:
             port.write(from_python(results[names.index(port.name)], port.type, port.name).SerializeToString())
 
     version = getattr(importlib.import_module(module.__name__.split(".")[0]), "__version__", "unknown")
     serve({"name": name.replace(":", "."), "version": str(version), "language": "Python"}, run)
+
+
+def declined(model, error):
+    return Unsupported(missing(model, str(error)), said(error)) if lacks(error) else None
+
+
+def said(error):
+    return str(error) or type(error).__name__
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """onnxruntime, on the processor, behind the protocol of docs/protocol.md."""
 
+import contextlib
 import ctypes
+import os
 import re
 import sys
 from pathlib import Path
@@ -9,9 +11,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import onnx
 import onnxruntime
-from onnx import TensorProto, numpy_helper
+from c_library import CannotMake, library
+from onnx import TensorProto, helper, numpy_helper
 from onnx_adapter import LoadError, Unsupported, serve
-from onnx_values import from_python, parse, tensor_from_bytes, to_python
+from onnx_values import from_python, item_type, optional_item, parse, sequence_items, size_in_bytes, tensor_from_bytes, to_python
 
 LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -48,60 +51,145 @@ def options():
 OPTIONS = options()
 
 
+def provide_locale():
+    """Gives the process a locale en_US that is the same on every machine.
+
+    StringNormalizer asks the system for en_US.UTF-8 unless the model names another, takes nothing from it but the upper and lower
+    case of single characters, and fails where it is not installed. glibc has one table of cases for C.UTF-8, which is installed
+    with it, and for en_US; so C.UTF-8 stands in under these names, from a folder in the virtual environment.
+    """
+    source = next((path for path in map(Path, ("/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8")) if path.is_dir()), None)
+    if source is None or sys.prefix == sys.base_prefix:
+        return
+    folder = Path(sys.prefix) / "locale"
+    try:
+        folder.mkdir(exist_ok=True)
+        for name in ("en_US.UTF-8", "en_US"):
+            # Another process of the run may be faster.
+            with contextlib.suppress(FileExistsError):
+                (folder / name).symlink_to(source)
+    except OSError:
+        return
+    os.environ["LOCPATH"] = str(folder)
+
+
 def run(path, inputs, outputs):
     try:
         session = onnxruntime.InferenceSession(path, OPTIONS, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise lacking(path, inputs + outputs, error) or LoadError(short(error)) from error
     try:
-        values = evaluate(session, inputs, outputs)
+        values = evaluate(session, path, inputs, outputs)
+    except Unsupported:
+        raise
     except Exception as error:
         raise lacking(path, inputs + outputs, error) or RuntimeError(short(error)) from error
     for port, value in zip(outputs, values):
         port.write(value.SerializeToString())
 
 
-def evaluate(session, inputs, outputs):
+def evaluate(session, path, inputs, outputs):
     """The outputs as messages. Tensors go in and come out as memory, so that no element type needs numpy's consent."""
     names = [output.name for output in session.get_outputs()]
     if any(port.name not in names for port in outputs):
         raise RuntimeError(f"the session has the outputs {names}")
     wanted = [port.name for port in outputs] or names
-    direct = all(port.type.startswith("tensor(") and port.type != "tensor(string)" for port in inputs) and all(
-        port.type.startswith("tensor(") for port in outputs
-    )
-    if direct:
-        feed = {port.name: ort_value(parse(port.read(), port.type)) for port in inputs}
+    given = [(port, parse(port.read(), port.type)) for port in inputs]
+    beyond = next((port for port, value in given if beyond_binding(value, port.type)), None)
+    if beyond:
+        lack = f"{beyond.type} in {version_of_first(path)}"
+        if library() is None:
+            raise Unsupported(lack, f"the Python binding cannot make a {beyond.type}")
+        feed = [(port.name, port.type, value) for port, value in given]
+        try:
+            results = library().run(path, OPTIONS.graph_optimization_level, feed, wanted, len(outputs))
+        except CannotMake as error:
+            raise Unsupported(lack, f"the Python binding cannot make a {beyond.type}, and {error}") from error
+        return [from_python(result, port.type, port.name) for result, port in zip(results, outputs)]
+    if all(is_tensor(value, port.type) for port, value in given) and all(holds_tensor(port.type) for port in outputs):
+        kept = []
+        feed = {port.name: ort_value(inner(value), kept) for port, value in given}
         results = session.run_with_ort_values(wanted, feed)
-        return [message(result, port) for result, port in zip(results, outputs)]
-    feed = {port.name: fed(port) for port in inputs}
+        return [from_python(message(result, port), port.type, port.name) for result, port in zip(results, outputs)]
+    feed = {port.name: fed(value, port.type) for port, value in given}
     results = session.run(wanted, feed)
     return [from_python(result, port.type, port.name) for result, port in zip(results, outputs)]
 
 
-def fed(port):
-    value = parse(port.read(), port.type)
-    if port.type.startswith("tensor(") and port.type not in NUMPY:
-        return ort_value(value)
-    return to_python(value, port.type)
+def holds_tensor(type_text):
+    return type_text.startswith(("tensor(", "optional(tensor("))
 
 
-def ort_value(tensor):
-    """The tensor in onnxruntime's own memory, byte for byte."""
+def is_tensor(value, type_text):
+    """Whether the value is a tensor, by itself or as what an optional holds, which is the same value to onnxruntime."""
+    return holds_tensor(type_text) and (type_text.startswith("tensor(") or value.elem_type != 0)
+
+
+def inner(value):
+    return value if isinstance(value, TensorProto) else optional_item(value)
+
+
+def beyond_binding(value, type_text):
+    """Whether the binding has no way to make the value: it makes the items of a sequence of numpy's own types alone, an item of a
+    map of a float alone, and a map without items not at all.
+    """
+    kind = type_text.split("(")[0]
+    if kind == "optional":
+        return value.elem_type != 0 and beyond_binding(optional_item(value), item_type(type_text))
+    if kind == "seq":
+        item = item_type(type_text)
+        values = sequence_items(value)
+        return len(values) > 0 and (item not in NUMPY if item.startswith("tensor(") else any(beyond_binding(v, item) for v in values))
+    return kind == "map" and (item_type(type_text) != "tensor(float)" or not value.values.tensor_values)
+
+
+def fed(value, type_text):
+    if type_text.startswith("tensor(") and type_text not in NUMPY:
+        return ort_value(value, [])
+    return to_python(value, type_text)
+
+
+def ort_value(tensor, kept):
+    """The tensor in onnxruntime's own memory, byte for byte; what it needs to stay there is put into `kept`."""
+    if tensor.data_type == TensorProto.STRING:
+        return strings(tensor, kept)
     data = tensor.raw_data if tensor.HasField("raw_data") else numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
     value = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(tensor.dims), tensor.data_type)
-    if len(data) != value.tensor_size_in_bytes():
-        raise RuntimeError(f"onnxruntime keeps {value.tensor_size_in_bytes()} bytes for a tensor of {len(data)}")
+    if len(data) != size(value):
+        raise RuntimeError(f"onnxruntime keeps {size(value)} bytes for a tensor of {len(data)}")
     ctypes.memmove(value.data_ptr(), data, len(data))
     return value
 
 
+def strings(tensor, kept):
+    """An `OrtValue` of strings. The binding makes none from numpy, but what a model gives is one: here its only initializer."""
+    initializer = TensorProto(name="strings", data_type=tensor.data_type, dims=tensor.dims, string_data=tensor.string_data)
+    output = helper.make_tensor_value_info("strings", tensor.data_type, list(tensor.dims))
+    graph = helper.make_graph([], "strings", [], [output], [initializer])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), OPTIONS, providers=["CPUExecutionProvider"])
+    kept.append(session)
+    return session.run_with_ort_values(["strings"], {})[0]
+
+
 def message(value, port):
+    """The message of a tensor; nothing for what an absent optional gives."""
+    if not value.has_value():
+        return None
+    if value.is_sparse_tensor():
+        raise RuntimeError(f"output '{port.name}' is sparse, a {value.data_type()}, and the model declares a {port.type}")
     element = value.element_type()
     if element == TensorProto.STRING:
-        return from_python(value.numpy(), port.type, port.name)
-    data = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+        return from_python(value.numpy(), "tensor(string)", port.name)
+    data = ctypes.string_at(value.data_ptr(), size(value))
     return tensor_from_bytes(port.name, element, value.shape(), data)
+
+
+def size(value):
+    """How many bytes a tensor takes, by ONNX itself where the binding, as that of 1.20, does not say it."""
+    if hasattr(value, "tensor_size_in_bytes"):
+        return value.tensor_size_in_bytes()
+    return size_in_bytes(value.element_type(), value.shape())
 
 
 def lacking(path, ports, error):
@@ -142,6 +230,12 @@ def version_of(model, node):
     return f"{domain}/{node.op_type}-{since}"
 
 
+def version_of_first(path):
+    """The operator version of a model's first node, for what is lacking whatever the operator."""
+    model = onnx.load(path, load_external_data=False)
+    return version_of(model, model.graph.node[0]) or "ai.onnx/none"
+
+
 def blamed(model, said):
     """The node that a message is about: the one whose operator it names, else the only one."""
     nodes = list(model.graph.node)
@@ -156,6 +250,7 @@ def short(error):
 
 
 if __name__ == "__main__":
+    provide_locale()
     serve(
         {
             "name": "onnxruntime",

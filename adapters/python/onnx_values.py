@@ -1,9 +1,19 @@
 """ONNX messages to the values that Python runtimes take, and back, without loss."""
 
+import math
+
 import numpy
 from onnx import MapProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 MESSAGES = {"tensor": TensorProto, "sparse_tensor": SparseTensorProto, "seq": SequenceProto, "optional": OptionalProto, "map": MapProto}
+
+
+# How many bits an element takes, of the types that are packed.
+PACKED = {
+    TensorProto.DataType.Value(name): bits
+    for name, bits in {"UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4, "UINT2": 2, "INT2": 2}.items()
+    if name in TensorProto.DataType.keys()
+}
 
 
 def parse(data, type_text):
@@ -25,6 +35,12 @@ def item_type(type_text):
 def tensor_from_bytes(name, element_type, shape, data):
     """A tensor message around little-endian bytes, packed as ONNX packs them."""
     return TensorProto(name=name, data_type=element_type, dims=shape, raw_data=data)
+
+
+def size_in_bytes(element_type, shape):
+    """How many bytes a tensor takes as ONNX packs it."""
+    bits = PACKED.get(element_type) or helper.tensor_dtype_to_np_dtype(element_type).itemsize * 8
+    return (math.prod(shape) * bits + 7) // 8
 
 
 def tensor_from_array(array, type_text, name=""):
@@ -63,10 +79,10 @@ def optional_item(message):
 
 
 def from_python(value, type_text, name=""):
-    """A message of a type, from arrays, lists, dictionaries or None."""
+    """A message of a type, from arrays or tensor messages, lists, dictionaries or None."""
     kind = type_text.split("(")[0]
     if kind == "tensor":
-        return tensor_from_array(value, type_text, name)
+        return value if isinstance(value, TensorProto) else tensor_from_array(value, type_text, name)
     if kind == "seq":
         return sequence(value, item_type(type_text), name)
     if kind == "optional":

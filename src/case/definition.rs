@@ -31,6 +31,14 @@ pub struct Case {
 }
 
 impl Case {
+    /// From what a runtime can tell that it must refuse the case; nothing where it must run. Where the model is that of the
+    /// control, what differs are values of inputs.
+    pub fn refusal_class(&self) -> Option<RefusalClass> {
+        let refusal = self.refusal.as_ref()?;
+        let by_values = self.model == refusal.control.model;
+        Some(if by_values { RefusalClass::Value } else { RefusalClass::Static })
+    }
+
     /// Whether there is an output whose values bear on a runtime, besides their type and shape.
     pub fn has_judged_output(&self) -> bool {
         let mut outputs = self.data.iter().flat_map(|data| &data.outputs);
@@ -102,6 +110,26 @@ pub struct Refusal {
     pub control: Box<Case>,
 }
 
+/// From what a runtime can tell that it must refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RefusalClass {
+    /// From the model: its types, shapes, attributes and form.
+    #[serde(rename = "refusal/static")]
+    Static,
+    /// From the values of inputs alone, which a runtime may never look at.
+    #[serde(rename = "refusal/value")]
+    Value,
+}
+
+impl fmt::Display for RefusalClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RefusalClass::Static => "refusal/static",
+            RefusalClass::Value => "refusal/value",
+        })
+    }
+}
+
 /// How binding an expectation is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -140,6 +168,10 @@ pub enum Evidence {
     Onnxruntime,
     /// Upstream's reference implementation gave the same.
     OnnxReference,
+    /// Another implementation gave the same.
+    Openvino,
+    /// Another implementation gave the same.
+    Tract,
 }
 
 impl Evidence {
@@ -148,6 +180,8 @@ impl Evidence {
         match name {
             "onnxruntime" => Some(Evidence::Onnxruntime),
             "onnx-reference" => Some(Evidence::OnnxReference),
+            "openvino" => Some(Evidence::Openvino),
+            "tract" => Some(Evidence::Tract),
             _ => None,
         }
     }
@@ -161,6 +195,8 @@ impl fmt::Display for Evidence {
             Evidence::Body => "body",
             Evidence::Onnxruntime => "onnxruntime",
             Evidence::OnnxReference => "onnx.reference",
+            Evidence::Openvino => "openvino",
+            Evidence::Tract => "tract",
         })
     }
 }

@@ -10,7 +10,7 @@ mod variant;
 mod want;
 mod write;
 
-pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal};
+pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Refusal, RefusalClass};
 pub use digest::{digest, digest_of_texts};
 pub use external::external_locations;
 pub use file::{MOST_BINARY, read_file, read_text};

@@ -25,6 +25,10 @@ pub struct Arguments {
     /// Print the cases whose outputs nothing confirms but the built-in executor, instead of what is missing
     #[arg(long, conflicts_with = "totals")]
     unconfirmed: bool,
+
+    /// Print how many elements the largest value of each operator's cases has, instead of what is missing
+    #[arg(long, conflicts_with_all = ["totals", "unconfirmed"])]
+    sizes: bool,
 }
 
 /// Runs the chosen cases and prints what is missing, a line for each operator version and group, then the totals.
@@ -48,7 +52,11 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
     });
     let coverage = survey.finish();
-    if arguments.unconfirmed {
+    if arguments.sizes {
+        for line in coverage.sizes() {
+            output::line(&line)?;
+        }
+    } else if arguments.unconfirmed {
         for line in coverage.unconfirmed() {
             output::line(&line)?;
         }

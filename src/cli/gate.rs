@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::{Evidence, Variant, read_text};
+use crate::case::{Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, output};
 use crate::report::escape;
@@ -46,8 +46,6 @@ struct Source {
     runtime: Declaration,
     /// Whether the runtime is held to what is recommended, whatever the file says.
     strict: bool,
-    /// Whether the file is the runtime's own in the project, by which it is evidence.
-    is_default: bool,
 }
 
 impl GateOptions {
@@ -66,7 +64,7 @@ impl GateOptions {
             bail!("{place}: there is no such file; leave out --expectations, or write it with `onnx-conformance init`");
         }
         let strict = self.strict || runtime.name == BUILTIN;
-        let source = Source { path, runtime: runtime.clone(), strict, is_default: self.expectations.is_none() };
+        let source = Source { path, runtime: runtime.clone(), strict };
         let (_, book) = source.read()?;
         let expectations = book.expectations();
         if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
@@ -91,9 +89,7 @@ impl Source {
             // A file that is written for the first time keeps what it is written for.
             expectations.strict = self.strict;
         }
-        let is_pinned = expectations.version.as_ref() == Some(&self.runtime.version);
-        let witness = Evidence::of_runtime(&self.runtime.name).filter(|_| is_pinned && self.is_default);
-        Ok((text, Book::new(expectations, &self.runtime, self.strict)?.of_witness(witness)))
+        Ok((text, Book::new(expectations, &self.runtime, self.strict)?))
     }
 }
 

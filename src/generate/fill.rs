@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::generate::choice::Label;
 use crate::generate::expression::Size;
+use crate::generate::large::{Small, long_text, positions};
 use crate::generate::literal::room;
 use crate::generate::random::Random;
 
@@ -60,8 +61,8 @@ pub enum Named {
     /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; of integers the ends. Types
     /// that have none are filled as by `uniform`.
     Special,
-    /// Each element tells its place: counted from the least number up, through a prime number of values that the type holds
-    /// exactly, so that no tile, row or block of a usual size begins twice with the same.
+    /// Each element tells its place: counted through a prime number of values that the type holds exactly and narrower types
+    /// do not, so that no tile, row or block of a usual size begins twice with the same.
     Position,
     /// All 1.
     Ones,
@@ -185,106 +186,6 @@ impl Fill {
     }
 }
 
-/// Integers from `-most` to `most`, from 0 in an unsigned type, of which one in `one_in` is drawn and the others are 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Small {
-    most: i64,
-    one_in: i64,
-}
-
-impl Small {
-    /// The largest that people read with ease.
-    const LARGEST: i64 = 8;
-
-    /// Those of which any sum of `count` is exact.
-    fn addends(element: ElementType, count: i64) -> Small {
-        let (whole, count) = (Small::whole_numbers(element), count.max(1));
-        let most = (whole / count).clamp(1, Small::LARGEST);
-        // Half of what is there, as the number of those that are not 0 is drawn.
-        Small { most, one_in: (2 * count * most / whole).max(1) }
-    }
-
-    /// Those of which any sum of `count` products of two is exact.
-    fn factors(element: ElementType, count: i64) -> Small {
-        let (whole, count) = (Small::whole_numbers(element), count.max(1));
-        let root = |value: i64| libm::sqrt(value as f64);
-        let most = (root(whole / count) as i64).clamp(1, Small::LARGEST);
-        let both = (2 * count).saturating_mul(most * most) / whole;
-        Small { most, one_in: (libm::ceil(root(both)) as i64).max(1) }
-    }
-
-    /// The whole numbers that the type holds without a gap; of integers those of 32 bits, in which narrower ones are added up.
-    fn whole_numbers(element: ElementType) -> i64 {
-        let bits = element.float_format().filter(|_| element.is_float()).map_or(31, |format| format.mantissa_bits + 1);
-        1 << bits.min(53)
-    }
-
-    fn draw(self, low: i64, random: &mut Random) -> i64 {
-        let is_drawn = self.one_in == 1 || random.between(1, self.one_in) == 1;
-        if is_drawn { random.between(low * self.most, self.most) } else { 0 }
-    }
-
-    fn fill(self, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
-        let (count, kind) = (buffer.len(), buffer.element_type().kind());
-        let low = if kind == Kind::Unsigned { 0 } else { -1 };
-        let numbers: Vec<i64> = (0..count).map(|_| self.draw(low, random)).collect();
-        if kind == Kind::Float {
-            buffer.floats(numbers.into_iter().map(|number| number as f64))
-        } else {
-            buffer.integers(numbers.into_iter().map(i128::from))
-        }
-    }
-}
-
-/// Letters, and here and there one that takes two bytes or three; `length` bytes in all.
-fn long_text(length: i64, random: &mut Random) -> Arc<str> {
-    let mut text = String::new();
-    let mut left = length.max(0);
-    while left > 0 {
-        let letter = match random.between(0, 15) {
-            0 if left >= 2 => '\u{e9}',
-            1 if left >= 3 => '\u{20ac}',
-            2 => ' ',
-            place => char::from(b'a' + u8::try_from(place).unwrap_or(0)),
-        };
-        left -= i64::try_from(letter.len_utf8()).unwrap_or(1);
-        text.push(letter);
-    }
-    text.into()
-}
-
-/// Every element by its place.
-fn positions(element: ElementType, buffer: Buffer) -> Result<Tensor, TensorError> {
-    let places = 0..buffer.len() as i128;
-    match element.kind() {
-        Kind::String => buffer.strings(places.map(|at| Arc::from(at.to_string())).collect::<Vec<Arc<str>>>()),
-        // The parity of the ones in the number, which no period runs through.
-        Kind::Bool => buffer.bools(places.map(|at| at.count_ones() % 2 == 1)),
-        Kind::Complex => buffer.complexes(places.map(|at| num_complex::Complex::new(at as f64, -(at as f64)))),
-        Kind::Float if element.bits() >= 16 => {
-            let whole = i128::from(Small::whole_numbers(element));
-            let prime = largest_prime(2 * whole);
-            let low = if prime < whole { 0 } else { -whole };
-            buffer.floats(places.map(|at| (at % prime + low) as f64))
-        }
-        Kind::Float => {
-            let all = small_floats(element);
-            buffer.floats(places.map(|at| all[usize::try_from(at).unwrap_or(0) % all.len()]))
-        }
-        Kind::Signed | Kind::Unsigned => {
-            let low = element.decode_i128(element.saturate(i128::from(i64::MIN)));
-            let prime = largest_prime(1 << element.bits().min(32));
-            buffer.integers(places.map(|at| if element.bits() <= 16 { low + at % prime } else { at }))
-        }
-    }
-}
-
-/// The largest prime number up to `most`, or 1.
-fn largest_prime(most: i128) -> i128 {
-    let is_prime = |number: &i128| (2..).take_while(|by| by * by <= *number).all(|by| number % by != 0);
-    (2..=most.min(1 << 24)).rev().find(is_prime).unwrap_or(1)
-}
-
 impl Named {
     fn tensor(self, element: ElementType, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
         if self == Named::Position {
@@ -404,7 +305,7 @@ fn distinct_floats(element: ElementType, count: usize, random: &mut Random) -> V
 }
 
 /// The values of a type of at most 8 bits that are not far from 0.
-fn small_floats(element: ElementType) -> Vec<f64> {
+pub(super) fn small_floats(element: ElementType) -> Vec<f64> {
     let all = (0..1u64 << element.bits()).map(|bits| element.decode_f64(bits));
     let is_small =
         |value: &f64| value.is_finite() && value.abs() <= 16.0 && !(*value == 0.0 && value.is_sign_negative());

@@ -11,6 +11,7 @@ mod expression;
 mod fill;
 mod instance;
 mod ir;
+mod large;
 mod literal;
 mod model;
 mod nodes;

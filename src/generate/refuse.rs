@@ -155,7 +155,7 @@ pub(super) fn make(
         folder: None,
         data: vec![DataSet { inputs: parts.inputs, outputs: Vec::new() }],
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
-        level: refusal.level,
+        level: version.level(refusal.level),
         evidence: Vec::new(),
         judged: None,
     })

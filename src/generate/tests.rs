@@ -3,7 +3,7 @@
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::OperatorVersion;
 
-use crate::generate::{GenerateError, Operators, ids};
+use crate::generate::{GenerateError, Operators, cases, ids};
 
 const SUM: &str = "\
 op: Sum
@@ -82,7 +82,8 @@ fn an_unknown_fill_is_shown() {
  8 │   - name: same_shape
    ╰────
   help: it is uniform, positive, nonzero, unit, untied, distinct, special, ones, zeros, {range:
-        [LOW, HIGH]}, {eighths: [LOW, HIGH]} or {indices: SIZE}"
+        [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT}
+        or {texts: [LOW, HIGH]}"
     );
 }
 
@@ -398,4 +399,42 @@ fn a_use_has_nothing_of_its_own() {
     let text = SUM.replacen("- name: same\n", "- use: [pair]\n", 1);
     let shown = report(&with_recipes(&text, RECIPES).unwrap_err());
     assert!(shown.contains("a case that uses 'pair' has something of its own"), "{shown}");
+}
+
+#[test]
+fn a_large_case_has_a_group_of_its_own_and_runs_once_a_row_of_types() {
+    let large = SUM.replacen(
+        "  - name: same_shape\n    let: {N: 2}\n    inputs: {data_0: [{shape: [N]}, {shape: [N]}]}",
+        "  - name: same_shape\n    size: large\n    inputs: {data_0: [{shape: {each: [[2000], [3000]]}}]}",
+        1,
+    );
+    let large = large.split("refuse:").next().unwrap_or_default();
+    let ids = sum(large).unwrap();
+    let of_double: Vec<&String> =
+        ids.iter().filter(|id| id.contains("/large/same_shape/") && id.ends_with("T=double")).collect();
+    assert_eq!(of_double.len(), 1, "{ids:?}");
+    let all = ids.iter().filter(|id| id.contains("/large/same_shape/")).count();
+    // Four types, and the alternatives with the plainest of them.
+    assert!((4..=6).contains(&all), "{ids:?}");
+}
+
+#[test]
+fn a_second_run_has_other_shapes_and_the_model_has_names_for_dimensions() {
+    let text = SUM.replacen(
+        "inputs: {data_0: [{shape: [N]}, {shape: [N]}]}",
+        "inputs: {data_0: [{shape: [N]}, {shape: [N]}]}\n    again: {data_0: [{shape: [3, 1]}, {shape: [4]}]}",
+        1,
+    );
+    let refused = text.clone();
+    let operators = Operators::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
+    let version = OperatorVersion::new("", "Sum", 13);
+    let made = cases(&operators, &version, &|id| id == "ai.onnx/Sum-13/same_shape/T=float");
+    // The ranks of two runs of one model are the same.
+    assert!(made.is_err(), "{made:?}");
+    let text = refused.replace("[{shape: [3, 1]}, {shape: [4]}]", "[{shape: [5]}, {shape: [5]}]");
+    let operators = Operators::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
+    let made = cases(&operators, &version, &|id| id == "ai.onnx/Sum-13/same_shape/T=float").unwrap();
+    let shapes: Vec<Vec<Option<Vec<usize>>>> =
+        made[0].data.iter().map(|data| data.outputs.iter().map(|output| output.want.declared().1).collect()).collect();
+    assert_eq!(shapes, [[Some(vec![2])], [Some(vec![5])]]);
 }

@@ -109,7 +109,7 @@ impl<'a> Version<'a> {
             folder: None,
             data: vec![DataSet { inputs: parts.inputs, outputs: expected }],
             refusal: None,
-            level: self.level(planned),
+            level: self.level(planned.case.level),
             evidence,
             judged: None,
         };
@@ -147,9 +147,10 @@ impl<'a> Version<'a> {
         Ok(Outputs { declared, expected, evidence })
     }
 
-    /// How binding a case is. A runtime is right to refuse a deprecated version, as the checker of ONNX does.
-    fn level(&self, planned: &Planned<'_>) -> Level {
-        if self.spec.deprecated { Level::Open } else { planned.case.level }
+    /// How binding what is said of the version is. A runtime is right to refuse a deprecated version, as the checker of ONNX
+    /// does; one that takes it does what its text says.
+    pub(super) fn level(&self, level: Level) -> Level {
+        if self.spec.deprecated { level.max(Level::Recommended) } else { level }
     }
 
     /// The types of the outputs as far as the inputs tell; the run tells the rest.

@@ -32,6 +32,7 @@ mod tests {
             ulps: None,
             flaky: None,
             level: Level::Required,
+            class: None,
             judged: None,
             evidence: Vec::new(),
             cells: Vec::new(),

@@ -30,6 +30,12 @@ pub fn markdown(runtime: &Declaration, tally: &Tally) -> String {
         let _ = writeln!(text, "| open: recorded, not judged | {} |", tally.summary.open);
     }
     let _ = writeln!(text, "| **all** | **{}** |", tally.summary.total());
+    if !tally.summary.refusals.is_empty() {
+        text.push_str("\n| must be refused | cases | pass |\n|---|--:|--:|\n");
+        for (class, (total, passed)) in &tally.summary.refusals {
+            let _ = writeln!(text, "| {class} | {total} | {passed} |");
+        }
+    }
     if tally.expected > 0 {
         let _ = writeln!(text, "\n{} failures are expected.", tally.expected);
     }

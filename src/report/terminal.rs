@@ -97,6 +97,9 @@ pub fn closing(tally: &Tally, show: &Show, elapsed: Duration) -> String {
         let cases = if *count == 1 { "case" } else { "cases" };
         lines.push(format!("{count} vendored {cases} judged otherwise (docs/accuracy.md): {}", judged.reason()));
     }
+    for (class, (total, passed)) in &tally.summary.refusals {
+        lines.push(format!("{class}: {passed} of {total} cases pass, which must be refused"));
+    }
     lines.push(summary(&tally.summary, tally.expected, elapsed));
     lines.join("\n")
 }

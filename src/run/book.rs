@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
 
-use crate::case::{Evidence, Variant};
+use crate::case::Variant;
 use crate::run::{CaseResult, Entry, ExpectationError, Expectations, Outcome};
 use crate::runtime::Declaration;
 use crate::suite::{globs, is_glob, loose_glob, wildcard};
@@ -18,8 +18,6 @@ use crate::suite::{globs, is_glob, loose_glob, wildcard};
 pub struct Book {
     expectations: Expectations,
     strict: bool,
-    /// What the runtime counts as where it confirms cases by the very file that the program was built with.
-    witness: Option<Evidence>,
     /// Whether the condition of each entry holds.
     active: Vec<bool>,
     /// Ids and paths of groups, by variant.
@@ -66,7 +64,6 @@ impl Book {
     fn with(expectations: Expectations, active: Vec<bool>, strict: bool) -> Result<Book, ExpectationError> {
         let mut book = Book {
             active,
-            witness: None,
             strict: strict || expectations.strict,
             expectations,
             paths: HashMap::new(),
@@ -87,17 +84,6 @@ impl Book {
             book.add(at, &entry).map_err(|rule| ExpectationError::Entry { path: book.path(), number: at + 1, rule })?;
         }
         Ok(book)
-    }
-
-    /// The same book for a runtime that the program counts as confirming what the book does not list.
-    #[must_use]
-    pub fn of_witness(self, witness: Option<Evidence>) -> Book {
-        Book { witness, ..self }
-    }
-
-    /// Whether a case that does not pass counts as confirmed by the runtime.
-    pub(super) fn contradicts(&self, result: &CaseResult) -> bool {
-        self.witness.is_some_and(|witness| result.evidence.contains(&witness))
     }
 
     fn add(&mut self, at: usize, entry: &Entry) -> Result<(), String> {

@@ -15,12 +15,16 @@ use crate::suite::{FilterError, globs, is_glob, loose_glob};
 pub struct Expectations {
     /// The runtime that the file is about.
     pub runtime: String,
-    /// The version of the runtime that the file was last held against: what the file does not list, this version confirms.
+    /// The version of the runtime that the file was last held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Whether the runtime is held to what is recommended, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Whether what the runtime lacks is listed case by case, too: the file is then a measurement, and what it does not list
+    /// the runtime confirms.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
     /// What it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
@@ -152,6 +156,9 @@ impl Expectations {
         }
         if self.strict {
             text.push_str("strict: true\n");
+        }
+        if self.exact {
+            text.push_str("exact: true\n");
         }
         text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {

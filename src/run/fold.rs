@@ -14,9 +14,9 @@ pub(super) type Folded = (Entry, Vec<usize>);
 type Lack<'a> = (&'a str, Vec<usize>);
 
 /// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
-/// listed as one only where all of it fails alike. No entry for ids is about two operators.
-pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult]) -> Vec<Folded> {
-    let lacking = |result: &CaseResult| result.outcome == Outcome::Unsupported && result.missing.is_some();
+/// listed as one only where all of it fails alike. No entry for ids is about two operators. `exact` entries are all for ids.
+pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<Folded> {
+    let lacking = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
     let (lacks, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&at| lacking(failures[at]));
     let mut folded = fold_lacks(failures, &lacks, judged);
     let covered: BTreeSet<&str> = lacks.iter().map(|&at| failures[at].id.as_str()).collect();
@@ -194,7 +194,7 @@ mod tests {
     fn check(results: &[CaseResult], expected: &[&str]) {
         let judged: Vec<&CaseResult> = results.iter().collect();
         let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
-        let folded = fold(&failures, &judged);
+        let folded = fold(&failures, &judged, false);
         assert_eq!(folded.iter().map(|(entry, _)| entry.to_yaml()).collect::<Vec<_>>(), expected);
         let mut covered: Vec<usize> = folded.into_iter().flat_map(|(_, cases)| cases).collect();
         covered.sort_unstable();
@@ -256,6 +256,19 @@ mod tests {
             &[error("onnx-1/node/test_a"), error("onnx-1/node/test_b")],
             &["{cases: onnx-1/node/test_a, outcome: error}", "{cases: onnx-1/node/test_b, outcome: error}"],
         );
+    }
+
+    #[test]
+    fn what_is_exact_is_listed_by_case() {
+        let results = [
+            lacking("d/A-1/x", "operator d/A-1"),
+            lacking("d/B-1/x", "operator d/B-1"),
+            result("d/B-1/y", Outcome::Pass),
+        ];
+        let judged: Vec<&CaseResult> = results.iter().collect();
+        let folded = fold(&judged[..2], &judged, true);
+        let lines: Vec<String> = folded.iter().map(|(entry, _)| entry.to_yaml()).collect();
+        assert_eq!(lines, ["{cases: d/A-1/x, outcome: unsupported}", "{cases: d/B-1/x, outcome: unsupported}"]);
     }
 
     #[test]

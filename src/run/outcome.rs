@@ -6,7 +6,7 @@ use std::fmt;
 use onnx_conformance_reference::spec::OperatorVersion;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Evidence, Judged, Level, Variant};
+use crate::case::{Case, Evidence, Judged, Level, RefusalClass, Variant};
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -126,6 +126,9 @@ pub struct CaseResult {
     pub flaky: Option<String>,
     /// How binding the expectation is.
     pub level: Level,
+    /// From what a runtime can tell that it must refuse the case, where it must.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<RefusalClass>,
     /// The rule by which the case is judged other than upstream does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
@@ -154,6 +157,7 @@ impl CaseResult {
             ulps: None,
             flaky: None,
             level: case.level,
+            class: case.refusal_class(),
             judged: case.judged,
             evidence: case.evidence.clone(),
             cells: Vec::new(),
@@ -214,6 +218,7 @@ pub(super) mod tests {
             ulps: None,
             flaky: None,
             level: Level::Required,
+            class: None,
             judged: None,
             evidence: Vec::new(),
             cells: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use crate::case::{Case, Judged, Level};
+use crate::case::{Case, Judged, Level, RefusalClass};
 use crate::run::{CaseResult, Outcome, Plan, judge};
 use crate::runtime::{Host, Stop};
 use crate::suite::SuiteError;
@@ -82,6 +82,8 @@ pub struct Summary {
     pub open: usize,
     /// The vendored cases that are judged by another rule than upstream's, by rule.
     pub judged: BTreeMap<Judged, usize>,
+    /// The judged cases that must be refused, and how many of them pass, apart from those with outputs.
+    pub refusals: BTreeMap<RefusalClass, (usize, usize)>,
 }
 
 impl Summary {
@@ -94,6 +96,11 @@ impl Summary {
             self.open += 1;
         } else {
             *self.counts.entry(result.outcome).or_default() += 1;
+            if let Some(class) = result.class {
+                let (total, passed) = self.refusals.entry(class).or_default();
+                *total += 1;
+                *passed += usize::from(result.outcome == Outcome::Pass);
+            }
         }
     }
 

@@ -58,8 +58,6 @@ pub enum FaultKind {
     Mixed(Vec<(Outcome, usize)>),
     /// Its cases are those of several operators, and it does not say so.
     Spans(usize),
-    /// A case belongs to it by words that do not tell so, and counts as confirmed by the runtime (docs/runtimes.md).
-    Contradicts(String),
 }
 
 /// What of the suite a run is about.
@@ -109,12 +107,7 @@ impl Tally {
         match standing {
             Standing::Regression => self.regressions.push(result.clone()),
             Standing::Improvement => self.improvements.push(result.clone()),
-            Standing::Expected => {
-                self.expected += 1;
-                let place = owner.filter(|_| book.contradicts(result)).map(|at| book.expectations().place(at));
-                let fault = |place| Fault { place, kind: FaultKind::Contradicts(result.id.clone()) };
-                self.faults.extend(place.map(fault));
-            }
+            Standing::Expected => self.expected += 1,
             Standing::Pass | Standing::Silent => {}
         }
         standing
@@ -202,9 +195,6 @@ impl fmt::Display for Fault {
                     outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
                 write!(f, "expectation that covers different outcomes ({}): {place}", outcomes.join(", "))
             }
-            FaultKind::Contradicts(id) => {
-                write!(f, "expectation whose words name what {id} has not, so that it counts as confirmed: {place}")
-            }
             FaultKind::Spans(count) => {
                 write!(f, "expectation that covers {count} operators without `spans_operators: true`: {place}")
             }
@@ -215,7 +205,6 @@ impl fmt::Display for Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Evidence;
     use crate::run::Expectations;
     use crate::run::outcome::tests::{lacking, result};
     use crate::runtime::Declaration;
@@ -258,20 +247,6 @@ mod tests {
         );
         let silent = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-1/y", Outcome::NotApplicable)];
         check(entry, &silent, &[]);
-    }
-
-    #[test]
-    fn a_failure_that_counts_as_confirmed_is_noted() {
-        let text = "runtime: a\nexpect:\n  - {unsupported: tensor(x) in d/Abs-1}\n";
-        let book = Book::new(Expectations::parse("a.yaml", text).unwrap(), &Declaration::named("a", "1"), false);
-        let book = book.unwrap().of_witness(Some(Evidence::Onnxruntime));
-        let plain = lacking("d/Abs-1/x", "tensor(x) in d/Abs-1");
-        let confirmed = CaseResult { evidence: vec![Evidence::Onnxruntime], ..plain.clone() };
-        for (result, expected) in [(plain, 0), (confirmed, 1)] {
-            let mut tally = Tally::default();
-            tally.add_result(&result, &book);
-            assert_eq!(tally.faults.len(), expected);
-        }
     }
 
     #[test]

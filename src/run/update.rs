@@ -14,7 +14,7 @@ pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -
     let judged: Vec<&CaseResult> =
         results.iter().filter(|result| result.is_gated(strict) && !result.outcome.is_silent()).collect();
     let failures: Vec<&CaseResult> = judged.iter().copied().filter(|result| result.outcome != Outcome::Pass).collect();
-    let expect = fold(&failures, &judged).into_iter().map(|(entry, _)| entry).collect();
+    let expect = fold(&failures, &judged, false).into_iter().map(|(entry, _)| entry).collect();
     let mut expectations = Expectations::none(runtime);
     (expectations.strict, expectations.expect) = (strict, expect);
     expectations
@@ -54,7 +54,12 @@ pub fn updated_expectations(
         .enumerate()
         .map(|(at, entry)| {
             let cases = owned.get(&at).map_or(&[][..], Vec::as_slice);
-            if may_be_about(entry, missing) { Change::Keep } else { change(entry, book, at, variant, cases) }
+            let is_exact = !book.expectations().exact || entry.unsupported.is_none();
+            match may_be_about(entry, missing) {
+                true => Change::Keep,
+                false if is_exact => change(entry, book, at, variant, cases),
+                false => Change::Drop,
+            }
         })
         .collect();
     for (at, cases) in &owned {
@@ -73,7 +78,10 @@ pub fn updated_expectations(
     failures.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let plain: Vec<&CaseResult> = failures.iter().map(|(result, _)| *result).collect();
     let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
-    let new: Vec<Entry> = fold(&plain, &judged).into_iter().map(|folded| with_reason(folded, &origins)).collect();
+    let new: Vec<Entry> = fold(&plain, &judged, book.expectations().exact)
+        .into_iter()
+        .map(|folded| with_reason(folded, &origins))
+        .collect();
     Ok(layout.rewritten(&changes, &new))
 }
 

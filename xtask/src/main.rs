@@ -2,6 +2,7 @@
 
 mod bench_protocol;
 mod emit;
+mod faults;
 mod fuzz;
 mod generated;
 mod import_specs;
@@ -35,6 +36,8 @@ enum Task {
     /// Be the adapter of bench-protocol.
     #[command(hide = true)]
     EchoAdapter(bench_protocol::Echo),
+    /// Seed wrong kernels of every kind, and fail for one that no required case notices.
+    Faults(faults::Arguments),
     /// Feed made-up inputs to everything that reads what a user gives.
     Fuzz(fuzz::Arguments),
     /// Write the files that are generated from the Rust types.
@@ -63,6 +66,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::BenchProtocol(arguments) => bench_protocol::main(arguments)?,
         Task::Coverage(arguments) => return Ok(ExitCode::from(coverage::main(arguments)?)),
         Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
+        Task::Faults(arguments) => return faults::main(arguments),
         Task::Fuzz(arguments) => return fuzz::main(arguments),
         Task::Gen(arguments) => generated::run(arguments)?,
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,

@@ -5,6 +5,7 @@ mod excuses;
 mod goal;
 mod node;
 mod reach;
+mod sizes;
 mod survey;
 mod tally;
 mod value;

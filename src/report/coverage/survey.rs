@@ -77,6 +77,7 @@ impl<'a> Survey<'a> {
         }
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.reached.extend(goals);
+        tally.sizes.add(case);
         let cases = &mut tally.cases;
         if result.outcome != Outcome::Pass {
             cases.other += 1;
@@ -112,6 +113,7 @@ impl<'a> Survey<'a> {
     fn constraint(&self, id: &str) -> Option<(OperatorVersion, Goal)> {
         let (version, name) = split_id(id)?;
         let (file, _) = self.operators.get(&version).ok()?;
+        let name = name.strip_prefix("large/").unwrap_or(name);
         let part = |text: &str| text.split(['/', '@']).next().unwrap_or(text).to_owned();
         let constraint = match name.strip_prefix("refuse/") {
             Some(name) => &file.refuse.iter().find(|refusal| refusal.name == part(name))?.constraint,

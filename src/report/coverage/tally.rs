@@ -9,6 +9,7 @@ use crate::case::{Evidence, Level};
 use crate::report::coverage::excuses::Excuses;
 use crate::report::coverage::goal::{Aspect, Goal};
 use crate::report::coverage::reach::Reached;
+use crate::report::coverage::sizes::Sizes;
 
 /// How many type cells may be excused.
 const MOST_EXCUSED_CELLS: usize = 60;
@@ -28,6 +29,7 @@ pub struct Coverage<'a> {
 pub(super) struct Tally {
     pub(super) reached: Reached,
     pub(super) cases: Cases,
+    pub(super) sizes: Sizes,
 }
 
 /// How many cases there are of which kind.
@@ -80,6 +82,11 @@ impl Coverage<'_> {
             format!("{version} confirmed by nothing, {}: {}", names.len(), names.join(" "))
         };
         self.tally.cases.unconfirmed.iter().map(line).collect()
+    }
+
+    /// How many elements the largest value of the cases of each operator has.
+    pub fn sizes(&self) -> Vec<String> {
+        self.tally.sizes.lines()
     }
 
     /// How many cases each source confirms, and how many nothing; a case may count for several sources.

@@ -2,4 +2,6 @@
 
 mod run;
 
-pub use run::{RunError, magnitudes, run};
+#[cfg(feature = "faults")]
+pub use run::run_faulty;
+pub use run::{Fault, RunError, magnitudes, run};

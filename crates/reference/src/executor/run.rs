@@ -41,7 +41,33 @@ impl RunError {
 
 /// The outputs of a model, in order, given its inputs by name. Inputs that have an initializer may be left out.
 pub fn run(model: &Model, inputs: BTreeMap<String, Value>, limits: Limits) -> Result<Vec<Value>, RunError> {
-    evaluate(model, inputs, limits, false)
+    evaluate(model, inputs, limits, Mode::Outputs)
+}
+
+/// Runs in place of each kernel, which it is given.
+pub type Fault<'a> = &'a (dyn Fn(&Call<'_>, &'static registry::Kernel) -> Result + Sync);
+
+/// The outputs of a model whose kernels are wrong in a way that is known, to see whether the suite notices.
+#[cfg(feature = "faults")]
+pub fn run_faulty(
+    model: &Model,
+    inputs: BTreeMap<String, Value>,
+    limits: Limits,
+    fault: Fault<'_>,
+) -> Result<Vec<Value>, RunError> {
+    evaluate(model, inputs, limits, Mode::Faulty(fault))
+}
+
+/// What is computed.
+#[derive(Clone, Copy)]
+enum Mode<'a> {
+    /// What the operators mean.
+    Outputs,
+    /// The same accumulations over absolute terms.
+    Magnitudes,
+    /// What wrong kernels make of it.
+    #[cfg_attr(not(feature = "faults"), expect(dead_code, reason = "the feature alone makes kernels wrong"))]
+    Faulty(Fault<'a>),
 }
 
 /// The magnitudes of the outputs of a model of one node: the same accumulation over absolute terms. Nothing where the
@@ -56,21 +82,20 @@ pub fn magnitudes(
     if kernel.is_none_or(|kernel| !kernel.has_magnitude()) {
         return Ok(None);
     }
-    evaluate(model, inputs, limits, true).map(Some)
+    evaluate(model, inputs, limits, Mode::Magnitudes).map(Some)
 }
 
 fn evaluate(
     model: &Model,
     mut inputs: BTreeMap<String, Value>,
     limits: Limits,
-    magnitude: bool,
+    mode: Mode<'_>,
 ) -> Result<Vec<Value>, RunError> {
     let budget = Budget::new(limits);
     budget.count(model.bytes, 1)?;
     inputs.values().try_for_each(|value| budget.count(value.size(), 1))?;
     let no_bindings = BTreeMap::new();
-    let context =
-        Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0, magnitude };
+    let context = Context { model, opsets: &model.opsets, bindings: &no_bindings, budget: &budget, depth: 0, mode };
     let mut frame = Frame::new(&context, &model.graph, None);
     let mut sizes = BTreeMap::new();
     for parameter in &model.graph.inputs {
@@ -128,8 +153,7 @@ struct Context<'a> {
     bindings: &'a BTreeMap<String, Attribute>,
     budget: &'a Budget,
     depth: usize,
-    /// Whether nodes compute magnitudes instead of their outputs.
-    magnitude: bool,
+    mode: Mode<'a>,
 }
 
 /// The values of one graph, inside those of the graph around it.
@@ -255,12 +279,15 @@ impl<'a> Frame<'a> {
             subgraphs: self,
             budget: &budget,
         };
-        if self.context.magnitude
+        if matches!(self.context.mode, Mode::Magnitudes)
             && let Some(magnitudes) = kernel.magnitude(&call)
         {
             return magnitudes;
         }
-        let outputs = kernel.run(&call);
+        let outputs = match self.context.mode {
+            Mode::Faulty(fault) => fault(&call, kernel),
+            _ => kernel.run(&call),
+        };
         // A kernel's loops end early when the time is over, whatever it makes of that.
         budget.check_time()?;
         let outputs = outputs?;

@@ -1,0 +1,198 @@
+//! What a fault does to a call of a kernel.
+
+use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::kernels::call::{Call, Outputs, Result};
+use onnx_conformance_reference::kernels::error::KernelError;
+use onnx_conformance_reference::kernels::registry::{self, Kernel};
+use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::tensor::index::Walk;
+use onnx_conformance_reference::tensor::shape::broadcast;
+use onnx_conformance_reference::tensor::{Buffer, Tensor};
+use onnx_conformance_reference::value::Value;
+
+use crate::linear::{Linear, accumulate};
+
+/// What a fault does to a call of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub enum Change {
+    /// `output = f(input)` on floating types.
+    Unary(fn(f64) -> f64),
+    /// `output = f(a, b)` on floating types, with broadcasting.
+    Binary(fn(f64, f64) -> f64),
+    /// `output = f(input)` on floating types of 16 bits.
+    NarrowUnary(fn(f64) -> f64),
+    /// The node seems to lack the attribute.
+    WithoutAttribute(&'static str),
+    /// The node seems to lack the input.
+    WithoutInput(usize),
+    /// The kernel follows the text of another version.
+    AsVersion(u32),
+    /// Inputs and outputs of the first type pass through the second.
+    Through(ElementType, ElementType),
+    /// Outputs of at most 16 bits that are floating are too large by this part of them.
+    Larger(f64),
+    /// Of outputs of more elements than that, those behind the last full block are the first ones of that block.
+    Tail(usize),
+    /// Of outputs of more elements than that, those beyond it are the first ones again.
+    Repeats(usize),
+    /// Of tensors with more elements than that along the last axis, those beyond are taken for 0.
+    Unseen(usize),
+    /// Positions among outputs keep their low 16 bits.
+    LowBits,
+    /// A product or sum that is added up in the element type, where that has 16 bits.
+    Accumulates(Linear),
+    /// Anything else.
+    Custom(fn(&Call<'_>, &Kernel) -> Result),
+}
+
+impl Change {
+    /// What the wrong kernel computes.
+    pub fn run(self, call: &Call<'_>, kernel: &Kernel) -> Result {
+        match self {
+            Change::Unary(formula) => unary(formula, call, kernel),
+            Change::NarrowUnary(formula) if call.tensor(0)?.element_type().bits() == 16 => unary(formula, call, kernel),
+            Change::NarrowUnary(_) => kernel.run(call),
+            Change::Custom(wrong) => wrong(call, kernel),
+            Change::Binary(formula) => binary(formula, call, kernel),
+            Change::WithoutAttribute(name) => {
+                let mut attributes = call.attributes.clone();
+                attributes.remove(name);
+                kernel.run(&Call { attributes: &attributes, ..copy(call) })
+            }
+            Change::WithoutInput(at) => {
+                let mut inputs = call.inputs.to_vec();
+                inputs.iter_mut().skip(at).take(1).for_each(|input| *input = None);
+                kernel.run(&Call { inputs: &inputs, ..copy(call) })
+            }
+            Change::AsVersion(since) => as_version(since, call),
+            Change::Through(from, to) => {
+                let inputs: Vec<Option<Value>> =
+                    call.inputs.iter().map(|input| each_tensor(input, |tensor| through(tensor, from, to))).collect();
+                let outputs = kernel.run(&Call { inputs: &inputs, ..copy(call) })?;
+                Ok(changed(outputs, |tensor| through(tensor, from, to)))
+            }
+            Change::Larger(part) => Ok(changed(kernel.run(call)?, |tensor| {
+                let is_narrow = tensor.element_type().is_float() && tensor.element_type().bits() <= 16;
+                is_narrow.then(|| mapped(tensor, |value| value * (1.0 + part)))?
+            })),
+            Change::Tail(block) => Ok(changed(kernel.run(call)?, |tensor| {
+                let full = tensor.len() - tensor.len() % block;
+                taken(tensor, (full > 0).then_some(())?, |at| if at < full { at } else { full - block + at % block })
+            })),
+            Change::Repeats(most) => Ok(changed(kernel.run(call)?, |tensor| {
+                taken(tensor, (tensor.len() > most).then_some(())?, |at| at % most)
+            })),
+            Change::Unseen(most) => {
+                let inputs: Vec<Option<Value>> =
+                    call.inputs.iter().map(|input| each_tensor(input, |tensor| unseen(tensor, most))).collect();
+                kernel.run(&Call { inputs: &inputs, ..copy(call) })
+            }
+            Change::LowBits => Ok(changed(kernel.run(call)?, |tensor| {
+                let is_position = tensor.element_type() == ElementType::Int64;
+                let values: Vec<i128> = is_position.then(|| tensor.integers())?;
+                let low: Vec<i128> = values.iter().map(|value| value & 0xFFFF).collect();
+                Tensor::of_integers(ElementType::Int64, tensor.shape(), &low).ok()
+            })),
+            Change::Accumulates(linear) => accumulate(linear, call, kernel),
+        }
+    }
+}
+
+/// The same call.
+pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
+    Call {
+        spec: call.spec,
+        opset: call.opset,
+        inputs: call.inputs,
+        attributes: call.attributes,
+        wanted: call.wanted,
+        types: call.types,
+        subgraphs: call.subgraphs,
+        budget: call.budget,
+    }
+}
+
+/// Outputs with some tensors in place of others.
+fn changed(outputs: Outputs, change: impl Fn(&Tensor) -> Option<Tensor>) -> Outputs {
+    Outputs(outputs.0.iter().map(|output| each_tensor(output, &change)).collect())
+}
+
+fn each_tensor(value: &Option<Value>, change: impl Fn(&Tensor) -> Option<Tensor>) -> Option<Value> {
+    let tensor = value.as_ref().and_then(Value::as_tensor);
+    tensor.and_then(change).map(Value::Tensor).or_else(|| value.clone())
+}
+
+fn mapped(tensor: &Tensor, change: impl Fn(f64) -> f64) -> Option<Tensor> {
+    let values: Vec<f64> = tensor.floats().into_iter().map(change).collect();
+    Tensor::of_floats(tensor.element_type(), tensor.shape(), &values).ok()
+}
+
+/// The tensor with elements from other places.
+fn taken(tensor: &Tensor, (): (), place: impl Fn(usize) -> usize) -> Option<Tensor> {
+    let room = Buffer::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?;
+    room.take(tensor, (0..tensor.len()).map(place)).ok()
+}
+
+fn through(tensor: &Tensor, from: ElementType, to: ElementType) -> Option<Tensor> {
+    if tensor.element_type() != from {
+        return None;
+    }
+    let via = |value: f64| to.decode_f64(to.round(value));
+    if from.is_float() {
+        return mapped(tensor, via);
+    }
+    let numbers = tensor.integers();
+    let values: Vec<i128> = match to.kind() {
+        Kind::Float => numbers.into_iter().map(|number| via(number as f64) as i128).collect(),
+        _ => numbers.into_iter().map(|number| to.decode_i128(to.saturate(number))).collect(),
+    };
+    // What is rounded up beyond the type stays at its end.
+    let values: Vec<i128> = values.into_iter().map(|value| from.decode_i128(from.saturate(value))).collect();
+    Tensor::of_integers(from, tensor.shape(), &values).ok()
+}
+
+/// The tensor as one sees it who looks at the first elements of each row alone.
+fn unseen(tensor: &Tensor, most: usize) -> Option<Tensor> {
+    let &last = tensor.shape().last()?;
+    if last <= most || tensor.element_type() == ElementType::String {
+        return None;
+    }
+    let zero = Tensor::zero(tensor.element_type()).ok()?;
+    let places = (0..tensor.len()).map(|at| if at % last < most { (0, at) } else { (1, 0) });
+    Buffer::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?.select(&[tensor, &zero], places).ok()
+}
+
+fn unary(formula: fn(f64) -> f64, call: &Call<'_>, kernel: &Kernel) -> Result {
+    let input = call.tensor(0)?;
+    if !input.element_type().is_float() {
+        return kernel.run(call);
+    }
+    Ok(mapped(input, formula).ok_or_else(lost)?.into())
+}
+
+fn binary(formula: fn(f64, f64) -> f64, call: &Call<'_>, kernel: &Kernel) -> Result {
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    let Ok(shape) = broadcast(a.shape(), b.shape()) else { return kernel.run(call) };
+    if !a.element_type().is_float() || call.has("axis") || call.has("broadcast") {
+        return kernel.run(call);
+    }
+    let (left, right) = (a.floats(), b.floats());
+    let pairs = Walk::broadcast(a.shape(), &shape).zip(Walk::broadcast(b.shape(), &shape));
+    let values: Vec<f64> = pairs.map(|(at, other)| formula(left[at], right[other])).collect();
+    Ok(Tensor::of_floats(a.element_type(), &shape, &values).map_err(|_| lost())?.into())
+}
+
+fn as_version(since: u32, call: &Call<'_>) -> Result {
+    let version = &call.spec.version;
+    let spec = Specs::embedded().find(&version.domain, &version.name, since).map_err(|_| lost())?;
+    let kernel = registry::find(&spec.version).ok_or_else(lost)?;
+    kernel.run(&Call { spec, opset: since.into(), ..copy(call) })
+}
+
+/// What a call says of which the fault cannot be made.
+pub(crate) const NOT_MADE: &str = "the fault cannot be made of this call";
+
+/// The fault cannot be made here.
+pub(crate) fn lost() -> KernelError {
+    KernelError::Internal(NOT_MADE.to_owned())
+}

@@ -1,0 +1,448 @@
+//! Every fault. Most follow from the specs.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::kernels::call::{Call, Result};
+use onnx_conformance_reference::kernels::registry::Kernel;
+use onnx_conformance_reference::model::Attribute;
+use onnx_conformance_reference::spec::{AttributeType, FormalType, OpSpec, Presence, Specs};
+use onnx_conformance_reference::types::ValueType;
+
+use crate::change::copy;
+use crate::formula::{BINARY, NARROW, UNARY};
+use crate::linear::Linear;
+use crate::{Change, Class, Fault};
+
+/// Every fault, by operator and class.
+pub fn all() -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for operator in operators() {
+        faults.extend(operator.formulas());
+        faults.extend(operator.attributes());
+        faults.extend(operator.inputs());
+        faults.extend(operator.types());
+        faults.extend(operator.sizes());
+        faults.extend(operator.precisions());
+        faults.extend(operator.neighbours());
+    }
+    for fault in &mut faults {
+        fault.undecided = undecided(fault);
+    }
+    faults
+}
+
+/// All versions of an operator.
+struct Operator {
+    domain: &'static str,
+    name: &'static str,
+    versions: Vec<&'static OpSpec>,
+}
+
+fn operators() -> Vec<Operator> {
+    let specs = Specs::embedded();
+    let mut operators = Vec::new();
+    for domain in specs.domains() {
+        for name in specs.operators(domain) {
+            let found = specs.versions(domain, name).filter_map(|since| specs.find(domain, name, since).ok());
+            operators.push(Operator { domain, name, versions: found.filter(|spec| !spec.deprecated).collect() });
+        }
+    }
+    operators
+}
+
+/// What operators sum over in their first input.
+const SUMS: &[(&str, Linear)] = &[
+    ("MatMul", Linear::Axis(-1)),
+    ("Gemm", Linear::Axis(1)),
+    ("Conv", Linear::Axis(1)),
+    ("ConvTranspose", Linear::Axis(1)),
+    ("ReduceSum", Linear::Everything),
+    ("ReduceMean", Linear::Everything),
+    ("GlobalAveragePool", Linear::Axis(-1)),
+    ("AveragePool", Linear::Axis(-1)),
+    ("CumSum", Linear::Axis(-1)),
+    ("Einsum", Linear::Everything),
+];
+
+/// Operators whose results in 16 bits may not be off by a part in a hundred.
+const ELEMENTARY: &[&str] = &[
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "AveragePool",
+    "BatchNormalization",
+    "Celu",
+    "Conv",
+    "ConvTranspose",
+    "Cos",
+    "Cosh",
+    "CumSum",
+    "Div",
+    "Elu",
+    "Erf",
+    "Exp",
+    "GRU",
+    "Gelu",
+    "Gemm",
+    "GlobalAveragePool",
+    "GroupNormalization",
+    "HardSigmoid",
+    "HardSwish",
+    "InstanceNormalization",
+    "LSTM",
+    "LayerNormalization",
+    "LeakyRelu",
+    "Log",
+    "LogSoftmax",
+    "LpNormalization",
+    "MatMul",
+    "Mean",
+    "Mish",
+    "Mul",
+    "Pow",
+    "RMSNormalization",
+    "RNN",
+    "Reciprocal",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMean",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Selu",
+    "Sigmoid",
+    "Sin",
+    "Sinh",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Swish",
+    "Tan",
+    "Tanh",
+];
+
+/// Operators that see all of a row: what lies behind its first elements counts.
+const ROWS: &[(&str, usize)] = &[
+    ("ArgMax", 4096),
+    ("ArgMin", 4096),
+    ("CumSum", 1024),
+    ("Gemm", 512),
+    ("LayerNormalization", 1024),
+    ("LogSoftmax", 1024),
+    ("MatMul", 512),
+    ("MatMulInteger", 128),
+    ("QLinearMatMul", 128),
+    ("RMSNormalization", 1024),
+    ("ReduceL1", 1024),
+    ("ReduceL2", 1024),
+    ("ReduceLogSumExp", 1024),
+    ("ReduceMax", 1024),
+    ("ReduceMean", 1024),
+    ("ReduceMin", 1024),
+    ("ReduceProd", 1024),
+    ("ReduceSum", 1024),
+    ("ReduceSumSquare", 1024),
+    ("Softmax", 1024),
+    ("Hardmax", 1024),
+    ("TopK", 1024),
+    ("GlobalAveragePool", 64),
+    ("GlobalMaxPool", 64),
+    ("LpNormalization", 1024),
+    ("NonZero", 1024),
+];
+
+/// Operators whose results say nothing of the last digits of the data: they ask for sizes, signs, equality with 0 or NaN, or
+/// draw.
+const COARSE: &[&str] = &[
+    "Bernoulli",
+    "BlackmanWindow",
+    "EyeLike",
+    "HammingWindow",
+    "HannWindow",
+    "IsNaN",
+    "MelWeightMatrix",
+    "Multinomial",
+    "NonZero",
+    "OptionalHasElement",
+    "RandomNormalLike",
+    "RandomUniformLike",
+    "Shape",
+    "Sign",
+    "Size",
+];
+
+/// Operators that compute in floating types, whatever goes in.
+const FLOATING: &[&str] = &[
+    "Binarizer",
+    "Erf",
+    "FeatureVectorizer",
+    "GridSample",
+    "Imputer",
+    "LinearClassifier",
+    "LinearRegressor",
+    "Normalizer",
+    "OneHotEncoder",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "Resize",
+    "SVMClassifier",
+    "SVMRegressor",
+    "Scaler",
+    "TfIdfVectorizer",
+    "TreeEnsembleClassifier",
+    "TreeEnsembleRegressor",
+    "Upsample",
+];
+
+/// Operators that give the places of elements.
+const PLACES: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
+
+/// Operators that move so many elements that 16 bits do not count them.
+const MOVERS: &[&str] = &[
+    "Add",
+    "Cast",
+    "Compress",
+    "Concat",
+    "CumSum",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Identity",
+    "Mul",
+    "NonZero",
+    "Pad",
+    "Range",
+    "Relu",
+    "Reshape",
+    "ReverseSequence",
+    "ScatterElements",
+    "ScatterND",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "Tile",
+    "TopK",
+    "Transpose",
+    "Trilu",
+    "Unsqueeze",
+    "Where",
+];
+
+impl Operator {
+    fn all_versions(&self) -> (u32, u32) {
+        let since = |spec: Option<&&OpSpec>| spec.map_or(0, |spec| spec.version.since);
+        (since(self.versions.first()), since(self.versions.last()))
+    }
+
+    fn fault(&self, class: Class, versions: (u32, u32), what: impl Into<String>, change: Change) -> Fault {
+        let (domain, operator) = (self.domain.to_owned(), self.name.to_owned());
+        Fault { domain, operator, versions, class, what: what.into(), change, undecided: None }
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.domain == "ai.onnx" && self.name == name
+    }
+
+    fn formulas(&self) -> Vec<Fault> {
+        let unary = UNARY.iter().filter(|(name, ..)| self.is(name));
+        let unary = unary.map(|(_, what, formula)| (what, Change::Unary(*formula)));
+        let binary = BINARY.iter().filter(|(name, ..)| self.is(name));
+        let binary = binary.map(|(_, what, formula)| (what, Change::Binary(*formula)));
+        let versions = self.all_versions();
+        unary.chain(binary).map(|(what, change)| self.fault(Class::Formula, versions, *what, change)).collect()
+    }
+
+    /// Each attribute that a node may leave out is taken for left out.
+    fn attributes(&self) -> Vec<Fault> {
+        let mut names: BTreeMap<&'static str, (u32, u32)> = BTreeMap::new();
+        for spec in &self.versions {
+            for (name, attribute) in &spec.attributes {
+                if !attribute.required && !matches!(attribute.kind, AttributeType::Graph) {
+                    let since = spec.version.since;
+                    names.entry(name).and_modify(|range| range.1 = since).or_insert((since, since));
+                }
+            }
+        }
+        let fault = |(name, versions)| {
+            self.fault(Class::Attribute, versions, format!("ignores {name}"), Change::WithoutAttribute(name))
+        };
+        names.into_iter().map(fault).collect()
+    }
+
+    /// Each input that a node may leave out is taken for left out.
+    fn inputs(&self) -> Vec<Fault> {
+        let mut places: BTreeMap<(usize, &'static str), (u32, u32)> = BTreeMap::new();
+        for spec in &self.versions {
+            let optional = spec.inputs.iter().enumerate().filter(|(_, formal)| formal.presence == Presence::Optional);
+            for (at, formal) in optional {
+                let since = spec.version.since;
+                places.entry((at, &formal.name)).and_modify(|range| range.1 = since).or_insert((since, since));
+            }
+        }
+        let fault = |((at, name), versions)| {
+            self.fault(Class::Attribute, versions, format!("ignores the input {name}"), Change::WithoutInput(at))
+        };
+        places.into_iter().map(fault).collect()
+    }
+
+    /// Data pass through a type that does not hold them.
+    fn types(&self) -> Vec<Fault> {
+        let ways = [
+            (ElementType::Int64, ElementType::Double),
+            (ElementType::Int64, ElementType::Int32),
+            (ElementType::Int32, ElementType::Float),
+            (ElementType::Uint64, ElementType::Int64),
+            (ElementType::Double, ElementType::Float),
+            (ElementType::Float, ElementType::Float16),
+            (ElementType::Bfloat16, ElementType::Float16),
+        ];
+        let is_floating = FLOATING.contains(&self.name);
+        let is_left_out = |from: ElementType| {
+            let is_digit_of_integer = !from.is_float() || from == ElementType::Double && self.domain == "ai.onnx.ml";
+            COARSE.contains(&self.name)
+                || is_floating && is_digit_of_integer
+                || from == ElementType::Bfloat16 && !self.reaches_far()
+        };
+        let has = |spec: &OpSpec, element: ElementType| {
+            let formal = spec.inputs.first().map(|formal| &formal.kind);
+            formal.is_some_and(|kind| match kind {
+                FormalType::Parameter(_) => spec.allowed(kind).contains(&ValueType::Tensor(element)),
+                FormalType::Literal(_) => false,
+            })
+        };
+        let mut faults = Vec::new();
+        for (from, to) in ways.into_iter().filter(|(from, _)| !is_left_out(*from)) {
+            let mut with = self.versions.iter().filter(|spec| has(spec, from)).map(|spec| spec.version.since);
+            let Some(first) = with.next() else { continue };
+            let versions = (first, with.next_back().unwrap_or(first));
+            faults.push(self.fault(Class::Type, versions, format!("{from} through {to}"), Change::Through(from, to)));
+        }
+        faults
+    }
+
+    /// Whether values of the whole range of bfloat16 go through the operator.
+    fn reaches_far(&self) -> bool {
+        let more = [
+            "Abs",
+            "Clip",
+            "Conv",
+            "Div",
+            "Gemm",
+            "MatMul",
+            "Max",
+            "Min",
+            "Neg",
+            "ReduceMax",
+            "ReduceSum",
+            "Sub",
+            "Sum",
+        ];
+        MOVERS.iter().chain(&more).any(|name| self.is(name))
+    }
+
+    fn sizes(&self) -> Vec<Fault> {
+        let (versions, mut faults) = (self.all_versions(), Vec::new());
+        let mut add = |what: String, change| faults.push(self.fault(Class::Size, versions, what, change));
+        if self.domain == "ai.onnx" {
+            add("what is behind the last 8".to_owned(), Change::Tail(8));
+        }
+        if MOVERS.iter().any(|name| self.is(name)) {
+            add("what is beyond 65,536 elements".to_owned(), Change::Repeats(1 << 16));
+        }
+        for (_, most) in ROWS.iter().filter(|(name, _)| self.is(name)) {
+            add(format!("what is beyond {most} in a row"), Change::Unseen(*most));
+        }
+        if PLACES.iter().any(|name| self.is(name)) {
+            add("places in 16 bits".to_owned(), Change::LowBits);
+        }
+        faults
+    }
+
+    fn precisions(&self) -> Vec<Fault> {
+        let (versions, mut faults) = (self.all_versions(), Vec::new());
+        let mut add = |what: String, change| faults.push(self.fault(Class::Precision, versions, what, change));
+        if ELEMENTARY.iter().any(|name| self.is(name)) {
+            add("1 % off in 16 bits".to_owned(), Change::Larger(0.01));
+            add("4 % off in 16 bits".to_owned(), Change::Larger(0.04));
+        }
+        for (_, what, formula) in NARROW.iter().filter(|(name, ..)| self.is(name)) {
+            add(format!("in 16 bits {what}"), Change::NarrowUnary(*formula));
+        }
+        for (_, linear) in SUMS.iter().filter(|(name, _)| self.is(name)) {
+            add("adds up in 16 bits".to_owned(), Change::Accumulates(*linear));
+        }
+        if self.is("GRU") || self.is("LSTM") {
+            add("a hard sigmoid in 16 bits".to_owned(), Change::Custom(hard_sigmoid));
+        }
+        faults
+    }
+
+    /// A version follows the text of the one before it, or of the one behind it, where the meaning has changed.
+    fn neighbours(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for pair in self.versions.windows(2) {
+            let (before, after) = (pair[0].version.since, pair[1].version.since);
+            if pair[1].changes.is_some() {
+                let change = |of: u32, by: u32| {
+                    self.fault(Class::Version, (of, of), format!("by the text of {by}"), Change::AsVersion(by))
+                };
+                faults.push(change(after, before));
+                faults.push(change(before, after));
+            }
+        }
+        faults
+    }
+}
+
+/// A recurrent cell of 16 bits whose gates have a hard sigmoid, where the node names no activations.
+fn hard_sigmoid(call: &Call<'_>, kernel: &Kernel) -> Result {
+    let element = call.tensor(0)?.element_type();
+    if call.has("activations") || !matches!(element, ElementType::Float16 | ElementType::Bfloat16) {
+        return kernel.run(call);
+    }
+    let mut attributes = call.attributes.clone();
+    let directions = if call.optional_string("direction") == Some("bidirectional") { 2 } else { 1 };
+    let one: &[&str] =
+        if call.spec.version.name == "GRU" { &["HardSigmoid", "Tanh"] } else { &["HardSigmoid", "Tanh", "Tanh"] };
+    let names = one.repeat(directions).into_iter().map(std::sync::Arc::from).collect();
+    attributes.insert("activations".to_owned(), Attribute::Strings(names));
+    kernel.run(&Call { attributes: &attributes, ..copy(call) })
+}
+
+/// Why no required case need notice a fault.
+fn undecided(fault: &Fault) -> Option<&'static str> {
+    let is = |change: &str| fault.what == change;
+    let reason = match fault.operator.as_str() {
+        _ if is("ignores consumed_inputs") => "the text calls it a hint to an optimizer of old",
+        _ if is("ignores seed") => "what is drawn is free",
+        _ if is("ignores nodes_hitrates") || is("ignores nodes_hitrates_as_tensor") => "a hint to an optimizer",
+        "Conv" | "ConvInteger" | "ConvTranspose" | "DeformConv" | "QLinearConv" if is("ignores kernel_shape") => {
+            "it can only say what the shape of the weights says"
+        }
+        "GRU" | "LSTM" | "RNN" if is("ignores hidden_size") => "it can only say what the shape of the weights says",
+        "GRU" | "LSTM" | "RNN" if is("ignores output_sequence") => "an output that is not asked for may be given",
+        "GroupNormalization" | "RMSNormalization" | "Range" if is("ignores stash_type") => {
+            "in a wider type than asked for, results are only more exact"
+        }
+        "LinearAttention" if is("ignores chunk_size") => "a hint to an optimizer",
+        "LinearClassifier" if is("ignores multi_class") => "the text does not say what it does",
+        "OneHotEncoder" if is("ignores zeros") => {
+            "without zeros what is unknown must be refused, which a refusal tells"
+        }
+        "Sign" if is("NaN becomes 0") => "the text has three cases, of which NaN is none",
+        "StringNormalizer" if is("ignores locale") => "the locales that all machines have change no case differently",
+        "TopK" if is("ignores sorted") => "without it the order is free, so that any is right",
+        _ => return None,
+    };
+    Some(reason)
+}

@@ -1,0 +1,135 @@
+//! Whether a required case notices a fault.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use onnx_conformance::case::{Case, Level};
+use onnx_conformance::generate::{GenerateError, Operators, cases};
+use onnx_conformance::run::{Outcome, judge};
+use onnx_conformance::runtime::{Declaration, Ended, Host, Ran, Request, Response};
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::executor::run_faulty;
+use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::kernels::call::Call;
+use onnx_conformance_reference::kernels::registry::Kernel;
+use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::proto::decode::NoExternalData;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::value::Value;
+use rayon::prelude::*;
+
+use crate::Fault;
+use crate::change::NOT_MADE;
+
+/// How long a wrong kernel may take for a case.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What became of a fault.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The fault.
+    pub fault: Fault,
+    /// The first required case that notices it, and what it says; nothing where none does.
+    pub noticed: Option<(String, String)>,
+    /// The first case that differs without being required, where no required case notices the fault: the standard does not
+    /// decide what it computes.
+    pub otherwise: Option<String>,
+    /// How many required cases it was put to.
+    pub cases: usize,
+}
+
+/// Puts each fault to the required cases of its operator, in order, until one notices it.
+pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
+    let operators = Operators::embedded();
+    let mut by_operator: BTreeMap<(String, String), Vec<Fault>> = BTreeMap::new();
+    for fault in faults {
+        by_operator.entry((fault.domain.clone(), fault.operator.clone())).or_default().push(fault);
+    }
+    let groups: Vec<_> = by_operator.into_iter().collect();
+    let verdicts: Result<Vec<Vec<Verdict>>, GenerateError> = groups
+        .into_par_iter()
+        .map(|((domain, name), faults)| {
+            let mut of_version = BTreeMap::new();
+            for since in Specs::embedded().versions(&domain, &name) {
+                let version = OperatorVersion::new(&domain, &name, since);
+                of_version.insert(since, with_outputs(&operators, &version)?);
+            }
+            Ok(faults.into_iter().map(|fault| put(fault, &of_version)).collect())
+        })
+        .collect();
+    Ok(verdicts?.into_iter().flatten().collect())
+}
+
+/// The cases with outputs, required or not.
+fn with_outputs(operators: &Operators, version: &OperatorVersion) -> Result<Vec<Case>, GenerateError> {
+    if !operators.has(version) {
+        return Ok(Vec::new());
+    }
+    let mut cases = cases(operators, version, &|id| !id.contains("/refuse/"))?;
+    cases.retain(|case| case.refusal.is_none());
+    Ok(cases)
+}
+
+fn put(fault: Fault, of_version: &BTreeMap<u32, Vec<Case>>) -> Verdict {
+    let (first, last) = fault.versions;
+    let cases = of_version.range(first..=last).flat_map(|(_, cases)| cases);
+    let (required, others): (Vec<&Case>, Vec<&Case>) = cases.partition(|case| case.level == Level::Required);
+    let host = Faulty { fault: &fault };
+    let noticed = required.iter().find_map(|case| notice(case, &host));
+    let missed = if noticed.is_none() { others } else { Vec::new() };
+    let otherwise = missed.iter().find_map(|case| {
+        let judged = Case { level: Level::Required, ..(*case).clone() };
+        notice(&judged, &host).map(|(id, _)| id)
+    });
+    let cases = required.len();
+    Verdict { fault, noticed, otherwise, cases }
+}
+
+/// The case and what is wrong, if the wrong kernel does not pass it.
+fn notice(case: &Case, host: &Faulty<'_>) -> Option<(String, String)> {
+    let result = judge(case, host, &host.declaration());
+    let is_noticed = match result.outcome {
+        Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType => true,
+        Outcome::Error => !result.message.contains(NOT_MADE),
+        _ => false,
+    };
+    is_noticed.then(|| (case.id.clone(), result.message))
+}
+
+/// The reference executor with a wrong kernel.
+struct Faulty<'a> {
+    fault: &'a Fault,
+}
+
+impl Faulty<'_> {
+    fn compute(&self, request: &Request<'_>) -> Result<Vec<Value>, String> {
+        let model = read_model(request.model.clone(), &NoExternalData, &LoadLimits::default());
+        let model = model.map_err(|error| error.to_string())?;
+        let inputs = request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
+        let started = Instant::now();
+        let limits = Limits { deadline: Deadline::new(move || started.elapsed() > TIMEOUT), ..Limits::default() };
+        let wrong = |call: &Call<'_>, kernel: &'static Kernel| {
+            let version = &call.spec.version;
+            let (first, last) = self.fault.versions;
+            let is_wrong = version.name == self.fault.operator
+                && version.domain == self.fault.domain
+                && (first..=last).contains(&version.since);
+            if is_wrong { self.fault.change.run(call, kernel) } else { kernel.run(call) }
+        };
+        run_faulty(&model, inputs, limits, &wrong).map_err(|error| error.to_string())
+    }
+}
+
+impl Host for Faulty<'_> {
+    fn declaration(&self) -> Declaration {
+        Declaration::named("faulty", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        let response = match self.compute(request) {
+            Ok(values) => Response::Outputs { values, cells: Vec::new() },
+            Err(message) => Response::run_error(message),
+        };
+        Ended::Answered(response).into()
+    }
+}

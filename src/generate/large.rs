@@ -1,0 +1,201 @@
+//! Fills of large tensors: sums that are exact in any order, elements that tell their places, long texts.
+
+use std::sync::Arc;
+
+use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
+
+use crate::generate::fill::small_floats;
+use crate::generate::random::Random;
+
+/// Integers from `-most` to `most`, from 0 in an unsigned type, of which one in `one_in` is drawn and the others are 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Small {
+    most: i64,
+    one_in: i64,
+}
+
+impl Small {
+    /// The largest that people read with ease.
+    const LARGEST: i64 = 8;
+
+    /// Those of which any sum of `count` is exact.
+    pub(super) fn addends(element: ElementType, count: i64) -> Small {
+        let (whole, count) = (Small::whole_numbers(element), count.max(1));
+        let most = (whole / count).clamp(1, Small::LARGEST);
+        // Half of what is there, as the number of those that are not 0 is drawn.
+        Small { most, one_in: (2 * count * most / whole).max(1) }
+    }
+
+    /// Those of which any sum of `count` products of two is exact.
+    pub(super) fn factors(element: ElementType, count: i64) -> Small {
+        let (whole, count) = (Small::whole_numbers(element), count.max(1));
+        let root = |value: i64| libm::sqrt(value as f64);
+        let most = (root(whole / count) as i64).clamp(1, Small::LARGEST);
+        let both = (2 * count).saturating_mul(most * most) / whole;
+        Small { most, one_in: (libm::ceil(root(both)) as i64).max(1) }
+    }
+
+    /// The whole numbers that the type holds without a gap; of integers those of 32 bits, in which narrower ones are added up.
+    fn whole_numbers(element: ElementType) -> i64 {
+        let bits = element.float_format().filter(|_| element.is_float()).map_or(31, |format| format.mantissa_bits + 1);
+        1 << bits.min(53)
+    }
+
+    fn draw(self, low: i64, random: &mut Random) -> i64 {
+        let is_drawn = self.one_in == 1 || random.between(1, self.one_in) == 1;
+        if is_drawn { random.between(low * self.most, self.most) } else { 0 }
+    }
+
+    pub(super) fn fill(self, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
+        let (count, kind) = (buffer.len(), buffer.element_type().kind());
+        let low = if kind == Kind::Unsigned { 0 } else { -1 };
+        let numbers: Vec<i64> = (0..count).map(|_| self.draw(low, random)).collect();
+        if kind == Kind::Float {
+            buffer.floats(numbers.into_iter().map(|number| number as f64))
+        } else {
+            buffer.integers(numbers.into_iter().map(i128::from))
+        }
+    }
+}
+
+/// Letters, and here and there one that takes two bytes or three; `length` bytes in all.
+pub(super) fn long_text(length: i64, random: &mut Random) -> Arc<str> {
+    let mut text = String::new();
+    let mut left = length.max(0);
+    while left > 0 {
+        let letter = match random.between(0, 15) {
+            0 if left >= 2 => '\u{e9}',
+            1 if left >= 3 => '\u{20ac}',
+            2 => ' ',
+            place => char::from(b'a' + u8::try_from(place).unwrap_or(0)),
+        };
+        left -= i64::try_from(letter.len_utf8()).unwrap_or(1);
+        text.push(letter);
+    }
+    text.into()
+}
+
+/// Every element by its place.
+pub(super) fn positions(element: ElementType, buffer: Buffer) -> Result<Tensor, TensorError> {
+    let places = 0..buffer.len() as i128;
+    match element.kind() {
+        Kind::String => buffer.strings(places.map(|at| Arc::from(at.to_string())).collect::<Vec<Arc<str>>>()),
+        // The parity of the ones in the number, which no period runs through.
+        Kind::Bool => buffer.bools(places.map(|at| at.count_ones() % 2 == 1)),
+        Kind::Complex => buffer.complexes(places.map(|at| num_complex::Complex::new(at as f64, -(at as f64)))),
+        Kind::Float if element.bits() >= 16 => {
+            let whole = i128::from(Small::whole_numbers(element));
+            let prime = largest_prime(2 * whole);
+            let low = if prime < whole { 0 } else { -whole };
+            // So wide that no narrower type holds them.
+            let step = match element {
+                ElementType::Double => 1_048_577.0,
+                ElementType::Bfloat16 => 1_048_576.0,
+                _ => 1.0,
+            };
+            buffer.floats(places.map(|at| (at % prime + low) as f64 * step))
+        }
+        Kind::Float => {
+            let all = small_floats(element);
+            buffer.floats(places.map(|at| all[usize::try_from(at).unwrap_or(0) % all.len()]))
+        }
+        Kind::Signed | Kind::Unsigned => {
+            let end = |value: i128| element.decode_i128(element.saturate(value));
+            let (low, high) = (end(i128::from(i64::MIN)), end(i128::from(u64::MAX)));
+            // So wide that neither a narrower type nor a float of as many bits holds them.
+            let (prime, step) = match element.bits() {
+                32 => (largest_prime(1 << 17), (1 << 13) + 1),
+                64 => (largest_prime(1 << 22), (1 << 40) + 1),
+                narrow => (largest_prime(1 << narrow), 1),
+            };
+            let number = |at: i128| at % prime * step;
+            let (first, sign) = match element.bits() {
+                0..32 => (low, 1),
+                _ if low == 0 => (high, -1),
+                _ => (0, 1),
+            };
+            buffer.integers(places.map(|at| first + sign * number(at)))
+        }
+    }
+}
+
+/// The largest prime number up to `most`, or 1.
+fn largest_prime(most: i128) -> i128 {
+    let is_prime = |number: &i128| (2..).take_while(|by| by * by <= *number).all(|by| number % by != 0);
+    (2..=most.min(1 << 24)).rev().find(is_prime).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNT: usize = 4096;
+
+    fn room(element: ElementType, count: usize) -> Buffer {
+        Buffer::unlimited(element, vec![count]).unwrap()
+    }
+
+    #[test]
+    fn sums_of_addends_and_of_products_are_exact_in_any_order() {
+        for element in [ElementType::Float16, ElementType::Bfloat16, ElementType::Float, ElementType::Double] {
+            let whole = Small::whole_numbers(element) as f64;
+            for seed in 0..20 {
+                let mut random = Random::new(&format!("{element} {seed}"));
+                let mut draw = |small: Small| small.fill(room(element, COUNT), &mut random).unwrap().floats();
+                let (a, b) = (draw(Small::factors(element, 4096)), draw(Small::factors(element, 4096)));
+                let products: f64 = a.iter().zip(&b).map(|(a, b)| (a * b).abs()).sum();
+                let addends: f64 = draw(Small::addends(element, 4096)).into_iter().map(f64::abs).sum();
+                assert!(products <= whole && addends <= whole, "{element}: {products} {addends} of {whole}");
+                assert!(
+                    products >= whole.min(1e4) / 8.0 && addends >= whole.min(1e4) / 8.0,
+                    "{element}: {products} {addends}"
+                );
+            }
+        }
+        let unsigned = Small::factors(ElementType::Uint8, 10).fill(room(ElementType::Uint8, 99), &mut Random::new("u"));
+        assert!(unsigned.unwrap().integers().iter().all(|number| (0..=8).contains(number)));
+    }
+
+    #[test]
+    fn every_element_tells_its_place_and_fits_no_narrower_type() {
+        for (element, period, narrower) in [
+            (ElementType::Int4, 13, None),
+            (ElementType::Uint8, 251, None),
+            (ElementType::Int16, 65_521, None),
+            (ElementType::Int32, 131_071, Some(ElementType::Float)),
+            (ElementType::Uint64, 4_194_301, Some(ElementType::Int64)),
+            (ElementType::Int64, 4_194_301, Some(ElementType::Double)),
+            (ElementType::Float16, 4093, None),
+            (ElementType::Bfloat16, 509, Some(ElementType::Float16)),
+            (ElementType::Float, 16_777_213, Some(ElementType::Float16)),
+            (ElementType::Double, 16_777_213, Some(ElementType::Float)),
+        ] {
+            let count = (period + 10).min(1 << 18);
+            let tensor = positions(element, room(element, count)).unwrap();
+            let bits: Vec<u64> = (0..count).map(|at| tensor.bits_at(at)).collect();
+            let distinct: std::collections::BTreeSet<u64> = bits.iter().copied().collect();
+            assert_eq!(distinct.len(), count.min(period), "{element}");
+            if let Some(narrower) = narrower {
+                let number = tensor.integers().get(count / 2 + 1).copied().unwrap_or(0);
+                let via = if element.is_float() {
+                    let value = tensor.floats()[count - 3];
+                    narrower.decode_f64(narrower.round(value)) == value
+                } else if narrower.is_float() {
+                    narrower.decode_f64(narrower.round_i128(number)) as i128 == number
+                } else {
+                    narrower.decode_i128(narrower.saturate(number)) == number
+                };
+                assert!(!via, "{element} through {narrower}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_have_the_lengths_that_are_asked_for() {
+        let mut random = Random::new("texts");
+        let texts: Vec<Arc<str>> = (15..300).map(|length| long_text(length, &mut random)).collect();
+        assert!(texts.iter().zip(15..).all(|(text, length)| text.len() == length));
+        assert!(texts.iter().any(|text| !text.is_ascii()));
+    }
+}

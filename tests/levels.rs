@@ -1,0 +1,196 @@
+//! What the standard does not decide is not required: integers that leave their type, defaults that a version's text lacks,
+//! exact values of what a body computes in floating steps, zeros that stand for rounding noise.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance::case::{Case, Level, Want};
+use onnx_conformance::compare::Accuracy;
+use onnx_conformance::generate::{Operators, cases};
+use onnx_conformance::suite::{Corpus, Filter, Suite};
+use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::executor::run;
+use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::proto::decode::{self, NoExternalData};
+use onnx_conformance_reference::proto::onnx::type_proto;
+use onnx_conformance_reference::proto::{Message, ModelProto};
+use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+use rayon::prelude::*;
+
+/// Every case with outputs that a runtime must pass, with its operator version; `is_wrong` says what is wrong with it.
+fn required(is_wrong: impl Fn(&OpSpec, &Case) -> Option<String> + Sync) -> Vec<String> {
+    let operators = Operators::embedded();
+    let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(|version| operators.has(version)).collect();
+    let of_version = |version: &OperatorVersion| {
+        let spec = Specs::embedded().get(version).unwrap();
+        let cases =
+            cases(&operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
+        let required = cases.iter().filter(|case| case.level == Level::Required && case.refusal.is_none());
+        let wrong = required.filter_map(|case| Some(format!("{}: {}", case.id, is_wrong(spec, case)?)));
+        wrong.collect::<Vec<String>>()
+    };
+    versions.par_iter().flat_map_iter(of_version).collect()
+}
+
+fn assert_none(found: &[String]) {
+    assert!(found.is_empty(), "{} cases, such as\n{}", found.len(), found[..found.len().min(500)].join("\n"));
+}
+
+/// Operators that only add and multiply, so that they give the same of doubles as long as no integer leaves its type.
+const ARITHMETIC: &[&str] = &[
+    "Abs",
+    "Add",
+    "CumProd",
+    "CumSum",
+    "Einsum",
+    "Gemm",
+    "MatMul",
+    "Mul",
+    "Neg",
+    "Pow",
+    "ReduceL1",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Sub",
+    "Sum",
+];
+
+/// The tensor in double; nothing where that does not hold it.
+fn in_double(tensor: &Tensor) -> Option<Tensor> {
+    let values = tensor.integers();
+    let is_held = values.iter().all(|value| value.unsigned_abs() < 1 << 53);
+    let values: Vec<f64> = values.into_iter().map(|value| value as f64).collect();
+    is_held.then(|| Tensor::of_floats(ElementType::Double, tensor.shape(), &values).ok())?
+}
+
+/// The model with double in place of an element type.
+fn with_double(model: &mut ModelProto, from: ElementType) {
+    let Some(graph) = &mut model.graph else { return };
+    for info in graph.input.iter_mut().chain(&mut graph.output) {
+        if let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|kind| kind.value.as_mut())
+            && tensor.elem_type == Some(from.code())
+        {
+            tensor.elem_type = Some(ElementType::Double.code());
+        }
+    }
+}
+
+/// What a case gives in double; nothing where the operator does not take that, or double does not hold the integers.
+fn outputs_in_double(case: &Case, element: ElementType) -> Option<Vec<Value>> {
+    let [data] = case.data.as_slice() else { return None };
+    let mut model = decode::model(case.model.clone()).ok()?;
+    with_double(&mut model, element);
+    let model = read_model(model.encode_to_vec().into(), &NoExternalData, &LoadLimits::default()).ok()?;
+    let mut inputs = BTreeMap::new();
+    for input in &data.inputs {
+        let value = match input.value.as_tensor() {
+            Some(tensor) if tensor.element_type() == element => Value::Tensor(in_double(tensor)?),
+            _ => input.value.clone(),
+        };
+        inputs.insert(input.name.clone(), value);
+    }
+    run(&model, inputs, Limits::default()).ok()
+}
+
+#[test]
+fn no_integer_leaves_its_type_in_a_required_case() {
+    let leaves = |spec: &OpSpec, case: &Case| {
+        let output = case.data.first()?.outputs.first()?;
+        let (Want::Value(Value::Tensor(expected), _) | Want::Bounded(expected, _)) = &output.want else { return None };
+        let element = expected.element_type();
+        let is_integer = matches!(element.kind(), Kind::Signed | Kind::Unsigned);
+        if !is_integer || !ARITHMETIC.contains(&spec.version.name.as_str()) {
+            return None;
+        }
+        let exact = outputs_in_double(case, element)?;
+        let exact = exact.first()?.as_tensor()?.floats();
+        let differs = |(integer, exact): (i128, f64)| {
+            let distance = (integer as f64 - exact).abs();
+            (distance >= 1.0 + exact.abs() * 1e-12).then(|| format!("{exact} becomes {integer} in {element}"))
+        };
+        expected.integers().into_iter().zip(exact).find_map(differs)
+    };
+    assert_none(&required(leaves));
+}
+
+/// Attributes whose default stands in the text, from which version on. The texts before say nothing.
+const DEFAULTS_IN_TEXT: &[(&str, &str, u32)] = &[("GRU", "activations", 3)];
+
+#[test]
+fn no_required_case_rests_on_a_default_that_its_text_lacks() {
+    let rests = |spec: &OpSpec, case: &Case| {
+        let version = &spec.version;
+        let row = DEFAULTS_IN_TEXT.iter().find(|(name, _, since)| *name == version.name && version.since < *since)?;
+        let model = decode::model(case.model.clone()).ok()?;
+        let node = model.graph.as_ref()?.node.iter().find(|node| node.op_type() == version.name)?;
+        let is_given = node.attribute.iter().any(|attribute| attribute.name() == row.1);
+        (!is_given).then(|| format!("{} is left out, and only the text of {} has a default", row.1, row.2))
+    };
+    assert_none(&required(rests));
+}
+
+/// Operators with a body that computes in floating steps, yet has one right result: correctly rounded steps of which none
+/// can be left out or joined, or steps that only choose and move.
+const EXACT_BODIES: &[(&str, &str)] = &[];
+
+#[test]
+fn what_a_body_computes_in_floating_steps_is_exact_only_where_the_steps_are() {
+    let is_exact = |spec: &OpSpec, case: &Case| {
+        let name = spec.version.name.as_str();
+        if spec.function.is_none() || EXACT_BODIES.iter().any(|(exact, _)| *exact == name) {
+            return None;
+        }
+        let data = case.data.first()?;
+        // What is computed of whole numbers, and small ones, is exact in any order.
+        let is_whole = |value: &Value| {
+            value.as_tensor().is_none_or(|tensor| {
+                !tensor.element_type().is_float()
+                    || tensor
+                        .floats()
+                        .iter()
+                        .all(|value| !value.is_finite() || (value.fract() == 0.0 && value.abs() < 256.0))
+            })
+        };
+        let output = data.outputs.iter().find(|output| match &output.want {
+            Want::Value(Value::Tensor(tensor), Accuracy::Exact | Accuracy::ExactZeroSign) => {
+                tensor.element_type().is_float()
+                    && !tensor.floats().iter().all(|value| !value.is_finite() || value.fract() == 0.0)
+            }
+            _ => false,
+        })?;
+        let is_plain = data.inputs.iter().all(|input| is_whole(&input.value));
+        (!is_plain).then(|| format!("output '{}' is exact", output.name))
+    };
+    let found = required(is_exact);
+    assert_none(&found);
+}
+
+/// Operators whose results may be 0 where terms cancel, which no computation in floats need give.
+const CANCEL: &[&str] = &["DFT", "STFT"];
+
+#[test]
+fn no_stored_zero_of_a_sum_is_held_to_a_distance_alone() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let suite = Suite::new(vec![Box::new(Corpus::new(&root.join("testdata/onnx/1.23.2")))]);
+    let patterns: Vec<String> = CANCEL.iter().map(|name| format!("**/test_{}*", name.to_lowercase())).collect();
+    let mut found = Vec::new();
+    let mut seen = 0;
+    for (source, unit, ids) in suite.choose(&Filter::new(&patterns).unwrap()).unwrap() {
+        for case in source.load(&unit, &|id| ids.iter().any(|chosen| chosen == id)).unwrap() {
+            for output in case.data.iter().flat_map(|data| &data.outputs) {
+                seen += 1;
+                if let Want::Value(Value::Tensor(tensor), Accuracy::Close { .. }) = &output.want
+                    && tensor.element_type().is_float()
+                    && tensor.floats().contains(&0.0)
+                {
+                    found.push(format!("{}: output '{}' stores a zero", case.id, output.name));
+                }
+            }
+        }
+    }
+    assert!(seen > 10, "only {seen} outputs were looked at");
+    assert_none(&found);
+}
