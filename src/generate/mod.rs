@@ -30,6 +30,7 @@ mod value;
 mod version;
 mod violation;
 
+pub use accuracy::{AccuracyFile, Ask};
 pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
 pub use operator::OperatorFile;
 pub use operators::{GenerateError, Operators};
