@@ -7,7 +7,8 @@ use std::sync::Arc;
 use onnx_conformance::case::Named;
 use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::tensor::Tensor as OnnxTensor;
-use onnx_conformance::reference::value::{Value, ValueType};
+use onnx_conformance::reference::types::ValueType;
+use onnx_conformance::reference::value::Value;
 use onnx_conformance::runtime::{Declaration, Request, Response, Runtime};
 use tract_onnx::model::ParseResult;
 use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
@@ -123,7 +124,7 @@ fn tensor(input: &Named) -> Result<Tensor, Response> {
         ElementType::Uint64 => plain(tensor, u64::from_le_bytes),
         ElementType::Bool => plain(tensor, |[byte]: [u8; 1]| byte != 0),
         ElementType::String => {
-            let strings = tensor.strings().iter().map(|string| string.to_string()).collect();
+            let strings: Vec<String> = tensor.strings().iter().map(|string| string.to_string()).collect();
             ArrayD::from_shape_vec(tensor.shape(), strings).map(IntoTensor::into_tensor).map_err(TractError::from)
         }
         _ => return Err(lacks()),
