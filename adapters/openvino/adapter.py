@@ -130,6 +130,8 @@ def message(result, port):
     if result.element_type == openvino.Type.string:
         # The binding divides by the length of an empty array's longest string.
         data = result.bytes_data if result.size else numpy.empty(list(result.shape), dtype=object)
+        for each in data.reshape(-1).tolist():
+            each.decode()
         return from_python(data, "tensor(string)", port.name)
     code = next((code for code, theirs in OPENVINO.items() if theirs == result.element_type), None)
     if code is None:
