@@ -151,7 +151,7 @@ fn value(output: &Tensor) -> Result<Value, Response> {
         DatumType::U16 => bytes(output, ElementType::Uint16, u16::to_le_bytes),
         DatumType::U32 => bytes(output, ElementType::Uint32, u32::to_le_bytes),
         DatumType::U64 => bytes(output, ElementType::Uint64, u64::to_le_bytes),
-        DatumType::Bool => bytes(output, ElementType::Bool, |value| [u8::from(value)]),
+        DatumType::Bool => bytes(output, ElementType::Bool, |value: bool| [u8::from(value)]),
         // Dimensions and what is computed of them, which ONNX has as int64.
         DatumType::TDim => {
             output.cast_to::<i64>().and_then(|output| bytes(&output, ElementType::Int64, i64::to_le_bytes))
