@@ -1,12 +1,18 @@
 //! [tract](https://crates.io/crates/tract-onnx) as a runtime of the suite.
 
 use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
 
 use onnx_conformance::case::Named;
 use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::tensor::Tensor as OnnxTensor;
+use onnx_conformance::reference::types::ValueType;
 use onnx_conformance::reference::value::Value;
 use onnx_conformance::runtime::{Declaration, Request, Response, Runtime};
+use tract_onnx::model::ParseResult;
+use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
+use tract_onnx::prelude::tract_ndarray::ArrayD;
 use tract_onnx::prelude::*;
 
 /// tract, as it optimizes and runs a model.
@@ -27,9 +33,22 @@ impl Runtime for Tract {
 
 fn run(request: &Request<'_>) -> Result<Response, Response> {
     let load_error = |error: TractError| Response::load_error(format!("{error:#}"));
-    let mut model = tract_onnx::onnx().model_for_read(&mut Cursor::new(request.model)).map_err(load_error)?;
+    let onnx = tract_onnx::onnx();
+    let proto = onnx.proto_model_for_read(&mut Cursor::new(request.model)).map_err(load_error)?;
+    if let Some(missing) = missing(&onnx, &proto, request) {
+        return Err(missing);
+    }
+    let folder = request.folder.and_then(Path::to_str);
+    let ParseResult { mut model, unresolved_inputs, .. } = onnx.parse(&proto, folder).map_err(load_error)?;
+    if !unresolved_inputs.is_empty() {
+        return Err(Response::load_error(format!("nothing gives {unresolved_inputs:?}")));
+    }
     let names: Vec<String> =
         model.input_outlets().map_err(load_error)?.iter().map(|outlet| model.node(outlet.node).name.clone()).collect();
+    // A graph input that has an initializer is a constant to tract.
+    if let Some(given) = request.inputs.iter().find(|given| !names.contains(&given.name)) {
+        return Err(Response::load_error(format!("the initializer of input '{}' is taken for a constant", given.name)));
+    }
     let mut inputs = TVec::new();
     for (at, name) in names.iter().enumerate() {
         let given = request.inputs.iter().find(|input| input.name == *name);
@@ -40,78 +59,121 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     }
     let model = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(load_error)?;
     let outputs = model.run(inputs).map_err(|error| Response::run_error(format!("{error:#}")))?;
-    let asked = outputs.iter().take(request.outputs.len());
-    Ok(Response::outputs(asked.map(|output| value(output)).collect::<Result<Vec<_>, _>>()?))
+    let asked = request.outputs.iter().map(|asked| {
+        let graph = proto.graph.iter().flat_map(|graph| &graph.output);
+        let output = graph.zip(&outputs).find(|(declared, _)| declared.name == asked.name);
+        let (_, output) = output.ok_or_else(|| Response::run_error(format!("there is no output '{}'", asked.name)))?;
+        value(output)
+    });
+    Ok(Response::outputs(asked.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// What tract has no tensors of is lacking, whatever it would make of other types in their place.
-fn lacks(element: ElementType) -> Response {
-    Response::unsupported(format!("tensor({element})"), format!("no tensors of {element} go in or out"))
+/// What tract does not have, before it reads the model: an operator, which it looks up by name alone, or a type of the values
+/// that go in and out.
+fn missing(onnx: &tract_onnx::Onnx, proto: &ModelProto, request: &Request<'_>) -> Option<Response> {
+    let mut nodes = Vec::new();
+    proto.graph.iter().for_each(|graph| collect(graph, &mut nodes));
+    if let Some(node) = nodes.iter().find(|node| !onnx.op_register.0.contains_key(&node.op_type)) {
+        let domain = if node.domain.is_empty() { "ai.onnx" } else { &node.domain };
+        let message = format!("no operator is registered as {}", node.op_type);
+        // A function of the model itself is no operator that could be lacking.
+        let operator = domain.starts_with("ai.onnx").then(|| format!("operator {domain}/{}", node.op_type));
+        return Some(
+            operator.map_or_else(|| Response::load_error(&message), |what| Response::unsupported(what, &message)),
+        );
+    }
+    let inputs = request.inputs.iter().map(|input| input.value.value_type());
+    let outputs = request.outputs.iter().map(|output| output.value_type.clone());
+    let lacking = inputs.chain(outputs).find(|value_type| !has(value_type))?;
+    Some(Response::unsupported(lacking.to_string(), format!("no {lacking} goes in or out")))
+}
+
+/// The nodes of a graph and of the graphs in it.
+fn collect<'a>(graph: &'a GraphProto, nodes: &mut Vec<&'a NodeProto>) {
+    for node in &graph.node {
+        nodes.push(node);
+        for attribute in &node.attribute {
+            attribute.g.iter().chain(&attribute.graphs).for_each(|graph| collect(graph, nodes));
+        }
+    }
+}
+
+/// Whether tract has values of the type.
+fn has(value_type: &ValueType) -> bool {
+    use ElementType as E;
+    let ValueType::Tensor(element) = value_type else { return false };
+    let integer =
+        matches!(element, E::Int8 | E::Int16 | E::Int32 | E::Int64 | E::Uint8 | E::Uint16 | E::Uint32 | E::Uint64);
+    integer || matches!(element, E::Float | E::Double | E::Float16 | E::Bool | E::String)
 }
 
 fn tensor(input: &Named) -> Result<Tensor, Response> {
-    let lacks_kind = || Response::unsupported(input.value.value_type().to_string(), "only tensors go in");
-    let tensor = input.value.as_tensor().ok_or_else(lacks_kind)?;
-    let error = |error: TractError| Response::load_error(error.to_string());
-    match tensor.element_type() {
-        ElementType::Float => {
-            let values: Vec<f32> = elements(tensor).map(f32::from_le_bytes).collect();
-            Tensor::from_shape(tensor.shape(), &values).map_err(error)
+    let lacks = || Response::unsupported(input.value.value_type().to_string(), "no such value goes in");
+    let tensor = input.value.as_tensor().ok_or_else(lacks)?;
+    let made = match tensor.element_type() {
+        ElementType::Float => plain(tensor, f32::from_le_bytes),
+        ElementType::Double => plain(tensor, f64::from_le_bytes),
+        ElementType::Float16 => plain(tensor, f16::from_le_bytes),
+        ElementType::Int8 => plain(tensor, i8::from_le_bytes),
+        ElementType::Int16 => plain(tensor, i16::from_le_bytes),
+        ElementType::Int32 => plain(tensor, i32::from_le_bytes),
+        ElementType::Int64 => plain(tensor, i64::from_le_bytes),
+        ElementType::Uint8 => plain(tensor, u8::from_le_bytes),
+        ElementType::Uint16 => plain(tensor, u16::from_le_bytes),
+        ElementType::Uint32 => plain(tensor, u32::from_le_bytes),
+        ElementType::Uint64 => plain(tensor, u64::from_le_bytes),
+        ElementType::Bool => plain(tensor, |[byte]: [u8; 1]| byte != 0),
+        ElementType::String => {
+            let strings: Vec<String> = tensor.strings().iter().map(|string| string.to_string()).collect();
+            ArrayD::from_shape_vec(tensor.shape(), strings).map(IntoTensor::into_tensor).map_err(TractError::from)
         }
-        ElementType::Double => {
-            let values: Vec<f64> = elements(tensor).map(f64::from_le_bytes).collect();
-            Tensor::from_shape(tensor.shape(), &values).map_err(error)
-        }
-        ElementType::Int32 => {
-            let values: Vec<i32> = elements(tensor).map(i32::from_le_bytes).collect();
-            Tensor::from_shape(tensor.shape(), &values).map_err(error)
-        }
-        ElementType::Int64 => {
-            let values: Vec<i64> = elements(tensor).map(i64::from_le_bytes).collect();
-            Tensor::from_shape(tensor.shape(), &values).map_err(error)
-        }
-        ElementType::Bool => {
-            let values: Vec<bool> = elements(tensor).map(|[byte]: [u8; 1]| byte != 0).collect();
-            Tensor::from_shape(tensor.shape(), &values).map_err(error)
-        }
-        other => Err(lacks(other)),
-    }
-}
-
-/// The bytes of each element.
-fn elements<const N: usize>(tensor: &OnnxTensor) -> impl Iterator<Item = [u8; N]> {
-    tensor.bytes().chunks_exact(N).map(|bytes| std::array::from_fn(|at| bytes[at]))
-}
-
-fn value(tensor: &Tensor) -> Result<Value, Response> {
-    let error = |error: TractError| Response::run_error(error.to_string());
-    let shape = tensor.shape();
-    let bytes = |element: ElementType, bytes: Vec<u8>| {
-        OnnxTensor::from_bytes(element, shape.to_vec(), bytes.into())
-            .map(Value::Tensor)
-            .map_err(|error| Response::run_error(error.to_string()))
+        _ => return Err(lacks()),
     };
-    match tensor.datum_type() {
-        DatumType::F32 => {
-            let view = tensor.to_plain_array_view::<f32>().map_err(error)?;
-            bytes(ElementType::Float, view.iter().flat_map(|value| value.to_le_bytes()).collect())
+    made.map_err(|error| Response::load_error(error.to_string()))
+}
+
+/// A tensor of the elements that the bytes are.
+fn plain<T: Datum + Copy, const N: usize>(tensor: &OnnxTensor, element: fn([u8; N]) -> T) -> TractResult<Tensor> {
+    let bytes = tensor.bytes().chunks_exact(N).map(|bytes| std::array::from_fn(|at| bytes[at]));
+    Tensor::from_shape(tensor.shape(), &bytes.map(element).collect::<Vec<_>>())
+}
+
+fn value(output: &Tensor) -> Result<Value, Response> {
+    let made = match output.datum_type() {
+        DatumType::F32 => bytes(output, ElementType::Float, f32::to_le_bytes),
+        DatumType::F64 => bytes(output, ElementType::Double, f64::to_le_bytes),
+        DatumType::F16 => bytes(output, ElementType::Float16, f16::to_le_bytes),
+        DatumType::I8 => bytes(output, ElementType::Int8, i8::to_le_bytes),
+        DatumType::I16 => bytes(output, ElementType::Int16, i16::to_le_bytes),
+        DatumType::I32 => bytes(output, ElementType::Int32, i32::to_le_bytes),
+        DatumType::I64 => bytes(output, ElementType::Int64, i64::to_le_bytes),
+        DatumType::U8 => bytes(output, ElementType::Uint8, u8::to_le_bytes),
+        DatumType::U16 => bytes(output, ElementType::Uint16, u16::to_le_bytes),
+        DatumType::U32 => bytes(output, ElementType::Uint32, u32::to_le_bytes),
+        DatumType::U64 => bytes(output, ElementType::Uint64, u64::to_le_bytes),
+        DatumType::Bool => bytes(output, ElementType::Bool, |value: bool| [u8::from(value)]),
+        // Dimensions and what is computed of them, which ONNX has as int64.
+        DatumType::TDim => {
+            output.cast_to::<i64>().and_then(|output| bytes(&output, ElementType::Int64, i64::to_le_bytes))
         }
-        DatumType::F64 => {
-            let view = tensor.to_plain_array_view::<f64>().map_err(error)?;
-            bytes(ElementType::Double, view.iter().flat_map(|value| value.to_le_bytes()).collect())
-        }
-        DatumType::I32 => {
-            let view = tensor.to_plain_array_view::<i32>().map_err(error)?;
-            bytes(ElementType::Int32, view.iter().flat_map(|value| value.to_le_bytes()).collect())
-        }
-        DatumType::I64 => {
-            let view = tensor.to_plain_array_view::<i64>().map_err(error)?;
-            bytes(ElementType::Int64, view.iter().flat_map(|value| value.to_le_bytes()).collect())
-        }
-        DatumType::Bool => {
-            let view = tensor.to_plain_array_view::<bool>().map_err(error)?;
-            bytes(ElementType::Bool, view.iter().map(|value| u8::from(*value)).collect())
-        }
-        other => Err(Response::run_error(format!("an output is of tract's type {other:?}"))),
-    }
+        DatumType::String => strings(output),
+        other => return Err(Response::run_error(format!("an output is of tract's type {other:?}"))),
+    };
+    made.map(Value::Tensor).map_err(|error| Response::run_error(format!("{error:#}")))
+}
+
+fn bytes<T: Datum + Copy, const N: usize>(
+    output: &Tensor,
+    element: ElementType,
+    to_bytes: fn(T) -> [u8; N],
+) -> TractResult<OnnxTensor> {
+    let view = output.to_plain_array_view::<T>()?;
+    let bytes: Vec<u8> = view.iter().flat_map(|value| to_bytes(*value)).collect();
+    Ok(OnnxTensor::from_bytes(element, output.shape().to_vec(), bytes.into())?)
+}
+
+fn strings(output: &Tensor) -> TractResult<OnnxTensor> {
+    let view = output.to_plain_array_view::<String>()?;
+    let strings: Vec<Arc<str>> = view.iter().map(|string| Arc::from(string.as_str())).collect();
+    Ok(OnnxTensor::from_strings(output.shape().to_vec(), strings.into())?)
 }
