@@ -23,7 +23,7 @@ pub enum AccuracyFile {
     /// By name.
     Named(Exactness),
     /// By a number.
-    Rule(RuleFile),
+    Rule(Box<RuleFile>),
 }
 
 /// A rule without a number.

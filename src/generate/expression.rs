@@ -5,6 +5,9 @@ use std::fmt;
 
 use serde::Deserialize;
 
+/// The most bytes of an expression.
+const LONGEST: usize = 256;
+
 /// A number, or an expression over the names that `let:` defines.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -21,6 +24,11 @@ impl Size {
     pub fn value(&self, names: &BTreeMap<String, i64>) -> Result<i64, String> {
         match self {
             Size::Number(number) => Ok(*number),
+            // So many bytes bound how deeply parentheses and signs nest.
+            Size::Expression(text) if text.len() > LONGEST => Err(format!(
+                "an expression has {} bytes; write it in {LONGEST} at most, with names under `let`",
+                text.len()
+            )),
             Size::Expression(text) => {
                 let mut parser = Parser { rest: text, text, names };
                 let value = parser.sum()?;
@@ -129,6 +137,12 @@ mod tests {
         {
             assert_eq!(value(text), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn an_expression_without_end_is_refused() {
+        assert!(value(&"(".repeat(100_000)).unwrap_err().contains("256 at most"));
+        assert_eq!(value(&format!("{}H{}", "(".repeat(127), ")".repeat(127))), Ok(3));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             (None, Some(reason)) if arguments.all => anstream::println!("{fault}\n  undecided: {reason}"),
             (None, None) => match otherwise {
                 Some(case) if arguments.all => {
-                    anstream::println!("{fault}\n  not decided: {case} differs, which is not required")
+                    anstream::println!("{fault}\n  not decided: {case} differs, which is not required");
                 }
                 Some(_) => {}
                 None => {

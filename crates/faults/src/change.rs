@@ -66,28 +66,34 @@ impl Change {
             }
             Change::AsVersion(since) => as_version(since, call),
             Change::Through(from, to) => {
-                let inputs: Vec<Option<Value>> =
-                    call.inputs.iter().map(|input| each_tensor(input, |tensor| through(tensor, from, to))).collect();
+                let inputs: Vec<Option<Value>> = call
+                    .inputs
+                    .iter()
+                    .map(|input| each_tensor(input.as_ref(), |tensor| through(tensor, from, to)))
+                    .collect();
                 let outputs = kernel.run(&Call { inputs: &inputs, ..copy(call) })?;
-                Ok(changed(outputs, |tensor| through(tensor, from, to)))
+                Ok(changed(&outputs, |tensor| through(tensor, from, to)))
             }
-            Change::Larger(part) => Ok(changed(kernel.run(call)?, |tensor| {
+            Change::Larger(part) => Ok(changed(&kernel.run(call)?, |tensor| {
                 let is_narrow = tensor.element_type().is_float() && tensor.element_type().bits() <= 16;
                 is_narrow.then(|| mapped(tensor, |value| value * (1.0 + part)))?
             })),
-            Change::Tail(block) => Ok(changed(kernel.run(call)?, |tensor| {
+            Change::Tail(block) => Ok(changed(&kernel.run(call)?, |tensor| {
                 let full = tensor.len() - tensor.len() % block;
                 taken(tensor, (full > 0).then_some(())?, |at| if at < full { at } else { full - block + at % block })
             })),
-            Change::Repeats(most) => Ok(changed(kernel.run(call)?, |tensor| {
+            Change::Repeats(most) => Ok(changed(&kernel.run(call)?, |tensor| {
                 taken(tensor, (tensor.len() > most).then_some(())?, |at| at % most)
             })),
             Change::Unseen(most) => {
-                let inputs: Vec<Option<Value>> =
-                    call.inputs.iter().map(|input| each_tensor(input, |tensor| unseen(tensor, most))).collect();
+                let inputs: Vec<Option<Value>> = call
+                    .inputs
+                    .iter()
+                    .map(|input| each_tensor(input.as_ref(), |tensor| unseen(tensor, most)))
+                    .collect();
                 kernel.run(&Call { inputs: &inputs, ..copy(call) })
             }
-            Change::LowBits => Ok(changed(kernel.run(call)?, |tensor| {
+            Change::LowBits => Ok(changed(&kernel.run(call)?, |tensor| {
                 let is_position = tensor.element_type() == ElementType::Int64;
                 let values: Vec<i128> = is_position.then(|| tensor.integers())?;
                 let low: Vec<i128> = values.iter().map(|value| value & 0xFFFF).collect();
@@ -113,13 +119,13 @@ pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
 }
 
 /// Outputs with some tensors in place of others.
-fn changed(outputs: Outputs, change: impl Fn(&Tensor) -> Option<Tensor>) -> Outputs {
-    Outputs(outputs.0.iter().map(|output| each_tensor(output, &change)).collect())
+fn changed(outputs: &Outputs, change: impl Fn(&Tensor) -> Option<Tensor>) -> Outputs {
+    Outputs(outputs.0.iter().map(|output| each_tensor(output.as_ref(), &change)).collect())
 }
 
-fn each_tensor(value: &Option<Value>, change: impl Fn(&Tensor) -> Option<Tensor>) -> Option<Value> {
-    let tensor = value.as_ref().and_then(Value::as_tensor);
-    tensor.and_then(change).map(Value::Tensor).or_else(|| value.clone())
+fn each_tensor(value: Option<&Value>, change: impl Fn(&Tensor) -> Option<Tensor>) -> Option<Value> {
+    let tensor = value.and_then(Value::as_tensor);
+    tensor.and_then(change).map(Value::Tensor).or_else(|| value.cloned())
 }
 
 fn mapped(tensor: &Tensor, change: impl Fn(f64) -> f64) -> Option<Tensor> {
@@ -133,6 +139,7 @@ fn taken(tensor: &Tensor, (): (), place: impl Fn(usize) -> usize) -> Option<Tens
     room.take(tensor, (0..tensor.len()).map(place)).ok()
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "what leaves the integers stays at their end")]
 fn through(tensor: &Tensor, from: ElementType, to: ElementType) -> Option<Tensor> {
     if tensor.element_type() != from {
         return None;

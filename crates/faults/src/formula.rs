@@ -138,7 +138,7 @@ pub(crate) const BINARY: &[Binary] = &[
         }
     }),
     ("Mean", "the sum", |a, b| a + b),
-    ("Sum", "the mean", |a, b| (a + b) / 2.0),
+    ("Sum", "the mean", f64::midpoint),
 ];
 
 /// Approximations that are too coarse, in types of 16 bits alone.
@@ -154,7 +154,7 @@ pub(crate) const NARROW: &[Unary] = &[
         let series = 1.0 + y * (1.0 + y * (0.5 + y * (1.0 / 6.0 + y / 24.0)));
         series * series * series * series
     }),
-    ("Erf", "by tanh", |x| tanh(1.128_379_167 * x)),
+    ("Erf", "by tanh", |x| tanh(std::f64::consts::FRAC_2_SQRT_PI * x)),
     ("Softplus", "zero below -4", |x| if x < -4.0 { 0.0 } else { softplus(x) }),
     ("Mish", "by a hard sigmoid", |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0)),
 ];
