@@ -18,8 +18,11 @@ use onnx_conformance_fuzz_targets::{Random, TARGETS, Target};
 
 use crate::workspace;
 
-/// A run that takes so long is a hang.
+/// A run that takes so long by the processor's clock is a hang; the machine may be busy.
 const HANG: Duration = Duration::from_secs(30);
+
+/// How often so long may pass without a word, if the worker does not get the processor, or sleeps.
+const MOST_WAITS: u32 = 10;
 
 /// The inputs made from one seed input.
 const MUTANTS: usize = 200;
@@ -170,9 +173,9 @@ fn worker(target: &Target, arguments: &Arguments) {
 fn watched(target: &Target, input: &[u8]) -> Result<bool, (&'static str, String)> {
     let mut fastest = Duration::MAX;
     for _ in 0..3 {
-        let (started, worked) = (Instant::now(), processor_time());
+        let (started, worked) = (Instant::now(), processor_time("self"));
         let result = catch_unwind(AssertUnwindSafe(|| target.run(input)));
-        let took = started.elapsed().min(processor_time().saturating_sub(worked));
+        let took = started.elapsed().min(processor_time("self").saturating_sub(worked));
         fastest = fastest.min(took);
         match result {
             Err(panic) => return Err(("panic", text_of(panic.as_ref()))),
@@ -184,10 +187,11 @@ fn watched(target: &Target, input: &[u8]) -> Result<bool, (&'static str, String)
     Err(("slow", format!("{fastest:?}")))
 }
 
-/// What this process has worked so far, to a hundredth of a second; without end where the system does not tell.
-fn processor_time() -> Duration {
+/// What a process, or this one, `self`, has worked so far, to a hundredth of a second; without end where the system does not
+/// tell.
+fn processor_time(process: &str) -> Duration {
     const TICK: Duration = Duration::from_millis(10);
-    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ').skip(11).take(2);
     let ticks: Option<Vec<u32>> = fields.map(|field| field.parse().ok()).collect();
     ticks.filter(|ticks| ticks.len() == 2).map_or(Duration::MAX, |ticks| TICK * ticks.iter().sum::<u32>())
@@ -254,20 +258,30 @@ fn supervise(target: &Target, arguments: &Arguments) -> anyhow::Result<usize> {
 fn watch(target: &Target, child: &mut Child, folder: &Path, counts: &mut Counts) -> anyhow::Result<bool> {
     let lines = lines_of(child)?;
     let (runs, taken) = (counts.runs, counts.taken);
+    let (mut worked, mut waits) = (processor_time(&child.id().to_string()), 0);
     loop {
         match lines.recv_timeout(HANG) {
-            Ok(line) => match line.split_once(' ') {
-                Some(("runs", numbers)) => {
-                    let mut numbers = numbers.split(' ').filter_map(|number| number.parse::<u64>().ok());
-                    counts.runs = runs + numbers.next().unwrap_or(0);
-                    counts.taken = taken + numbers.next().unwrap_or(0);
+            Ok(line) => {
+                (worked, waits) = (processor_time(&child.id().to_string()), 0);
+                match line.split_once(' ') {
+                    Some(("runs", numbers)) => {
+                        let mut numbers = numbers.split(' ').filter_map(|number| number.parse::<u64>().ok());
+                        counts.runs = runs + numbers.next().unwrap_or(0);
+                        counts.taken = taken + numbers.next().unwrap_or(0);
+                    }
+                    Some(("finding", text)) => {
+                        let (name, text) = text.split_once(' ').unwrap_or((text, ""));
+                        tell(target, &folder.join(name), text, counts)?;
+                    }
+                    _ => bail!("the worker of {} says '{line}'", target.name),
                 }
-                Some(("finding", text)) => {
-                    let (name, text) = text.split_once(' ').unwrap_or((text, ""));
-                    tell(target, &folder.join(name), text, counts)?;
-                }
-                _ => bail!("the worker of {} says '{line}'", target.name),
-            },
+            }
+            Err(RecvTimeoutError::Timeout)
+                if waits < MOST_WAITS
+                    && processor_time(&child.id().to_string()).saturating_sub(worked) < HANG.mul_f64(0.9) =>
+            {
+                waits += 1;
+            }
             Err(RecvTimeoutError::Timeout) => {
                 child.kill()?;
                 child.wait()?;
