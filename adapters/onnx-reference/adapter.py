@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx_adapter import LoadError, Unsupported, serve
-from onnx_values import from_python, item_type, parse, scalar, to_python
+from onnx_values import from_python, item_type, parse, scalar, to_python, walk
 
 # How the evaluator's tables of operators say that they have none of an operator or version. They do so by RuntimeError and
 # ValueError, too, and not by NotImplementedError alone.
@@ -89,15 +89,6 @@ def blamed(graph, said):
     operators = [node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)]
     attributes = [node for node in nodes if any(re.search(rf"\b{each.name} ?[=:]", said) for each in node.attribute)]
     return next(iter(operators + attributes), nodes[0] if len(nodes) == 1 else None)
-
-
-def walk(graph):
-    """The nodes of a graph and of the graphs in it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in [attribute.g, *attribute.graphs]:
-                yield from walk(inner)
 
 
 def imported(model, domain):

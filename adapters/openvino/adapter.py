@@ -12,7 +12,7 @@ import onnx
 import openvino
 from onnx import TensorProto, numpy_helper
 from onnx_adapter import LoadError, Unsupported, serve
-from onnx_values import from_python, parse, tensor_from_bytes
+from onnx_values import from_python, parse, tensor_from_bytes, walk
 
 # The element types that both have: ONNX's name and OpenVINO's.
 NAMES = {
@@ -179,15 +179,6 @@ def lacking(path, ports, error):
 def qualified(node):
     """The operator as the frontend's messages name it."""
     return f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
-
-
-def walk(graph):
-    """The nodes of a graph and of the graphs in it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in [attribute.g, *attribute.graphs]:
-                yield from walk(inner)
 
 
 def version_of(model, node):

@@ -124,3 +124,12 @@ def sequence(values, inner, name):
 def element_code(name):
     """The number of an element type, by the name that ONNX gives it in types."""
     return TensorProto.DataType.Value(name.upper())
+
+
+def walk(graph):
+    """The nodes of a graph and of the graphs in it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in [attribute.g, *attribute.graphs]:
+                yield from walk(inner)

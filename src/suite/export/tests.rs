@@ -1,0 +1,70 @@
+//! Exported cases, read again.
+
+use super::*;
+use crate::case::digest;
+use crate::suite::{Corpus, Filter, Generated, Suite};
+
+/// The cases that a filter chooses.
+fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
+    let chosen = suite.choose(filter).unwrap();
+    chosen
+        .into_iter()
+        .flat_map(|(source, unit, ids)| source.load(&unit, &|id| ids.contains(&id.to_owned())).unwrap())
+        .collect()
+}
+
+#[test]
+fn what_is_exported_is_read_back_as_it_was() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let corpus = Corpus::new(&root.join("testdata/onnx/1.23.2"));
+    let suite = Suite::new(vec![Box::new(corpus), Box::new(Generated::embedded())]);
+    // Values of every kind, and every way of judging them.
+    let patterns = [
+        "ai.onnx/{Sum,Dropout,Bernoulli,RandomNormal,Unique,Identity,OptionalHasElement,CastLike}-*/**",
+        "ai.onnx/{If,Loop,Sigmoid,Exp,ReduceSum,LayerNormalization,StringSplit,Multinomial}-*/**",
+        "ai.onnx.ml/{CastMap,ZipMap,DictVectorizer}-*/**",
+        "onnx-1.23.2/node/test_{sum,dropout,bernoulli,image,optional,sequence,layer}*",
+        "onnx-1.23.2/simple/**",
+    ];
+    let filter = Filter::new(&patterns).unwrap();
+    let before = cases(&suite, &filter);
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("suite");
+    let mut exporter = Exporter::new(&target, "digest").unwrap();
+    for case in &before {
+        exporter.add(case).unwrap();
+    }
+    exporter.finish().unwrap();
+    let exported = Suite::new(vec![Box::new(Exported::open(&target).unwrap())]);
+    let after = cases(&exported, &Filter::default());
+    assert_eq!(after.len(), before.len());
+    assert_eq!(digest(&after), digest(&before));
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "something half-written stays");
+}
+
+#[test]
+fn a_file_that_was_changed_is_named() {
+    let suite = Suite::new(vec![Box::new(Generated::embedded())]);
+    let before = cases(&suite, &Filter::new(&["ai.onnx/Abs-13/literal/T=float"]).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("suite");
+    let mut exporter = Exporter::new(&target, "digest").unwrap();
+    for case in &before {
+        exporter.add(case).unwrap();
+    }
+    exporter.finish().unwrap();
+    let case = before.first().unwrap();
+    std::fs::write(target.join(&case.id).join("test_data_set_0/input_0.pb"), b"other").unwrap();
+    let exported = Exported::open(&target).unwrap();
+    let error = exported.load(&Unit { name: case.id.clone() }, &|_| true).unwrap_err().to_string();
+    assert!(error.contains("input_0.pb") && error.contains("sha256 differs"), "{error}");
+}
+
+#[test]
+fn a_folder_that_holds_something_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine"), b"").unwrap();
+    let error = Exporter::new(folder.path(), "digest").unwrap_err().to_string();
+    assert!(error.contains("is not empty"), "{error}");
+}
