@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance::case::{Case, Level, Want};
+use onnx_conformance::case::{Case, Expected, Level};
 use onnx_conformance::compare::Accuracy;
-use onnx_conformance::generate::{Ask, Operators, cases};
-use onnx_conformance::suite::{Corpus, Filter, Suite};
+use onnx_conformance::generate::{OperatorCatalog, ResolvedAccuracy, cases};
+use onnx_conformance::suite::{Filter, Suite, VendoredCases};
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::budget::Limits;
@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 /// Every case with outputs that a runtime must pass, with its operator version; `is_wrong` says what is wrong with it.
 fn required(is_wrong: impl Fn(&OpSpec, &Case) -> Option<String> + Sync) -> Vec<String> {
-    let operators = Operators::embedded();
+    let operators = OperatorCatalog::embedded();
     let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(|version| operators.has(version)).collect();
     let of_version = |version: &OperatorVersion| {
         let spec = Specs::embedded().get(version).unwrap();
@@ -38,7 +38,7 @@ fn assert_none(found: &[String]) {
     assert!(found.is_empty(), "{} cases, such as\n{}", found.len(), found[..found.len().min(500)].join("\n"));
 }
 
-/// Operators that only add and multiply, so that they give the same of doubles as long as no integer leaves its type.
+/// OperatorCatalog that only add and multiply, so that they give the same of doubles as long as no integer leaves its type.
 const ARITHMETIC: &[&str] = &[
     "Abs",
     "Add",
@@ -99,7 +99,9 @@ fn outputs_in_double(case: &Case, element: ElementType) -> Option<Vec<Value>> {
 fn no_integer_leaves_its_type_in_a_required_case() {
     let leaves = |spec: &OpSpec, case: &Case| {
         let output = case.data.first()?.outputs.first()?;
-        let (Want::Value(Value::Tensor(expected), _) | Want::Bounded(expected, _)) = &output.want else { return None };
+        let (Expected::Value(Value::Tensor(expected), _) | Expected::Bounded(expected, _)) = &output.expected else {
+            return None;
+        };
         let element = expected.element_type();
         let is_integer = matches!(element.kind(), Kind::Signed | Kind::Unsigned);
         if !is_integer || !ARITHMETIC.contains(&spec.version.name.as_str()) {
@@ -136,7 +138,7 @@ fn no_required_case_rests_on_a_default_that_its_text_lacks() {
     assert_none(&required(rests));
 }
 
-/// Operators with a body that are exact all the same: they choose and move elements, or round each once.
+/// OperatorCatalog with a body that are exact all the same: they choose and move elements, or round each once.
 const EXACT_BODIES: &[&str] = &[
     // Draws, which another rule judges.
     "Bernoulli",
@@ -162,26 +164,26 @@ const EXACT_BODIES: &[&str] = &[
 
 #[test]
 fn an_operator_with_a_body_is_exact_only_where_its_steps_are() {
-    let operators = Operators::embedded();
+    let operators = OperatorCatalog::embedded();
     let is_exact = |version: &OperatorVersion| {
         let spec = Specs::embedded().get(version).unwrap();
         let (file, _) = operators.get(version).ok().filter(|_| spec.function.is_some())?;
         let ask = file.accuracy.ask(ElementType::Float, &BTreeMap::new()).unwrap();
         let is_listed = EXACT_BODIES.contains(&version.name.as_str());
-        (ask == Ask::Uniform(Accuracy::Exact) && !is_listed).then(|| version.name.clone())
+        (ask == ResolvedAccuracy::Uniform(Accuracy::Exact) && !is_listed).then(|| version.name.clone())
     };
     let found: std::collections::BTreeSet<String> =
         Specs::embedded().all().filter_map(|version| is_exact(&version)).collect();
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// Operators whose results may be 0 where terms cancel, which no computation in floats need give.
+/// OperatorCatalog whose results may be 0 where terms cancel, which no computation in floats need give.
 const CANCEL: &[&str] = &["DFT", "STFT"];
 
 #[test]
 fn no_stored_zero_of_a_sum_is_held_to_a_distance_alone() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let suite = Suite::new(vec![Box::new(Corpus::new(&root.join("testdata/onnx/1.23.2")))]);
+    let suite = Suite::new(vec![Box::new(VendoredCases::new(&root.join("testdata/onnx/1.23.2")))]);
     let patterns: Vec<String> = CANCEL.iter().map(|name| format!("**/test_{}*", name.to_lowercase())).collect();
     let mut found = Vec::new();
     let mut seen = 0;
@@ -189,7 +191,7 @@ fn no_stored_zero_of_a_sum_is_held_to_a_distance_alone() {
         for case in source.load(&unit, &|id| ids.iter().any(|chosen| chosen == id)).unwrap() {
             for output in case.data.iter().flat_map(|data| &data.outputs) {
                 seen += 1;
-                if let Want::Value(Value::Tensor(tensor), Accuracy::Close { .. }) = &output.want
+                if let Expected::Value(Value::Tensor(tensor), Accuracy::Close { .. }) = &output.expected
                     && tensor.element_type().is_float()
                     && tensor.floats().contains(&0.0)
                 {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use onnx_conformance::generate::Operators;
+use onnx_conformance::generate::OperatorCatalog;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 fn read(path: &Path) -> String {
@@ -50,7 +50,7 @@ fn recorded(operator: &str, case: &str) -> BTreeSet<u32> {
 #[test]
 fn every_version_of_a_trap_has_a_case_with_outputs_by_hand() {
     let rows = rows();
-    let operators = Operators::embedded();
+    let operators = OperatorCatalog::embedded();
     assert!(rows.len() > 90, "only {} rows were read", rows.len());
     let mut wrong = Vec::new();
     for row in &rows {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::case::Want;
+use crate::case::Expected;
 
 /// A model, its inputs, and what is expected of a runtime.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Case {
     /// What confirms the expected outputs besides our own kernels.
     pub evidence: Vec<Evidence>,
     /// The rule by which the case is judged other than upstream does.
-    pub judged: Option<Judged>,
+    pub judged: Option<UpstreamOverride>,
 }
 
 impl Case {
@@ -44,7 +44,7 @@ impl Case {
         let mut outputs = self.data.iter().flat_map(|data| &data.outputs);
         self.refusal.is_none()
             && self.level != Level::Open
-            && outputs.any(|output| !matches!(output.want, Want::Unspecified(..)))
+            && outputs.any(|output| !matches!(output.expected, Expected::Unspecified(..)))
     }
 }
 
@@ -54,7 +54,7 @@ pub struct DataSet {
     /// The inputs, by name.
     pub inputs: Vec<Named>,
     /// The outputs, in the order of the graph's.
-    pub outputs: Vec<Expected>,
+    pub outputs: Vec<ExpectedOutput>,
 }
 
 /// A value and the name of the graph's input or output that it belongs to.
@@ -68,17 +68,17 @@ pub struct Named {
 
 /// What is expected of one output.
 #[derive(Clone, Debug)]
-pub struct Expected {
+pub struct ExpectedOutput {
     /// The name of the output.
     pub name: String,
     /// What it must be.
-    pub want: Want,
+    pub expected: Expected,
 }
 
 /// Why a vendored case is judged other than by its stored values; docs/accuracy.md argues each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Judged {
+pub enum UpstreamOverride {
     /// The stored outputs are draws of a random operator.
     Draws,
     /// Dropout in training: which elements fall is drawn.
@@ -89,14 +89,14 @@ pub enum Judged {
     Noise,
 }
 
-impl Judged {
+impl UpstreamOverride {
     /// The rule in a few words.
     pub const fn reason(self) -> &'static str {
         match self {
-            Judged::Draws => "stored draws of a random operator: type, shape and mean",
-            Judged::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
-            Judged::Lossy => "a lossy image format: 4 of 255 in a channel",
-            Judged::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
+            UpstreamOverride::Draws => "stored draws of a random operator: type, shape and mean",
+            UpstreamOverride::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
+            UpstreamOverride::Lossy => "a lossy image format: 4 of 255 in a channel",
+            UpstreamOverride::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
         }
     }
 }

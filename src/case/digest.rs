@@ -9,7 +9,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{MapKey, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::case::{Case, Want};
+use crate::case::{Case, Expected};
 
 /// The digits of a digest: enough to tell a change, and short enough to read.
 const DIGITS: usize = 16;
@@ -59,7 +59,7 @@ fn hash_case(hash: &mut Sha256, case: &Case) {
         }
         for output in &data.outputs {
             part(hash, output.name.as_bytes());
-            hash_want(hash, &output.want);
+            hash_expected(hash, &output.expected);
         }
     }
     if let Some(refusal) = &case.refusal {
@@ -68,46 +68,46 @@ fn hash_case(hash: &mut Sha256, case: &Case) {
     }
 }
 
-fn hash_want(hash: &mut Sha256, want: &Want) {
-    match want {
-        Want::Value(value, accuracy) => {
+fn hash_expected(hash: &mut Sha256, expected: &Expected) {
+    match expected {
+        Expected::Value(value, accuracy) => {
             part(hash, format!("value {accuracy:?}").as_bytes());
             hash_value(hash, value);
         }
-        Want::Bounded(tensor, bound) => {
+        Expected::Bounded(tensor, bound) => {
             part(hash, b"bounded");
             hash_tensor(hash, tensor);
             hash_tensor(hash, bound);
         }
-        Want::AnyOf(values) => {
+        Expected::AnyOf(values) => {
             part(hash, format!("any of {}", values.len()).as_bytes());
             for value in values {
                 hash_value(hash, value);
             }
         }
-        Want::Unspecified(value_type, shape) => {
+        Expected::Unspecified(value_type, shape) => {
             part(hash, format!("unspecified {value_type} {shape:?}").as_bytes());
         }
-        Want::Drawn(tensor) => {
+        Expected::SameMeanAs(tensor) => {
             part(hash, b"drawn");
             hash_tensor(hash, tensor);
         }
-        Want::Dropped { source, ratio } => {
+        Expected::DropoutOf { source, ratio } => {
             part(hash, format!("dropped {ratio:?}").as_bytes());
             hash_tensor(hash, source);
         }
-        Want::Set(value) => {
+        Expected::Set(value) => {
             part(hash, b"set");
             hash_value(hash, value);
         }
-        Want::Lanes(tensor, axis) => {
+        Expected::PermutedAlongAxis(tensor, axis) => {
             part(hash, format!("lanes {axis}").as_bytes());
             hash_value(hash, &Value::Tensor(tensor.clone()));
         }
-        Want::Distributed { element, shape, law } => {
+        Expected::SampledFrom { element, shape, law } => {
             part(hash, format!("distributed {element} {shape:?} {law}").as_bytes());
         }
-        Want::Mask { shape, ratio } => part(hash, format!("mask {shape:?} {ratio:?}").as_bytes()),
+        Expected::Mask { shape, ratio } => part(hash, format!("mask {shape:?} {ratio:?}").as_bytes()),
     }
 }
 
@@ -159,14 +159,14 @@ fn hash_tensor(hash: &mut Sha256, tensor: &Tensor) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{DataSet, Expected, Level, Named};
+    use crate::case::{DataSet, ExpectedOutput, Level, Named};
     use crate::compare::Accuracy;
     use onnx_conformance_reference::dtype::ElementType;
 
     fn case(id: &str, input: f64, output: f64, accuracy: Accuracy) -> Case {
         let value = |value| Value::Tensor(Tensor::of_floats(ElementType::Float, &[1], &[value]).unwrap());
         let inputs = vec![Named { name: "x".to_owned(), value: value(input) }];
-        let outputs = vec![Expected { name: "y".to_owned(), want: Want::Value(value(output), accuracy) }];
+        let outputs = vec![ExpectedOutput { name: "y".to_owned(), expected: Expected::Value(value(output), accuracy) }];
         Case {
             id: id.to_owned(),
             model: bytes::Bytes::from_static(b"model"),

@@ -15,7 +15,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::file::{MOST_BINARY, open_regular, read_file};
-use crate::case::{Case, DataSet, Evidence, Expected, Level, Named, Want};
+use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Level, Named};
 use crate::compare::Accuracy;
 
 /// A case whose files cannot be read.
@@ -67,7 +67,7 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
         Some(graph) => read_data(folder, &path, &graph, accuracy, feed)?,
         None => vec![DataSet {
             inputs: Vec::new(),
-            outputs: vec![Expected { name: "any".to_owned(), want: Want::AnyOf(Vec::new()) }],
+            outputs: vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }],
         }],
     };
     Ok(Case {
@@ -102,7 +102,10 @@ fn read_data(
             },
             outputs: read_values(&set, "output", &outputs)?
                 .into_iter()
-                .map(|Named { name, value }| Expected { name, want: Want::Value(value, accuracy.clone()) })
+                .map(|Named { name, value }| ExpectedOutput {
+                    name,
+                    expected: Expected::Value(value, accuracy.clone()),
+                })
                 .collect(),
         });
     }

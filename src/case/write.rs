@@ -4,7 +4,7 @@ use onnx_conformance_reference::proto::encode;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, Want};
+use crate::case::{Case, Expected};
 
 /// The files of a case's test folder, by their path in it: the model, each data set's inputs and, as far as an output is
 /// one value, outputs. `bound_N.pb` stands beside an output that has a bound for each element.
@@ -20,7 +20,7 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
             add(format!("input_{number}"), &input.value, &input.name);
         }
         for (number, output) in data.outputs.iter().enumerate() {
-            match stored(&output.want) {
+            match stored(&output.expected) {
                 Some(Stored::Value(value)) => add(format!("output_{number}"), &value, &output.name),
                 Some(Stored::Bounded(value, bound)) => {
                     add(format!("output_{number}"), &Value::Tensor(value), &output.name);
@@ -40,13 +40,16 @@ enum Stored {
 }
 
 /// What is stored of an expectation; nothing where any value of a type will do. Of several allowed values it is the first.
-fn stored(want: &Want) -> Option<Stored> {
-    match want {
-        Want::Value(value, _) | Want::Set(value) => Some(Stored::Value(value.clone())),
-        Want::Lanes(tensor, _) => Some(Stored::Value(Value::Tensor(tensor.clone()))),
-        Want::Bounded(tensor, bound) => Some(Stored::Bounded(tensor.clone(), bound.clone())),
-        Want::AnyOf(values) => values.first().cloned().map(Stored::Value),
-        Want::Drawn(sample) => Some(Stored::Value(Value::Tensor(sample.clone()))),
-        Want::Unspecified(..) | Want::Distributed { .. } | Want::Dropped { .. } | Want::Mask { .. } => None,
+fn stored(expected: &Expected) -> Option<Stored> {
+    match expected {
+        Expected::Value(value, _) | Expected::Set(value) => Some(Stored::Value(value.clone())),
+        Expected::PermutedAlongAxis(tensor, _) => Some(Stored::Value(Value::Tensor(tensor.clone()))),
+        Expected::Bounded(tensor, bound) => Some(Stored::Bounded(tensor.clone(), bound.clone())),
+        Expected::AnyOf(values) => values.first().cloned().map(Stored::Value),
+        Expected::SameMeanAs(sample) => Some(Stored::Value(Value::Tensor(sample.clone()))),
+        Expected::Unspecified(..)
+        | Expected::SampledFrom { .. }
+        | Expected::DropoutOf { .. }
+        | Expected::Mask { .. } => None,
     }
 }

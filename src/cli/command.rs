@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, output, run, show, smoke};
+use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, run, show, smoke};
 use crate::suite::FilterError;
 
 /// A command line whose parts do not go together.
@@ -75,7 +75,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            output::error(&error);
+            print::error(&error);
             ExitCode::from(match () {
                 () if error.is::<Nothing>() => exit::NOTHING,
                 () if error.is::<Usage>() || error.is::<FilterError>() => exit::USAGE,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::{exit, options, output, results};
+use crate::cli::{exit, options, print, results_file};
 use crate::report::compare::Comparison;
 use crate::run::Read;
 
@@ -39,7 +39,7 @@ enum Format {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let (old, new) = (results::read(&arguments.old)?, results::read(&arguments.new)?);
+    let (old, new) = (results_file::read(&arguments.old)?, results_file::read(&arguments.new)?);
     let mut is_incomplete = false;
     for (path, read) in [(&arguments.old, &old), (&arguments.new, &new)] {
         note_missing(&path.display().to_string(), read);
@@ -47,15 +47,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let comparison = Comparison::new(&old, &new);
     if !comparison.is_same_suite {
-        output::note("the two runs are of different suites: a case of one name may be another");
+        print::note("the two runs are of different suites: a case of one name may be another");
     }
     match arguments.format {
-        Format::Text => output::line(&comparison.text(arguments.show))?,
-        Format::Markdown => output::line(&comparison.markdown(arguments.show))?,
-        Format::Json => output::json(&comparison)?,
+        Format::Text => print::line(&comparison.text(arguments.show))?,
+        Format::Markdown => print::line(&comparison.markdown(arguments.show))?,
+        Format::Json => print::json(&comparison)?,
     }
     if is_incomplete && !arguments.allow_incomplete {
-        output::note("what has no result cannot be compared; finish the run with --resume, or give --allow-incomplete");
+        print::note("what has no result cannot be compared; finish the run with --resume, or give --allow-incomplete");
         return Ok(exit::HARNESS);
     }
     Ok(if comparison.is_worse() { exit::REGRESSION } else { exit::SUCCESS })
@@ -64,6 +64,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 fn note_missing(place: &str, read: &Read) {
     if read.missing() > 0 {
         let (missing, cases) = (read.missing(), read.header.selected.cases);
-        output::note(&format!("{place}: {missing} of {cases} cases have no result; the run did not come to its end"));
+        print::note(&format!("{place}: {missing} of {cases} cases have no result; the run did not come to its end"));
     }
 }

@@ -7,9 +7,9 @@ use clap::Args;
 use onnx_conformance_reference::spec::Specs;
 
 use crate::case::{Variant, read_text};
-use crate::cli::{exit, options, output};
-use crate::report::coverage::{Excuses, Survey};
-use crate::run::{Event, Witnesses, plan, run_inspected};
+use crate::cli::{exit, options, print};
+use crate::report::coverage::{CoverageCollector, Exclusions};
+use crate::run::{ConfirmingRuntimes, Event, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 
 /// The options of `coverage`.
@@ -37,46 +37,46 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let suite = arguments.selection.open(&filter)?;
     let plan = plan(&suite, &filter, Variant::Runtime)?;
     if plan.selected == 0 {
-        output::note("no case matches");
+        print::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let (operators, excuses) = (arguments.selection.operators()?, excuses(arguments)?);
-    let survey = Survey::new(Specs::embedded(), &operators, &excuses, &filter)?;
-    let survey = survey.with_witnesses(&Witnesses::embedded()?);
+    let (operators, exclusions) = (arguments.selection.operators()?, exclusions(arguments)?);
+    let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &filter)?;
+    let survey = survey.with_witnesses(&ConfirmingRuntimes::embedded()?);
     let mut broken = 0;
     let runtime = Builtin::new(Duration::from_mins(1));
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
         if let Event::Broken(error) = event {
             broken += 1;
-            output::note(&format!("broken case: {error}"));
+            print::note(&format!("broken case: {error}"));
         }
     });
     let coverage = survey.finish();
     if arguments.sizes {
         for line in coverage.sizes() {
-            output::line(&line)?;
+            print::line(&line)?;
         }
     } else if arguments.unconfirmed {
         for line in coverage.unconfirmed() {
-            output::line(&line)?;
+            print::line(&line)?;
         }
     } else if !arguments.totals {
         for missing in coverage.missing() {
-            output::line(&missing)?;
+            print::line(&missing)?;
         }
-        for needless in coverage.needless() {
-            output::line(&format!("{needless} is excused but reached; correct specs/excuses.yaml"))?;
+        for unused_exclusions in coverage.unused_exclusions() {
+            print::line(&format!("{unused_exclusions} is excused but reached; correct specs/exclusions.yaml"))?;
         }
     }
-    output::line(&coverage.summary())?;
+    print::line(&coverage.summary())?;
     Ok(if broken > 0 { exit::HARNESS } else { exit::SUCCESS })
 }
 
-/// The excuses of the folder that the cases are made from, or those that the program was built with.
-fn excuses(arguments: &Arguments) -> anyhow::Result<Excuses> {
-    let path = arguments.selection.sources.specs.as_ref().map(|folder| folder.join("excuses.yaml"));
-    let Some(path) = path.filter(|path| path.exists()) else { return Ok(Excuses::embedded()?) };
+/// The exclusions of the folder that the cases are made from, or those that the program was built with.
+fn exclusions(arguments: &Arguments) -> anyhow::Result<Exclusions> {
+    let path = arguments.selection.sources.specs.as_ref().map(|folder| folder.join("exclusions.yaml"));
+    let Some(path) = path.filter(|path| path.exists()) else { return Ok(Exclusions::embedded()?) };
     let display = path.display().to_string();
     let text = read_text(&path).with_context(|| display.clone())?;
-    Ok(Excuses::read(&display, &text)?)
+    Ok(Exclusions::read(&display, &text)?)
 }

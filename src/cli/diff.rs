@@ -5,7 +5,7 @@ use clap::Args;
 use onnx_conformance_reference::spec::{Specs, diff};
 
 use crate::cli::command::Usage;
-use crate::cli::{exit, output};
+use crate::cli::{exit, print};
 use crate::report::diff::{Format, opset_diff, version_diff};
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             Some(text) => all.grep(text),
             None => all,
         };
-        output::line(opset_diff(&chosen, arguments.format).trim_end())?;
+        print::line(opset_diff(&chosen, arguments.format).trim_end())?;
         return Ok(exit::SUCCESS);
     }
     let operator = arguments.operator.as_deref().context("name an operator, or --opset")?;
@@ -58,6 +58,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
         bail!(Usage(format!("name two opsets; {operator} has versions {}", versions.join(", "))));
     };
-    output::line(version_diff(specs, &diff::versions(specs, domain, name, from, to)?, arguments.format).trim_end())?;
+    print::line(version_diff(specs, &diff::versions(specs, domain, name, from, to)?, arguments.format).trim_end())?;
     Ok(exit::SUCCESS)
 }

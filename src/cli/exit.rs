@@ -23,7 +23,7 @@ pub const fn of(conclusion: Conclusion) -> u8 {
         Conclusion::Broken => HARNESS,
         Conclusion::Regressions => REGRESSION,
         Conclusion::Improvements => STALE,
-        Conclusion::Nothing => NOTHING,
+        Conclusion::NothingJudged => NOTHING,
         Conclusion::AsExpected => SUCCESS,
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::{exit, options, output};
+use crate::cli::{exit, options, print};
 use crate::suite::{Exporter, Filter};
 
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let suite = arguments.selection.open(&filter)?;
     let chosen = suite.choose(&filter)?;
     if chosen.is_empty() {
-        output::note("no case matches");
+        print::note("no case matches");
         return Ok(exit::NOTHING);
     }
     let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;
@@ -35,6 +35,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let written = exporter.written;
     exporter.finish()?;
-    output::line(&format!("{written} cases in {}", arguments.folder.display()))?;
+    print::line(&format!("{written} cases in {}", arguments.folder.display()))?;
     Ok(exit::SUCCESS)
 }

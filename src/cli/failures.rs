@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::output;
+use crate::cli::print;
 use crate::run::CaseResult;
 use crate::suite::{Suite, SuiteError, export_case};
 
@@ -35,9 +35,9 @@ pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResul
             let left_out = failures.len().saturating_sub(MOST);
             let rest =
                 if left_out == 0 { String::new() } else { format!(" (the first {MOST}; {left_out} are not written)") };
-            output::note(&format!("models, inputs and expected outputs of what failed: {}{rest}", folder.display()));
+            print::note(&format!("models, inputs and expected outputs of what failed: {}{rest}", folder.display()));
         }
-        Err(error) => output::note(&format!("what failed cannot be written: {error}")),
+        Err(error) => print::note(&format!("what failed cannot be written: {error}")),
     }
 }
 

@@ -8,9 +8,9 @@ use clap::Args;
 
 use crate::case::{Variant, read_text};
 use crate::cli::runtime::BUILTIN;
-use crate::cli::{options, output};
+use crate::cli::{options, print};
 use crate::report::escape;
-use crate::run::{Book, CaseResult, Expectations, lock_folder, updated_expectations, write_whole};
+use crate::run::{CaseResult, ExpectationMatcher, Expectations, lock_folder, updated_expectations, write_whole};
 use crate::runtime::Declaration;
 
 /// What is expected.
@@ -34,7 +34,7 @@ pub(crate) struct GateOptions {
 pub(crate) struct Gate {
     source: Source,
     /// The expectations.
-    pub(crate) book: Book,
+    pub(crate) book: ExpectationMatcher,
     /// Whether the file is about the suite that is run, so that an entry that matches nothing is wrong.
     pub(crate) is_about_suite: bool,
 }
@@ -69,7 +69,7 @@ impl GateOptions {
         let expectations = book.expectations();
         if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
             let (path, now) = (expectations.path(), escape::line(&runtime.version));
-            output::note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
+            print::note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
         }
         // The expectations that go without saying are about the project's suite; a file that is named is about this one.
         Ok(Gate { source, book, is_about_suite: !is_own_suite || self.expectations.is_some() })
@@ -78,7 +78,7 @@ impl GateOptions {
 
 impl Source {
     /// The text of the file, where there is one, and what it expects.
-    fn read(&self) -> anyhow::Result<(Option<String>, Book)> {
+    fn read(&self) -> anyhow::Result<(Option<String>, ExpectationMatcher)> {
         let (mut text, mut expectations) = (None, Expectations::none(&self.runtime.name));
         if let Some(path) = self.path.as_ref().filter(|path| path.exists()) {
             let name = path.display().to_string();
@@ -89,7 +89,7 @@ impl Source {
             // A file that is written for the first time keeps what it is written for.
             expectations.strict = self.strict;
         }
-        Ok((text, Book::new(expectations, &self.runtime, self.strict)?))
+        Ok((text, ExpectationMatcher::new(expectations, &self.runtime, self.strict)?))
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn hold(path: &Path) -> anyhow::Result<Option<File>> {
 /// Writes an expectation file, which the caller holds.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?;
-    output::note(&format!("wrote {}", path.display()));
+    print::note(&format!("wrote {}", path.display()));
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use libtest_mimic::{Arguments, Trial};
 use crate::case::Variant;
 use crate::cli::gate::GateOptions;
 use crate::cli::runtime::stopped_by_interrupt;
-use crate::cli::{options, output};
+use crate::cli::{options, print};
 use crate::report::terminal::word;
 use crate::runtime::{Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, serve};
 use crate::suite::{Filter, Generated, Suite};
@@ -165,7 +165,7 @@ impl Harness {
         }
         let arguments = Arguments::from_args();
         self.run_trials(arguments).unwrap_or_else(|error| {
-            output::error(&error);
+            print::error(&error);
             ExitCode::from(crate::cli::exit::HARNESS)
         })
     }
@@ -184,7 +184,7 @@ impl Harness {
         let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
         let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if wants_update && !is_whole {
-            output::note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
+            print::note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
         }
         let (host, stop) = open_host(self.place, self.jobs, self.limits, self.restarts, &mut arguments)?;
         let declaration = host.declaration();

@@ -7,10 +7,10 @@ use clap::Args;
 
 use crate::case::Variant;
 use crate::cli::gate::{default_path, hold, write};
-use crate::cli::job::Job;
-use crate::cli::results::ResultsPlace;
+use crate::cli::results_file::ResultsPlace;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_interrupt};
-use crate::cli::{exit, options, output};
+use crate::cli::session::Job;
+use crate::cli::{exit, options, print};
 use crate::report::terminal;
 use crate::run::{CaseResult, Event, Header, Selected, Summary, first_expectations, plan};
 use crate::suite::Filter;
@@ -55,7 +55,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let file = place.map(begin).transpose()?;
     let (mut results, mut broken, mut summary): (Vec<CaseResult>, _, _) = (Vec::new(), None, Summary::default());
     let total = plan.selected;
-    suite.remarks().for_each(|remark| output::note(&remark));
+    suite.remarks().for_each(|remark| print::note(&remark));
     let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| match event {
         Event::Finished(result) => {
@@ -78,8 +78,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let _held = hold(&path)?;
     check_free(&path, &arguments.runtime)?;
     write(&path, &expectations.to_yaml())?;
-    output::line(&terminal::summary(&summary, 0, ended.elapsed))?;
-    output::line(&format!("{} entries; write beside each why, and where it is discussed", expectations.expect.len()))?;
+    print::line(&terminal::summary(&summary, 0, ended.elapsed))?;
+    print::line(&format!("{} entries; write beside each why, and where it is discussed", expectations.expect.len()))?;
     Ok(exit::SUCCESS)
 }
 

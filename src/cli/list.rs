@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::{exit, options, output};
+use crate::cli::{exit, options, print};
 use crate::report::escape;
 
 #[derive(Debug, Args)]
@@ -15,10 +15,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.filter()?;
     let ids = arguments.selection.open(&filter)?.ids(&filter)?;
     if ids.is_empty() {
-        output::note("no case matches");
+        print::note("no case matches");
         return Ok(exit::NOTHING);
     }
     let ids: Vec<String> = ids.iter().map(|id| escape::line(id)).collect();
-    output::line(&ids.join("\n"))?;
+    print::line(&ids.join("\n"))?;
     Ok(exit::SUCCESS)
 }

@@ -11,12 +11,12 @@ use crate::case::Variant;
 use crate::cli::command::Usage;
 use crate::cli::gate::GateOptions;
 use crate::cli::reports::ReportOptions;
-use crate::cli::results::{self, ResultsPlace};
+use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::run::check_same;
-use crate::cli::{exit, options, output};
+use crate::cli::{exit, options, print};
 use crate::report::escape;
 use crate::report::terminal::{Show, closing};
-use crate::run::{CaseResult, Header, Read, Scope, Selected, Standing, Tally, plan};
+use crate::run::{CaseResult, GateResult, Header, Read, Scope, Selected, Verdict, plan};
 use crate::suite::Filter;
 
 /// The most ids that are named of those that are missing.
@@ -53,7 +53,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (header, mut results) = arguments.read()?;
     let missing = arguments.missing(&header, &results)?;
     ResultsPlace::lock(&arguments.output)?.begin(&header, &results)?;
-    output::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
+    print::note(&format!("wrote {}: {} results", arguments.output.display(), results.len()));
     if !missing.is_empty() {
         say_missing(&missing);
     }
@@ -66,15 +66,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         gate.update(&mut results, variant, &[])?;
         return Ok(exit::SUCCESS);
     }
-    let mut tally = Tally::default();
-    let standings: Vec<(CaseResult, Standing)> =
+    let mut tally = GateResult::default();
+    let standings: Vec<(CaseResult, Verdict)> =
         results.into_iter().map(|result| (result.clone(), tally.add_result(&result, &gate.book))).collect();
     let filter = filter_of(&header)?;
     let is_whole = missing.is_empty() && gate.is_about_suite;
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
     let took: f64 = standings.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
     let took = Duration::try_from_secs_f64(took).unwrap_or_default();
-    let printed = output::line(&closing(&tally, &Show::at_most(arguments.show), took));
+    let printed = print::line(&closing(&tally, &Show::at_most(arguments.show), took));
     arguments.reports.write(&header.runtime, &standings, &tally)?;
     printed?;
     if !missing.is_empty() {
@@ -89,7 +89,7 @@ impl Arguments {
         let reads: Vec<(String, Read)> = self
             .files
             .iter()
-            .map(|path| Ok((path.display().to_string(), results::read(path)?)))
+            .map(|path| Ok((path.display().to_string(), results_file::read(path)?)))
             .collect::<anyhow::Result<_>>()?;
         let (_, first) = reads.first().context("there is no file to merge")?;
         let mut header = first.header.clone();
@@ -131,12 +131,12 @@ fn filter_of(header: &Header) -> anyhow::Result<Filter> {
 }
 
 fn say_missing(missing: &[String]) {
-    output::note(&format!("{} cases have no result:", missing.len()));
+    print::note(&format!("{} cases have no result:", missing.len()));
     for id in missing.iter().take(NAMED) {
-        output::note(&format!("    {}", escape::line(id)));
+        print::note(&format!("    {}", escape::line(id)));
     }
     if missing.len() > NAMED {
-        output::note(&format!("    ... and {} more", missing.len() - NAMED));
+        print::note(&format!("    ... and {} more", missing.len() - NAMED));
     }
-    output::note("run what is missing with `onnx-conformance run --resume FILE`, then merge again");
+    print::note("run what is missing with `onnx-conformance run --resume FILE`, then merge again");
 }

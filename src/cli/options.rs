@@ -9,9 +9,9 @@ use clap::Args;
 
 use crate::case::{Variant, read_text};
 use crate::cli::command::Nothing;
-use crate::generate::Operators;
+use crate::generate::OperatorCatalog;
 use crate::run::{Expectations, confirmed};
-use crate::suite::{Filter, Generated, Ir, Source as _, Suite, read_operators};
+use crate::suite::{Filter, Generated, IrCases, Source as _, Suite, read_operators};
 
 /// The file that makes a folder one of vendored cases.
 const RULES: &str = "tolerances.yaml";
@@ -55,7 +55,7 @@ impl Selection {
     }
 
     /// The op.yaml files that the cases from specs are made from.
-    pub(crate) fn operators(&self) -> anyhow::Result<Operators> {
+    pub(crate) fn operators(&self) -> anyhow::Result<OperatorCatalog> {
         self.sources.operators()
     }
 
@@ -113,10 +113,10 @@ impl Sources {
     }
 
     /// The op.yaml files that the cases from specs are made from.
-    pub(crate) fn operators(&self) -> anyhow::Result<Operators> {
+    pub(crate) fn operators(&self) -> anyhow::Result<OperatorCatalog> {
         Ok(match &self.specs {
             Some(folder) => read_operators(folder)?,
-            None => Operators::embedded(),
+            None => OperatorCatalog::embedded(),
         })
     }
 }
@@ -141,7 +141,7 @@ fn suite_of(testdata: Option<&Path>, filter: &Filter, generated: Generated) -> a
     if let Some(folder) = testdata {
         return Ok(Suite::with(folder, generated)?);
     }
-    let formats = Ir::new(Path::new("")).units()?;
+    let formats = IrCases::new(Path::new("")).units()?;
     if filter.may_choose_from("onnx-") || formats.iter().any(|unit| filter.may_choose_from(&unit.name)) {
         bail!(
             "the vendored cases are not found; name their folder, `testdata` of a checkout of onnx-conformance, by \

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli::output;
+use crate::cli::print;
 use crate::report::terminal;
 use crate::run::Summary;
 
@@ -40,7 +40,7 @@ impl Progress {
             }
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            output::note(&format!("{} of {} cases: {}", summary.total(), self.selected, terminal::counts(summary)));
+            print::note(&format!("{} of {} cases: {}", summary.total(), self.selected, terminal::counts(summary)));
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::report::{junit, shields, summary};
-use crate::run::{CaseResult, Standing, Tally, write_whole};
+use crate::report::{badge, ci_summary, junit};
+use crate::run::{CaseResult, GateResult, Verdict, write_whole};
 use crate::runtime::Declaration;
 
 /// Which files are written.
@@ -35,12 +35,12 @@ impl ReportOptions {
     pub(crate) fn write(
         &self,
         runtime: &Declaration,
-        results: &[(CaseResult, Standing)],
-        tally: &Tally,
+        results: &[(CaseResult, Verdict)],
+        tally: &GateResult,
     ) -> anyhow::Result<()> {
         let junit = || Ok(junit::report(&runtime.name, results)?);
-        let markdown = || Ok(summary::markdown(runtime, tally));
-        let shields = || Ok(shields::badge(runtime, &tally.summary));
+        let markdown = || Ok(ci_summary::markdown(runtime, tally));
+        let shields = || Ok(badge::badge(runtime, &tally.summary));
         let written = [
             write(self.junit.as_deref(), &junit),
             write(self.markdown.as_deref(), &markdown),

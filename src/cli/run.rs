@@ -11,13 +11,13 @@ use crate::case::Variant;
 use crate::cli::command::Usage;
 use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
-use crate::cli::job::Job;
 use crate::cli::reports::ReportOptions;
-use crate::cli::results::{self, ResultsPlace};
+use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
-use crate::cli::{exit, options, output};
+use crate::cli::session::Job;
+use crate::cli::{exit, options, print};
 use crate::report::terminal::{self, Show, closing, word};
-use crate::run::{CaseResult, Conclusion, Event, Header, Outcome, Read, Scope, Selected, Shard, Tally, plan};
+use crate::run::{CaseResult, Conclusion, Event, GateResult, Header, Outcome, Read, Scope, Selected, Shard, plan};
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         plan.keep_shard(shard);
     }
     if plan.selected == 0 {
-        output::note("no case matches");
+        print::note("no case matches");
         return Ok(exit::NOTHING);
     }
     if let Some(path) = &arguments.resume {
@@ -82,7 +82,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         File::open(path).with_context(|| path.display().to_string())?;
     }
     let place = arguments.results_path().map(ResultsPlace::lock).transpose()?;
-    let resumed = arguments.resume.as_deref().map(results::read).transpose()?;
+    let resumed = arguments.resume.as_deref().map(results_file::read).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
@@ -100,14 +100,14 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
     let keeps_all = arguments.gate.update_expectations || arguments.reports.needs_results();
-    let (mut tally, mut all) = (Tally::default(), Vec::new());
+    let (mut tally, mut all) = (GateResult::default(), Vec::new());
     for result in &kept {
         let standing = tally.add_result(result, &gate.book);
         all.extend(keeps_all.then(|| (result.clone(), standing)));
     }
     let (total, done) = (plan.selected, kept.iter().map(|result| result.id.as_str()).collect::<BTreeSet<_>>());
     plan.keep(|id| !done.contains(variant.id(id).as_str()));
-    suite.remarks().for_each(|remark| output::note(&remark));
+    suite.remarks().for_each(|remark| print::note(&remark));
     let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| {
         let standing = tally.add(&event, &gate.book);
@@ -132,11 +132,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
     tally.problems = ended.problems;
     let show = Show { most: arguments.show, command: arguments.command() };
-    let printed = output::line(&closing(&tally, &show, ended.elapsed));
+    let printed = print::line(&closing(&tally, &show, ended.elapsed));
     arguments.reports.write(&declaration, &all, &tally)?;
     let shown = tally.regressions.len().min(arguments.show);
     write_failures(&arguments.failures, &suite, &tally.regressions[..shown]);
-    arguments.say_how_to_accept(&tally, &gate);
+    arguments.suggest_update(&tally, &gate);
     printed?;
     Ok(exit::of(tally.conclusion()))
 }
@@ -186,7 +186,7 @@ impl Arguments {
             );
         }
         let kept: Vec<CaseResult> = inside.into_iter().filter(|result| result.outcome == Outcome::Pass).collect();
-        output::note(&format!("{} cases passed before and are not run again", kept.len()));
+        print::note(&format!("{} cases passed before and are not run again", kept.len()));
         Ok(kept)
     }
 
@@ -205,13 +205,13 @@ impl Arguments {
     }
 
     /// Says how the expectations come to be what this run did, where they are not.
-    fn say_how_to_accept(&self, tally: &Tally, gate: &Gate) {
+    fn suggest_update(&self, tally: &GateResult, gate: &Gate) {
         if !matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
             return;
         }
         let variant = self.variant.filter(|variant| *variant != Variant::Runtime);
         let variant = variant.map_or(String::new(), |variant| format!(" --variant {variant}"));
-        output::note(&format!("to accept what came: {}{variant} --update-expectations", self.command()));
+        print::note(&format!("to accept what came: {}{variant} --update-expectations", self.command()));
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::cli::command::Usage;
-use crate::cli::{exit, options, output};
+use crate::cli::{exit, options, print};
 use crate::report::escape;
 use crate::runtime::{Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess};
 
@@ -90,7 +90,7 @@ impl RuntimeOptions {
     fn options(&self) -> Options {
         let jobs = self.jobs.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let memory = self.memory();
-        let report = |text: &str| output::note(&escape::message(text));
+        let report = |text: &str| print::note(&escape::message(text));
         Options {
             workers: jobs,
             limits: Limits { timeout: self.timeout, memory },
@@ -135,6 +135,6 @@ pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
     if let Some(StopReason::Failed(reason)) = stop.reason() {
         bail!("{reason}; what had not been run has no result");
     }
-    output::note("stopped; what had not been run has no result");
+    print::note("stopped; what had not been run has no result");
     Ok(exit::INTERRUPTED)
 }

@@ -3,8 +3,8 @@
 use anyhow::bail;
 use clap::Args;
 
-use crate::cli::{exit, options, output};
-use crate::report::case::describe;
+use crate::cli::{exit, options, print};
+use crate::report::describe_case::describe;
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -29,6 +29,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let Some(case) = suite.find(&arguments.case)? else {
         bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);
     };
-    output::line(&describe(&case))?;
+    print::line(&describe(&case))?;
     Ok(exit::SUCCESS)
 }

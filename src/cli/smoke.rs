@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
-use crate::cli::{exit, output};
+use crate::cli::{exit, print};
 use crate::report::{escape, terminal};
 use crate::runtime::{Verdict, smoke};
 
@@ -20,7 +20,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         runtime => runtime?,
     };
     let declaration = runtime.declaration();
-    output::line(&terminal::runtime(&declaration))?;
+    print::line(&terminal::runtime(&declaration))?;
     let (mut right, mut lacking, mut wrong, mut printed) = (0_usize, 0_usize, 0_usize, Ok(()));
     smoke(&*runtime, |about, verdict| {
         if stop.is_set() || printed.is_err() {
@@ -29,27 +29,27 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         printed = match verdict {
             Verdict::Right => {
                 right += 1;
-                output::line(&format!("right    {about}"))
+                print::line(&format!("right    {about}"))
             }
             Verdict::Lacking(message) => {
                 lacking += 1;
-                output::line(&format!("lacking  {about}: {}", escape::message(&message)))
+                print::line(&format!("lacking  {about}: {}", escape::message(&message)))
             }
             Verdict::Wrong(message) => {
                 wrong += 1;
-                output::line(&format!("WRONG    {about}: {}", escape::message(&message)))
+                print::line(&format!("WRONG    {about}: {}", escape::message(&message)))
             }
         };
     })?;
     printed?;
     for problem in runtime.finish() {
         wrong += 1;
-        output::line(&format!("WRONG    {problem}"))?;
+        print::line(&format!("WRONG    {problem}"))?;
     }
     if stop.is_set() {
         return ended_early(&stop);
     }
     let advice = if wrong > 0 { "; docs/protocol.md says what must be" } else { "" };
-    output::line(&format!("{right} right, {lacking} lacking, {wrong} wrong{advice}"))?;
+    print::line(&format!("{right} right, {lacking} lacking, {wrong} wrong{advice}"))?;
     Ok(if wrong == 0 { exit::SUCCESS } else { exit::REGRESSION })
 }

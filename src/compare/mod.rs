@@ -1,10 +1,10 @@
 //! Expected value, rule, actual value: a verdict. Pure.
 
-pub mod chance;
-pub mod order;
 mod rule;
+pub mod statistics;
 #[cfg(test)]
 mod tests;
+pub mod unordered;
 mod values;
 
 pub use rule::Accuracy;

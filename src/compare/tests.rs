@@ -9,7 +9,7 @@ use onnx_conformance_reference::tensor::{Buffer, Tensor};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-use crate::compare::{Accuracy, Difference, DifferenceKind, chance, compare, compare_bounded};
+use crate::compare::{Accuracy, Difference, DifferenceKind, compare, compare_bounded, statistics};
 
 /// The floating types with the bits of 1 and the number of bits of the fraction, by the formats' definitions.
 const FLOATS: [(ElementType, u64, u32); 12] = [
@@ -450,7 +450,7 @@ fn drawn_counts_may_be_on_their_bound_but_not_past_it() {
     // Of 100 at one half, six deviations of 5 are 30 elements.
     let mask = |fallen: usize| {
         let kept: Vec<u64> = (0..100).map(|at| u64::from(at >= fallen)).collect();
-        chance::mask(0.5, &bits(ElementType::Bool, &kept))
+        statistics::mask(0.5, &bits(ElementType::Bool, &kept))
     };
     for (fallen, agrees) in [(19, false), (20, true), (50, true), (80, true), (81, false)] {
         assert_eq!(mask(fallen).is_ok(), agrees, "{fallen}");
@@ -462,7 +462,7 @@ fn drawn_counts_may_be_on_their_bound_but_not_past_it() {
     let source = floats(ElementType::Float, &[3.0; 100]);
     let dropped = |fallen: usize, kept: f64| {
         let values: Vec<f64> = (0..100).map(|at| if at < fallen { 0.0 } else { kept }).collect();
-        chance::dropped(&source, 0.5, &floats(ElementType::Float, &values))
+        statistics::dropped(&source, 0.5, &floats(ElementType::Float, &values))
     };
     for (fallen, agrees) in [(19, false), (20, true), (80, true), (81, false)] {
         assert_eq!(dropped(fallen, 6.0).is_ok(), agrees, "{fallen}");
@@ -478,8 +478,8 @@ fn drawn_means_may_be_on_their_bound_but_not_past_it() {
     let sample = floats(ElementType::Double, &[1.0; 8]);
     for (value, agrees) in [(0.25, true), (0.249_999, false), (1.75, true), (1.750_001, false)] {
         let actual = floats(ElementType::Double, &[value; 8]);
-        assert_eq!(chance::same_mean(&sample, &actual).is_ok(), agrees, "{value}");
+        assert_eq!(statistics::same_mean(&sample, &actual).is_ok(), agrees, "{value}");
     }
-    let text = message(chance::same_mean(&sample, &floats(ElementType::Double, &[2.0; 8])));
+    let text = message(statistics::same_mean(&sample, &floats(ElementType::Double, &[2.0; 8])));
     assert!(text.contains("is 1, of this one 2; chance allows 0.75"), "{text}");
 }

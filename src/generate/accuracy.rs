@@ -108,7 +108,7 @@ pub enum Source {
 
 /// What a rule asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
+pub enum ResolvedAccuracy {
     /// The same rule for every element.
     Uniform(Accuracy),
     /// A bound for each element: this multiple of unit roundoff times the magnitude.
@@ -138,17 +138,17 @@ impl Through {
     }
 }
 
-impl Ask {
+impl ResolvedAccuracy {
     /// Whether the bound follows from the sum of absolute terms.
     pub fn is_about_sums(&self) -> bool {
-        matches!(self, Ask::Sum(_) | Ask::Through(Through { is_sum: true, .. }))
+        matches!(self, ResolvedAccuracy::Sum(_) | ResolvedAccuracy::Through(Through { is_sum: true, .. }))
     }
 }
 
 impl AccuracyFile {
     /// What the rule asks for of an element type, given what names stand for.
-    pub fn ask(&self, element: ElementType, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
-        let AccuracyFile::Rule(rule) = self else { return Ok(Ask::Uniform(Accuracy::Exact)) };
+    pub fn ask(&self, element: ElementType, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+        let AccuracyFile::Rule(rule) = self else { return Ok(ResolvedAccuracy::Uniform(Accuracy::Exact)) };
         if let Some(name) = rule.by_type.keys().find(|name| name.parse::<ElementType>().is_err()) {
             return Err(format!("by_type names '{name}', which is no element type"));
         }
@@ -163,9 +163,9 @@ impl AccuracyFile {
 }
 
 impl TypeRule {
-    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
+    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         match self {
-            TypeRule::Named(Exactness::Exact) => Ok(Ask::Uniform(Accuracy::Exact)),
+            TypeRule::Named(Exactness::Exact) => Ok(ResolvedAccuracy::Uniform(Accuracy::Exact)),
             TypeRule::Number(number) => number.ask(names),
         }
     }
@@ -184,7 +184,7 @@ impl RuleFile {
 }
 
 impl NumberFile {
-    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
+    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         if let Some(name) = &self.through {
             return self.ask_through(name, names);
         }
@@ -193,16 +193,16 @@ impl NumberFile {
                 let value = most.value(names)?;
                 let most =
                     u64::try_from(value).map_err(|_| format!("'{most}' is {value}, which is no number of ULP"))?;
-                Ok(Ask::Uniform(Accuracy::Ulp(most)))
+                Ok(ResolvedAccuracy::Uniform(Accuracy::Ulp(most)))
             }
-            (None, Some(distance), None, None) => Ok(Ask::Uniform(Accuracy::Absolute(distance))),
-            (None, None, Some(multiple), None) => Ok(Ask::Uniform(Accuracy::Roundoffs(multiple))),
-            (None, None, None, Some(multiple)) => Ok(Ask::Sum(multiple.value(names)? as f64)),
+            (None, Some(distance), None, None) => Ok(ResolvedAccuracy::Uniform(Accuracy::Absolute(distance))),
+            (None, None, Some(multiple), None) => Ok(ResolvedAccuracy::Uniform(Accuracy::Roundoffs(multiple))),
+            (None, None, None, Some(multiple)) => Ok(ResolvedAccuracy::Sum(multiple.value(names)? as f64)),
             _ => Err("an accuracy is one of ulp, abs, roundoffs and sum".to_owned()),
         }
     }
 
-    fn ask_through(&self, name: &str, names: &BTreeMap<String, i64>) -> Result<Ask, String> {
+    fn ask_through(&self, name: &str, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         let element = name.parse::<ElementType>().ok().filter(|element| element.is_float());
         let element = element.ok_or_else(|| format!("through names '{name}', which is no floating type"))?;
         let (multiple, is_sum) = match (&self.ulp, self.abs, self.roundoffs, &self.sum) {
@@ -210,7 +210,7 @@ impl NumberFile {
             (None, None, None, Some(multiple)) => (multiple.value(names)? as f64, true),
             _ => return Err("`through` goes with one of roundoffs and sum".to_owned()),
         };
-        Ok(Ask::Through(Through { element, multiple, is_sum }))
+        Ok(ResolvedAccuracy::Through(Through { element, multiple, is_sum }))
     }
 }
 
@@ -218,7 +218,7 @@ impl NumberFile {
 mod tests {
     use super::*;
 
-    fn ask(text: &str, element: ElementType) -> Result<Ask, String> {
+    fn ask(text: &str, element: ElementType) -> Result<ResolvedAccuracy, String> {
         let file: AccuracyFile = serde_yaml::from_str(text).unwrap();
         file.ask(element, &BTreeMap::from([("N".to_owned(), 5)]))
     }
@@ -227,10 +227,10 @@ mod tests {
     fn a_type_may_have_a_rule_of_its_own() {
         let text = "{ulp: 8, source: ours, by_type: {float16: {ulp: 2}, double: {sum: 4}, bfloat16: exact}}";
         for (element, expected) in [
-            (ElementType::Float, Ask::Uniform(Accuracy::Ulp(8))),
-            (ElementType::Float16, Ask::Uniform(Accuracy::Ulp(2))),
-            (ElementType::Double, Ask::Sum(4.0)),
-            (ElementType::Bfloat16, Ask::Uniform(Accuracy::Exact)),
+            (ElementType::Float, ResolvedAccuracy::Uniform(Accuracy::Ulp(8))),
+            (ElementType::Float16, ResolvedAccuracy::Uniform(Accuracy::Ulp(2))),
+            (ElementType::Double, ResolvedAccuracy::Sum(4.0)),
+            (ElementType::Bfloat16, ResolvedAccuracy::Uniform(Accuracy::Exact)),
         ] {
             assert_eq!(ask(text, element), Ok(expected), "{element}");
         }
@@ -238,7 +238,10 @@ mod tests {
 
     #[test]
     fn a_number_of_ulp_may_grow_with_a_size() {
-        assert_eq!(ask("{ulp: 2 + N, source: ours}", ElementType::Float), Ok(Ask::Uniform(Accuracy::Ulp(7))));
+        assert_eq!(
+            ask("{ulp: 2 + N, source: ours}", ElementType::Float),
+            Ok(ResolvedAccuracy::Uniform(Accuracy::Ulp(7)))
+        );
         assert!(ask("{ulp: 2 - N, source: ours}", ElementType::Float).is_err());
     }
 
@@ -246,9 +249,9 @@ mod tests {
     fn narrow_types_are_computed_in_float_and_rounded_once() {
         let text = "{sum: 8 * N, source: ours, narrow: {sum: N, through: float}, by_type: {float16: exact}}";
         let through = Through { element: ElementType::Float, multiple: 5.0, is_sum: true };
-        assert_eq!(ask(text, ElementType::Float), Ok(Ask::Sum(40.0)));
-        assert_eq!(ask(text, ElementType::Float16), Ok(Ask::Uniform(Accuracy::Exact)));
-        assert_eq!(ask(text, ElementType::Bfloat16), Ok(Ask::Through(through)));
+        assert_eq!(ask(text, ElementType::Float), Ok(ResolvedAccuracy::Sum(40.0)));
+        assert_eq!(ask(text, ElementType::Float16), Ok(ResolvedAccuracy::Uniform(Accuracy::Exact)));
+        assert_eq!(ask(text, ElementType::Bfloat16), Ok(ResolvedAccuracy::Through(through)));
         // A unit in the last place of bfloat16 at 3 is 2^-6; a unit of roundoff of float is 2^-24.
         let ulp = 0.015_625;
         assert_eq!(through.bound(ElementType::Bfloat16, 3.0, 16.0), ulp + 80.0 / 16_777_216.0);

@@ -5,17 +5,18 @@ use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::{Message, ModelProto};
 
 use crate::case::{Case, DataSet, name_dimensions};
-use crate::generate::instance::{Fitted, NodeParts};
+use crate::generate::instance::{CaseAtVersion, NodeDraft};
 use crate::generate::operator::CaseFile;
 use crate::generate::operators::GenerateError;
 use crate::generate::output::OutputFile;
-use crate::generate::version::{Planned, Version};
+use crate::generate::version::{Planned, VersionContext};
 
 /// Gives a case that is made a second run, and its model names in place of sizes.
-pub(super) fn add(version: &Version<'_>, planned: &Planned<'_>, case: &mut Case) -> Result<(), GenerateError> {
+pub(super) fn add(version: &VersionContext<'_>, planned: &Planned<'_>, case: &mut Case) -> Result<(), GenerateError> {
     let wrong = |message: String| version.at(&planned.case.name, message);
     let file = second(planned.case);
-    let fitted = Fitted::new(version.file, &file, version.spec).map_err(|reason| wrong(format!("again: {reason}")))?;
+    let fitted =
+        CaseAtVersion::new(version.file, &file, version.spec).map_err(|reason| wrong(format!("again: {reason}")))?;
     if fitted.axes() != planned.fitted.axes() {
         return Err(wrong(
             "again: the inputs of a second run have no alternatives, nor have those in whose place".to_owned(),
@@ -29,9 +30,9 @@ pub(super) fn add(version: &Version<'_>, planned: &Planned<'_>, case: &mut Case)
     let Planned { ref id, ref instance, opset, .. } = *planned;
     let planned = Planned { id: id.clone(), fitted, case: &file, instance: instance.clone(), opset };
     let seed = format!("{}/{}/again", version.spec.version.qualified(), instance.name);
-    let parts: NodeParts = planned
+    let parts: NodeDraft = planned
         .fitted
-        .parts(&instance.picks, &instance.types, Some(&seed))
+        .parts(&instance.choices, &instance.types, Some(&seed))
         .and_then(|parts| parts.ok_or_else(|| "its types cannot hold its values".to_owned()))
         .map_err(|message| wrong(format!("again: {message}")))?;
     let outputs = version.outputs(&planned, &model, &parts)?.expected;

@@ -15,18 +15,18 @@ use onnx_conformance_reference::tensor::{Buffer, Tensor};
 use onnx_conformance_reference::value::Value;
 use rayon::prelude::*;
 
-use crate::case::{Level, Want};
-use crate::generate::Operators;
-use crate::generate::accuracy::{AccuracyFile, Ask};
-use crate::generate::instance::{NodeParts, values_of};
+use crate::case::{Expected, Level};
+use crate::generate::OperatorCatalog;
+use crate::generate::accuracy::{AccuracyFile, ResolvedAccuracy};
+use crate::generate::instance::{NodeDraft, values_of};
 use crate::generate::operator::{CaseFile, OperatorFile, ValueFile};
-use crate::generate::version::{Planned, Version, by_name};
+use crate::generate::version::{Planned, VersionContext, by_name};
 
 /// A case whose node and values are made.
 struct Made<'a> {
     operator: &'a str,
     since: u32,
-    parts: NodeParts,
+    parts: NodeDraft,
     /// The inputs that a fill makes.
     filled: BTreeSet<String>,
 }
@@ -95,12 +95,12 @@ fn violations(operators: &[&str], rule: impl Fn(&Made<'_>) -> Found + Sync) -> V
 
 fn over_cases(
     wanted: impl Fn(&OperatorFile) -> bool + Sync,
-    rule: impl for<'a> Fn(&Version<'a>, &Planned<'a>) -> Result<Found, String> + Sync,
+    rule: impl for<'a> Fn(&VersionContext<'a>, &Planned<'a>) -> Result<Found, String> + Sync,
 ) -> Vec<String> {
-    let operators = Operators::embedded();
+    let operators = OperatorCatalog::embedded();
     let versions: Vec<_> = Specs::embedded().all().collect();
     let of_version = |version| {
-        let version = Version::new(&operators, version).unwrap_or_else(|error| panic!("{error}"));
+        let version = VersionContext::new(&operators, version).unwrap_or_else(|error| panic!("{error}"));
         if !wanted(version.file) {
             return Vec::new();
         }
@@ -264,7 +264,7 @@ fn nothing_that_a_fill_makes_has_two_largest_elements() {
 fn equal_elements(made: &Made<'_>) -> Found {
     let position = usize::from(made.operator == "NonMaxSuppression");
     let Some(tensor) = made.fill(position) else { return Found::new() };
-    let along = |default| Lanes::Axis(made.axis(default, tensor.rank()));
+    let along = |default| Lanes::AlternativeAxis(made.axis(default, tensor.rank()));
     let lanes = match made.operator {
         "ArgMax" | "ArgMin" => along(0),
         "Hardmax" if made.since < 13 => Lanes::From(made.axis(1, tensor.rank())),
@@ -294,7 +294,7 @@ fn equal_elements(made: &Made<'_>) -> Found {
 /// Which elements are compared with each other.
 enum Lanes {
     /// Those along an axis.
-    Axis(usize),
+    AlternativeAxis(usize),
     /// Those of all axes from one on.
     From(usize),
 }
@@ -303,7 +303,9 @@ impl Lanes {
     fn of(&self, shape: &[usize]) -> Vec<Vec<usize>> {
         let count: usize = shape.iter().product();
         let (size, inner) = match *self {
-            Lanes::Axis(axis) => (shape.get(axis).copied().unwrap_or(1), shape.iter().skip(axis + 1).product()),
+            Lanes::AlternativeAxis(axis) => {
+                (shape.get(axis).copied().unwrap_or(1), shape.iter().skip(axis + 1).product())
+            }
             Lanes::From(axis) => (shape.iter().skip(axis).product::<usize>(), 1),
         };
         let (size, inner): (usize, usize) = (size.max(1), inner);
@@ -312,7 +314,7 @@ impl Lanes {
     }
 }
 
-/// Operators that add up products or elements of their inputs.
+/// OperatorCatalog that add up products or elements of their inputs.
 const ACCUMULATING: [&str; 44] = [
     "Attention",
     "AveragePool",
@@ -432,8 +434,8 @@ fn the_bound_of_a_sum_follows_from_its_terms() {
         let case = version.make(planned).map_err(|error| error.to_string())?;
         let mut found = Found::new();
         for output in &case.data[0].outputs {
-            let Want::Bounded(value, bound) = &output.want else { continue };
-            let Ask::Sum(multiple) = accuracy.ask(value.element_type(), &names)? else { continue };
+            let Expected::Bounded(value, bound) = &output.expected else { continue };
+            let ResolvedAccuracy::Sum(multiple) = accuracy.ask(value.element_type(), &names)? else { continue };
             let unit = multiple * value.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
             let terms: Vec<f64> = bound.floats().into_iter().map(|bound| bound / unit).collect();
             found.extend(cancellation(&output.name, &value.floats(), &terms));
@@ -504,7 +506,7 @@ fn no_place_is_written_twice_by_what_a_fill_makes() {
     assert_none(&violations(&scattering, |made| {
         let Some(places) = made.fill(1).filter(|_| made.attribute("reduction").is_none()) else { return Found::new() };
         let lanes = if made.operator.starts_with("Scatter") && made.operator != "ScatterND" {
-            Lanes::Axis(made.axis(0, places.rank()))
+            Lanes::AlternativeAxis(made.axis(0, places.rank()))
         } else {
             Lanes::From(0)
         };

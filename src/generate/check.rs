@@ -6,9 +6,9 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::Deserialize;
 
-use crate::case::Want;
-use crate::compare::chance::Law;
-use crate::generate::instance::NodeParts;
+use crate::case::Expected;
+use crate::compare::statistics::Distribution;
+use crate::generate::instance::NodeDraft;
 use crate::generate::model::Declared;
 
 /// How an output is held against what is expected.
@@ -74,14 +74,14 @@ impl CheckFile {
     }
 
     /// What an output of a declared type and shape must be.
-    pub(crate) fn want(
+    pub(crate) fn expected_output(
         &self,
         declared: &Declared,
         expected: Option<&Value>,
-        parts: &NodeParts,
-    ) -> Result<Want, String> {
+        parts: &NodeDraft,
+    ) -> Result<Expected, String> {
         let rule = match self {
-            CheckFile::Named(CheckName::Set) => return Ok(Want::Set(needed(expected)?.clone())),
+            CheckFile::Named(CheckName::Set) => return Ok(Expected::Set(needed(expected)?.clone())),
             CheckFile::Rule(rule) => rule,
         };
         let input = |name: &str| {
@@ -89,22 +89,24 @@ impl CheckFile {
             tensor.cloned().ok_or_else(|| format!("the check names '{name}', which is no tensor among the inputs"))
         };
         let element = declared.value_type.element_type();
-        let drawn = |law: Law| match (&declared.value_type, &declared.shape) {
-            (ValueType::Tensor(_), Some(shape)) => Ok(Want::Distributed { element, shape: shape.clone(), law }),
+        let drawn = |law: Distribution| match (&declared.value_type, &declared.shape) {
+            (ValueType::Tensor(_), Some(shape)) => Ok(Expected::SampledFrom { element, shape: shape.clone(), law }),
             _ => Err("a draw must be a tensor of a known shape; give `shape`".to_owned()),
         };
         match rule {
-            CheckRule { permutation: Some(axis), .. } => Ok(Want::Lanes(tensor(expected)?, *axis)),
+            CheckRule { permutation: Some(axis), .. } => Ok(Expected::PermutedAlongAxis(tensor(expected)?, *axis)),
             CheckRule { lossy: Some(distance), .. } => bounded(tensor(expected)?, *distance),
             CheckRule { normal: Some((mean, deviation)), .. } => {
-                drawn(Law::Normal { mean: *mean, deviation: *deviation })
+                drawn(Distribution::Normal { mean: *mean, deviation: *deviation })
             }
-            CheckRule { uniform: Some((low, high)), .. } => drawn(Law::Uniform { low: *low, high: *high }),
-            CheckRule { bernoulli: Some(name), .. } => drawn(Law::Bernoulli(input(name)?)),
-            CheckRule { multinomial: Some(name), .. } => drawn(Law::Multinomial(input(name)?)),
-            CheckRule { dropout: Some((name, ratio)), .. } => Ok(Want::Dropped { source: input(name)?, ratio: *ratio }),
+            CheckRule { uniform: Some((low, high)), .. } => drawn(Distribution::Uniform { low: *low, high: *high }),
+            CheckRule { bernoulli: Some(name), .. } => drawn(Distribution::Bernoulli(input(name)?)),
+            CheckRule { multinomial: Some(name), .. } => drawn(Distribution::Multinomial(input(name)?)),
+            CheckRule { dropout: Some((name, ratio)), .. } => {
+                Ok(Expected::DropoutOf { source: input(name)?, ratio: *ratio })
+            }
             CheckRule { mask: Some((name, ratio)), .. } => {
-                Ok(Want::Mask { shape: input(name)?.shape().to_vec(), ratio: *ratio })
+                Ok(Expected::Mask { shape: input(name)?.shape().to_vec(), ratio: *ratio })
             }
             _ => Err("a check is one of permutation, lossy, normal, uniform, bernoulli, multinomial, dropout and mask"
                 .to_owned()),
@@ -120,8 +122,8 @@ fn tensor(expected: Option<&Value>) -> Result<Tensor, String> {
     needed(expected)?.as_tensor().cloned().ok_or_else(|| "the check is for tensors".to_owned())
 }
 
-fn bounded(expected: Tensor, distance: f64) -> Result<Want, String> {
+fn bounded(expected: Tensor, distance: f64) -> Result<Expected, String> {
     let bounds = vec![distance; expected.len()];
     let bound = Tensor::of_floats(ElementType::Double, expected.shape(), &bounds).map_err(|error| error.to_string())?;
-    Ok(Want::Bounded(expected, bound))
+    Ok(Expected::Bounded(expected, bound))
 }

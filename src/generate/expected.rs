@@ -7,16 +7,16 @@ use onnx_conformance_reference::model::Model;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::Want;
+use crate::case::Expected;
 use crate::compare::Accuracy;
-use crate::generate::accuracy::{AccuracyFile, Ask, Through};
-use crate::generate::instance::NodeParts;
+use crate::generate::accuracy::{AccuracyFile, ResolvedAccuracy, Through};
+use crate::generate::instance::NodeDraft;
 use crate::generate::model::Declared;
 use crate::generate::operator::ValueFile;
 use crate::generate::operators::GenerateError;
 use crate::generate::output::OutputFile;
-use crate::generate::value::Maker;
-use crate::generate::version::{Planned, Version, by_name};
+use crate::generate::value::ValueBuilder;
+use crate::generate::version::{Planned, VersionContext, by_name};
 
 /// An output of a case, and what is known of it.
 pub(super) struct Output<'a> {
@@ -36,16 +36,16 @@ impl Planned<'_> {
     /// Whether the file says what an output must be, or how free it is.
     pub(super) fn is_written(&self, declared: &Declared) -> bool {
         let axes = self.fitted.axes();
-        self.output(declared).is_some_and(|output| output.says_something(&axes, &self.instance.picks))
+        self.output(declared).is_some_and(|output| output.says_something(&axes, &self.instance.choices))
     }
 }
 
-impl Version<'_> {
+impl VersionContext<'_> {
     fn accuracy<'a>(&'a self, planned: &Planned<'a>) -> &'a AccuracyFile {
         planned.case.accuracy.as_ref().unwrap_or(&self.file.accuracy)
     }
 
-    fn ask(&self, planned: &Planned<'_>, element: ElementType) -> Result<Ask, GenerateError> {
+    fn ask(&self, planned: &Planned<'_>, element: ElementType) -> Result<ResolvedAccuracy, GenerateError> {
         let names = planned.fitted.sizes().map_err(|message| self.at(&planned.case.name, message))?;
         self.accuracy(planned).ask(element, &names).map_err(|message| self.at(&planned.case.name, message))
     }
@@ -55,7 +55,7 @@ impl Version<'_> {
         &self,
         planned: &Planned<'_>,
         model: &Model,
-        parts: &NodeParts,
+        parts: &NodeDraft,
         outputs: &[Declared],
     ) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
         let mut any = false;
@@ -75,16 +75,16 @@ impl Version<'_> {
     }
 
     /// What an output must be: as derived by hand where the file says so, else as computed.
-    pub(super) fn want(
+    pub(super) fn expected_output(
         &self,
         planned: &Planned<'_>,
-        parts: &NodeParts,
+        parts: &NodeDraft,
         output: &Output<'_>,
-    ) -> Result<Want, GenerateError> {
+    ) -> Result<Expected, GenerateError> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let Output { declared, computed, magnitude } = output;
         let shape = declared.shape.clone();
-        let unspecified = || Want::Unspecified(declared.value_type.clone(), shape.clone());
+        let unspecified = || Expected::Unspecified(declared.value_type.clone(), shape.clone());
         let none = OutputFile::default();
         let file = planned.output(declared).unwrap_or(&none);
         if file.unspecified {
@@ -92,32 +92,38 @@ impl Version<'_> {
         }
         if let Some(values) = &file.any_of {
             let values = values.iter().map(|one| self.written(planned, declared, &one.value()));
-            return Ok(Want::AnyOf(values.collect::<Result<_, _>>()?));
+            return Ok(Expected::AnyOf(values.collect::<Result<_, _>>()?));
         }
-        let written = file.written(&planned.fitted.axes(), &planned.instance.picks).map_err(wrong)?;
+        let written = file.written(&planned.fitted.axes(), &planned.instance.choices).map_err(wrong)?;
         let value = match (written, &file.same_as) {
             (Some(written), _) => Some(self.written(planned, declared, &written)?),
             (None, Some(name)) => Some(same_as(parts, name).map_err(wrong)?),
             (None, None) => (*computed).cloned(),
         };
         if let Some(check) = &file.check {
-            return check.want(declared, value.as_ref(), parts).map_err(wrong);
+            return check.expected_output(declared, value.as_ref(), parts).map_err(wrong);
         }
         let Some(value) = value else { return Ok(unspecified()) };
         let has_zero_sign = planned.case.zero_sign || file.zero_sign;
         match (self.ask(planned, value.value_type().element_type())?, &value, magnitude) {
-            (Ask::Uniform(Accuracy::Exact), ..) if has_zero_sign => Ok(Want::Value(value, Accuracy::ExactZeroSign)),
+            (ResolvedAccuracy::Uniform(Accuracy::Exact), ..) if has_zero_sign => {
+                Ok(Expected::Value(value, Accuracy::ExactZeroSign))
+            }
             _ if has_zero_sign => Err(wrong("zero_sign goes with `accuracy: exact` alone".to_owned())),
-            (Ask::Sum(multiple), Value::Tensor(tensor), Some(magnitude)) if tensor.element_type().is_float() => {
+            (ResolvedAccuracy::Sum(multiple), Value::Tensor(tensor), Some(magnitude))
+                if tensor.element_type().is_float() =>
+            {
                 let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
-                Ok(Want::Bounded(tensor.clone(), scaled(magnitude, multiple * roundoff)))
+                Ok(Expected::Bounded(tensor.clone(), scaled(magnitude, multiple * roundoff)))
             }
-            (Ask::Through(through), Value::Tensor(tensor), _) if tensor.element_type().is_float() => {
+            (ResolvedAccuracy::Through(through), Value::Tensor(tensor), _) if tensor.element_type().is_float() => {
                 let bounds = bounds(through, tensor, magnitude.filter(|_| through.is_sum));
-                Ok(Want::Bounded(tensor.clone(), bounds))
+                Ok(Expected::Bounded(tensor.clone(), bounds))
             }
-            (Ask::Uniform(accuracy), ..) => Ok(Want::Value(value, accuracy)),
-            (Ask::Sum(_) | Ask::Through(_), ..) => Ok(Want::Value(value, Accuracy::Exact)),
+            (ResolvedAccuracy::Uniform(accuracy), ..) => Ok(Expected::Value(value, accuracy)),
+            (ResolvedAccuracy::Sum(_) | ResolvedAccuracy::Through(_), ..) => {
+                Ok(Expected::Value(value, Accuracy::Exact))
+            }
         }
     }
 
@@ -125,7 +131,7 @@ impl Version<'_> {
     fn written(&self, planned: &Planned<'_>, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let names = planned.fitted.sizes().map_err(wrong)?;
-        let maker = Maker { names: &names, types: &planned.instance.types, seed: None };
+        let maker = ValueBuilder { names: &names, types: &planned.instance.types, seed: None };
         let value = maker.value(file, Some(&declared.value_type), &mut std::iter::empty()).map_err(wrong)?;
         let message = || format!("{} cannot hold the output '{}' as written", declared.value_type, declared.name);
         value.ok_or_else(|| wrong(message()))
@@ -133,7 +139,7 @@ impl Version<'_> {
 }
 
 /// The value of an input that an output must equal.
-fn same_as(parts: &NodeParts, name: &str) -> Result<Value, String> {
+fn same_as(parts: &NodeDraft, name: &str) -> Result<Value, String> {
     let found = parts.inputs.iter().find(|input| input.name == name);
     found
         .map(|input| input.value.clone())

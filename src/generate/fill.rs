@@ -21,11 +21,11 @@ use crate::generate::random::Random;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
-    expecting = "no fill is written so; it is uniform, positive, nonzero, unit, untied, distinct, special, position, counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
+    expecting = "no fill is written so; it is uniform, positive, nonzero, open_unit, non_ties, distinct, special, position, counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
 )]
 pub enum Fill {
     /// A range of its own name.
-    Named(Named),
+    NamedFill(NamedFill),
     /// Integers of a closed range, whatever the type.
     Range(Range),
     /// Eighths of the integers of a closed range.
@@ -43,8 +43,8 @@ pub enum Fill {
 /// A fill that is known by a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Named {
+#[serde(rename_all = "snake_case")]
+pub enum NamedFill {
     /// Floats: multiples of 1/8 from -4 to 4, in `float` also of 2^-10, in `double` of 2^-23. Integers: -4 to 4, unsigned
     /// ones 0 to 8.
     Uniform,
@@ -53,9 +53,9 @@ pub enum Named {
     /// Those of `uniform` that are not 0.
     Nonzero,
     /// Floats: those of `uniform` strictly between -1 and 1. Integers: -1 to 1, unsigned ones 0 and 1.
-    Unit,
+    OpenUnit,
     /// Floats: odd multiples of 1/8 between -4 and 4, which lie halfway between no two integers. Integers: as `uniform`.
-    Untied,
+    NonTies,
     /// Each value once, in an order of its own, as far as the type has so many.
     Distinct,
     /// NaN, infinities, zeros of both signs, subnormals, and the ends of the range, in turn; of integers the ends. Types
@@ -125,14 +125,14 @@ pub struct Texts {
 
 impl Default for Fill {
     fn default() -> Fill {
-        Fill::Named(Named::Uniform)
+        Fill::NamedFill(NamedFill::Uniform)
     }
 }
 
 impl Label for Fill {
     fn label(&self) -> String {
         match self {
-            Fill::Named(named) => format!("{named:?}").to_lowercase(),
+            Fill::NamedFill(named) => format!("{named:?}").to_lowercase(),
             Fill::Range(Range { range: (low, high) }) => format!("{low}:{high}"),
             Fill::Eighths(Eighths { eighths: (low, high) }) => format!("{low}:{high}_8"),
             Fill::Indices(Indices { indices }) => format!("below:{indices}"),
@@ -159,8 +159,8 @@ impl Fill {
         let count = buffer.len();
         let text = |error: TensorError| error.to_string();
         match self {
-            Fill::Named(Named::Special) if has_ends(element.kind()) => special(element, buffer).map_err(text),
-            Fill::Named(named) => named.tensor(element, buffer, random).map_err(text),
+            Fill::NamedFill(NamedFill::Special) if has_ends(element.kind()) => special(element, buffer).map_err(text),
+            Fill::NamedFill(named) => named.tensor(element, buffer, random).map_err(text),
             Fill::Range(Range { range: (low, high) }) => {
                 let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(*low, *high))).collect();
                 buffer.integers(values).map_err(text)
@@ -188,12 +188,12 @@ impl Fill {
     }
 }
 
-impl Named {
+impl NamedFill {
     fn tensor(self, element: ElementType, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
-        if self == Named::Position {
+        if self == NamedFill::Position {
             return positions(element, buffer);
         }
-        if self == Named::Counted {
+        if self == NamedFill::Counted {
             let places = 0..buffer.len() as i128;
             return buffer.integers(places);
         }
@@ -206,8 +206,8 @@ impl Named {
             }
             Kind::Bool => {
                 let values: Vec<bool> = match self {
-                    Named::Ones => vec![true; count],
-                    Named::Zeros => vec![false; count],
+                    NamedFill::Ones => vec![true; count],
+                    NamedFill::Zeros => vec![false; count],
                     _ => (0..count).map(|_| random.below(2) == 1).collect(),
                 };
                 buffer.bools(values)
@@ -217,7 +217,7 @@ impl Named {
                 let values: Vec<_> = (0..count).map(|_| num_complex::Complex::new(part(), part())).collect();
                 buffer.complexes(values)
             }
-            Kind::Float if self == Named::Distinct => {
+            Kind::Float if self == NamedFill::Distinct => {
                 let values = distinct_floats(element, count, random);
                 buffer.floats(values)
             }
@@ -230,11 +230,11 @@ impl Named {
                 buffer.floats(values)
             }
             Kind::Signed | Kind::Unsigned => {
-                let values: Vec<i128> = if self == Named::Distinct {
+                let values: Vec<i128> = if self == NamedFill::Distinct {
                     distinct_integers(element, count, random)
                 } else {
                     let (low, high) = self.integers(element);
-                    let skip_zero = self == Named::Nonzero;
+                    let skip_zero = self == NamedFill::Nonzero;
                     let mut next = || loop {
                         let value = random.between(low, high);
                         if value != 0 || !skip_zero {
@@ -256,7 +256,7 @@ impl Named {
             ElementType::Double => 1 << 20,
             _ => 1,
         };
-        if steps == 1 || matches!(self, Named::Ones | Named::Zeros) || random.below(2) == 0 {
+        if steps == 1 || matches!(self, NamedFill::Ones | NamedFill::Zeros) || random.below(2) == 0 {
             return eighths as f64 / 8.0;
         }
         // From the eighth towards zero, so that the ends of the range stay its ends.
@@ -267,18 +267,20 @@ impl Named {
     /// A float in eighths.
     fn eighths(self, random: &mut Random) -> i64 {
         match self {
-            Named::Positive => random.between(1, 32),
-            Named::Unit => random.between(-7, 7),
-            Named::Untied => 2 * random.between(-16, 15) + 1,
-            Named::Ones => 8,
-            Named::Zeros => 0,
-            Named::Nonzero => {
+            NamedFill::Positive => random.between(1, 32),
+            NamedFill::OpenUnit => random.between(-7, 7),
+            NamedFill::NonTies => 2 * random.between(-16, 15) + 1,
+            NamedFill::Ones => 8,
+            NamedFill::Zeros => 0,
+            NamedFill::Nonzero => {
                 let size = random.between(1, 32);
                 if random.below(2) == 0 { size } else { -size }
             }
-            Named::Uniform | Named::Distinct | Named::Special | Named::Position | Named::Counted => {
-                random.between(-32, 32)
-            }
+            NamedFill::Uniform
+            | NamedFill::Distinct
+            | NamedFill::Special
+            | NamedFill::Position
+            | NamedFill::Counted => random.between(-32, 32),
         }
     }
 
@@ -286,10 +288,10 @@ impl Named {
     fn integers(self, element: ElementType) -> (i64, i64) {
         let signed = element.kind() == Kind::Signed;
         let (low, high) = match self {
-            Named::Ones => (1, 1),
-            Named::Zeros => (0, 0),
-            Named::Positive => (1, 8),
-            Named::Unit => (if signed { -1 } else { 0 }, 1),
+            NamedFill::Ones => (1, 1),
+            NamedFill::Zeros => (0, 0),
+            NamedFill::Positive => (1, 8),
+            NamedFill::OpenUnit => (if signed { -1 } else { 0 }, 1),
             _ if signed => (-4, 4),
             _ => (0, 8),
         };

@@ -9,29 +9,29 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::choice::Axis;
+use crate::generate::choice::AlternativeAxis;
 use crate::generate::model::attribute_message;
 use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, CaseSize, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::output::Alternative;
 use crate::generate::random::Random;
 use crate::generate::types::{Assignment, Types, label};
-use crate::generate::value::{Maker, attribute, graph, input_setting};
+use crate::generate::value::{ValueBuilder, attribute, graph, input_setting};
 
 /// A case with its alternatives and types chosen.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Instance {
+pub(crate) struct ConcreteCase {
     /// The name behind that of the operator version: `slice/start=-1,end=10/T=float`.
     pub name: String,
     /// The number of the alternative of each axis.
-    pub picks: Vec<usize>,
+    pub choices: Vec<usize>,
     /// The types.
     pub types: Assignment,
 }
 
 /// A node with its inputs: what a model is made of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NodeParts {
+pub(crate) struct NodeDraft {
     /// The names of the node's inputs; `""` for one left out.
     pub input_names: Vec<String>,
     /// The values of those that are given.
@@ -56,16 +56,20 @@ enum Parameter<'a> {
 
 /// A case of a file at a version it fits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fitted<'a> {
+pub(crate) struct CaseAtVersion<'a> {
     file: &'a OperatorFile,
     case: &'a CaseFile,
     spec: &'a OpSpec,
 }
 
-impl<'a> Fitted<'a> {
+impl<'a> CaseAtVersion<'a> {
     /// The case at the version, or why it does not fit: it is for other versions, or names or lacks a parameter.
-    pub(crate) fn new(file: &'a OperatorFile, case: &'a CaseFile, spec: &'a OpSpec) -> Result<Fitted<'a>, String> {
-        let fitted = Fitted::incomplete(file, case, spec)?;
+    pub(crate) fn new(
+        file: &'a OperatorFile,
+        case: &'a CaseFile,
+        spec: &'a OpSpec,
+    ) -> Result<CaseAtVersion<'a>, String> {
+        let fitted = CaseAtVersion::incomplete(file, case, spec)?;
         match fitted.lacking() {
             Some(what) => Err(format!("{} requires {what}", spec.version)),
             None => Ok(fitted),
@@ -77,21 +81,21 @@ impl<'a> Fitted<'a> {
         file: &'a OperatorFile,
         case: &'a CaseFile,
         spec: &'a OpSpec,
-    ) -> Result<Fitted<'a>, String> {
-        let fitted = Fitted { file, case, spec };
-        match fitted.misfit() {
+    ) -> Result<CaseAtVersion<'a>, String> {
+        let fitted = CaseAtVersion { file, case, spec };
+        match fitted.reason_not_applicable() {
             Some(reason) => Err(reason),
             None => Ok(fitted),
         }
     }
 
-    fn misfit(&self) -> Option<String> {
+    fn reason_not_applicable(&self) -> Option<String> {
         let (case, version) = (self.case, &self.spec.version);
         if !case.covers(version.since) {
             return Some(format!("it is not for {version}"));
         }
         if case.nodes.is_some() {
-            return nodes::misfit(case, self.spec);
+            return nodes::reason_not_applicable(case, self.spec);
         }
         let outputs = || case.outputs.keys().chain(case.request.iter().flatten().map(String::as_str));
         let unknown = |kind, name| Some(format!("{version} has no {kind} '{name}'"));
@@ -184,7 +188,7 @@ impl<'a> Fitted<'a> {
     }
 
     /// The alternatives that the case has at this version.
-    pub(crate) fn axes(&self) -> Vec<Axis> {
+    pub(crate) fn axes(&self) -> Vec<AlternativeAxis> {
         let mut axes = Vec::new();
         for (name, input) in &self.case.inputs.0 {
             let (values, many) = values_of(input);
@@ -202,26 +206,26 @@ impl<'a> Fitted<'a> {
     /// Every case at this version: each alternative with the plainest types that fit, each row of types with the first
     /// alternative that fits and with one that is drawn. A type that came up in rows alone that do not fit takes the place of
     /// another in one that does.
-    pub(crate) fn instances(&self) -> Result<Vec<Instance>, String> {
+    pub(crate) fn instances(&self) -> Result<Vec<ConcreteCase>, String> {
         let axes = self.axes();
         let combinations = combinations(&axes, self.case.zip)?;
         let parameters = self.type_parameters();
         let types = Types::new(self.spec, self.case, &parameters)?;
         let rows = types.rows();
-        let mut instances: Vec<Instance> = Vec::new();
+        let mut instances: Vec<ConcreteCase> = Vec::new();
         let mut first = BTreeSet::new();
-        for picks in &combinations {
+        for choices in &combinations {
             for row in &rows {
-                if self.fits(&axes, picks, row)? {
-                    instances.push(self.instance(&axes, picks, row));
-                    first.insert((picks, row));
+                if self.fits(&axes, choices, row)? {
+                    instances.push(self.instance(&axes, choices, row));
+                    first.insert((choices, row));
                     break;
                 }
             }
         }
         let (mut fitting, mut unfit) = (Vec::new(), Vec::new());
         for row in &rows {
-            let Some(picks) = self.first_fit(&axes, &combinations, row)? else {
+            let Some(choices) = self.first_fit(&axes, &combinations, row)? else {
                 unfit.push(row);
                 continue;
             };
@@ -230,10 +234,10 @@ impl<'a> Fitted<'a> {
                 _ => None,
             };
             // What is large runs with a row of types once.
-            let plain = (self.case.size == CaseSize::Plain || drawn.is_none()).then_some(picks);
-            for picks in plain.into_iter().chain(drawn) {
-                if first.insert((picks, row)) {
-                    instances.push(self.instance(&axes, picks, row));
+            let plain = (self.case.size == CaseSize::Plain || drawn.is_none()).then_some(choices);
+            for choices in plain.into_iter().chain(drawn) {
+                if first.insert((choices, row)) {
+                    instances.push(self.instance(&axes, choices, row));
                 }
             }
             fitting.push(row);
@@ -246,9 +250,9 @@ impl<'a> Fitted<'a> {
                 let mut row = (*row).clone();
                 row.insert(parameter.clone(), one.clone());
                 if types.holds(&row)
-                    && let Some(picks) = self.first_fit(&axes, &combinations, &row)?
+                    && let Some(choices) = self.first_fit(&axes, &combinations, &row)?
                 {
-                    instances.push(self.instance(&axes, picks, &row));
+                    instances.push(self.instance(&axes, choices, &row));
                     break;
                 }
             }
@@ -258,21 +262,26 @@ impl<'a> Fitted<'a> {
 
     /// The alternatives that come first when they are drawn for the types. Each draw is by their names alone, so that another
     /// alternative, type or case changes nothing but what it wins itself.
-    fn drawn<'p>(&self, axes: &[Axis], combinations: &'p [Vec<usize>], types: &Assignment) -> Option<&'p Vec<usize>> {
-        let draw = |picks: &&Vec<usize>| Random::new(&self.instance(axes, picks, types).name).next_bits();
+    fn drawn<'p>(
+        &self,
+        axes: &[AlternativeAxis],
+        combinations: &'p [Vec<usize>],
+        types: &Assignment,
+    ) -> Option<&'p Vec<usize>> {
+        let draw = |choices: &&Vec<usize>| Random::new(&self.instance(axes, choices, types).name).next_bits();
         combinations.iter().min_by_key(draw)
     }
 
     /// The first alternatives that fit the types.
     fn first_fit<'p>(
         &self,
-        axes: &[Axis],
+        axes: &[AlternativeAxis],
         combinations: &'p [Vec<usize>],
         types: &Assignment,
     ) -> Result<Option<&'p Vec<usize>>, String> {
-        for picks in combinations {
-            if self.fits(axes, picks, types)? {
-                return Ok(Some(picks));
+        for choices in combinations {
+            if self.fits(axes, choices, types)? {
+                return Ok(Some(choices));
             }
         }
         Ok(None)
@@ -282,12 +291,12 @@ impl<'a> Fitted<'a> {
     pub(crate) fn alternatives(&self) -> Result<Vec<(Vec<usize>, String)>, String> {
         let axes = self.axes();
         let combinations = combinations(&axes, self.case.zip)?;
-        Ok(combinations.into_iter().map(|picks| (picks.clone(), self.alternative(&axes, &picks))).collect())
+        Ok(combinations.into_iter().map(|choices| (choices.clone(), self.alternative(&axes, &choices))).collect())
     }
 
-    fn alternative(&self, axes: &[Axis], picks: &[usize]) -> String {
+    fn alternative(&self, axes: &[AlternativeAxis], choices: &[usize]) -> String {
         let alternatives: Vec<String> =
-            axes.iter().zip(picks).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
+            axes.iter().zip(choices).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
         let group = match self.case.size {
             CaseSize::Plain => "",
             CaseSize::Large => "large/",
@@ -296,12 +305,12 @@ impl<'a> Fitted<'a> {
         if alternatives.is_empty() { name } else { format!("{name}/{}", alternatives.join(",")) }
     }
 
-    fn instance(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Instance {
-        let mut name = self.alternative(axes, picks);
+    fn instance(&self, axes: &[AlternativeAxis], choices: &[usize], types: &Assignment) -> ConcreteCase {
+        let mut name = self.alternative(axes, choices);
         if let Some(label) = label(self.spec, types) {
             name = format!("{name}/{label}");
         }
-        Instance { name, picks: picks.to_vec(), types: types.clone() }
+        ConcreteCase { name, choices: choices.to_vec(), types: types.clone() }
     }
 
     /// The type parameters that the case's inputs have or its bindings decide.
@@ -318,19 +327,19 @@ impl<'a> Fitted<'a> {
     }
 
     /// Whether every value that is written out can be held by its type.
-    fn fits(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Result<bool, String> {
-        Ok(self.expected_fits(axes, picks, types)? && self.parts(picks, types, None)?.is_some())
+    fn fits(&self, axes: &[AlternativeAxis], choices: &[usize], types: &Assignment) -> Result<bool, String> {
+        Ok(self.expected_fits(axes, choices, types)? && self.parts(choices, types, None)?.is_some())
     }
 
-    fn expected_fits(&self, axes: &[Axis], picks: &[usize], types: &Assignment) -> Result<bool, String> {
+    fn expected_fits(&self, axes: &[AlternativeAxis], choices: &[usize], types: &Assignment) -> Result<bool, String> {
         let names = self.sizes()?;
         for (name, output) in &self.case.outputs.0 {
             let formal = self.output(name).filter(|_| self.case.nodes.is_none());
             let Some(formal) = formal.and_then(|at| self.spec.outputs.get(at)) else { continue };
             let Some(declared) = self.formal_type(formal, types) else { continue };
             let mut files: Vec<ValueFile> = output.any_of.iter().flatten().map(Alternative::value).collect();
-            files.extend(output.written(axes, picks)?);
-            let maker = Maker { names: &names, types, seed: None };
+            files.extend(output.written(axes, choices)?);
+            let maker = ValueBuilder { names: &names, types, seed: None };
             for file in files {
                 if maker.value(&file, Some(&declared), &mut std::iter::empty())?.is_none() {
                     return Ok(false);
@@ -355,14 +364,14 @@ impl<'a> Fitted<'a> {
     /// of `seed` and the input's name; without a seed fills stay empty and graphs unread, which is enough to see what fits.
     pub(crate) fn parts(
         &self,
-        picks: &[usize],
+        choices: &[usize],
         types: &Assignment,
         seed: Option<&str>,
-    ) -> Result<Option<NodeParts>, String> {
+    ) -> Result<Option<NodeDraft>, String> {
         let names = self.sizes()?;
-        let mut picks = picks.iter().copied();
+        let mut choices = choices.iter().copied();
         if self.case.nodes.is_some() {
-            return nodes::parts(self.case, &names, &mut picks, types, seed);
+            return nodes::parts(self.case, &names, &mut choices, types, seed);
         }
         let mut by_position: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
         for (name, input) in &self.case.inputs.0 {
@@ -371,8 +380,8 @@ impl<'a> Fitted<'a> {
             let mut made = Vec::new();
             let (values, _) = values_of(input);
             for (at, file) in values.iter().enumerate() {
-                let maker = Maker { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}.{at}")) };
-                match maker.value(file, declared.as_ref(), &mut picks)? {
+                let maker = ValueBuilder { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}.{at}")) };
+                match maker.value(file, declared.as_ref(), &mut choices)? {
                     Some(value) => made.push(value),
                     None => return Ok(None),
                 }
@@ -381,7 +390,7 @@ impl<'a> Fitted<'a> {
         }
         let mut attributes = Vec::new();
         for (name, choice) in &self.case.set.0 {
-            let setting = choice.pick(&mut picks)?;
+            let setting = choice.pick(&mut choices)?;
             match self.parameter(name) {
                 Some(Parameter::Attribute(name, kind)) => match (kind, setting) {
                     (AttributeType::Graph, Setting::Graph(_)) if seed.is_none() => {}
@@ -409,8 +418,8 @@ impl<'a> Fitted<'a> {
             attributes.push(attribute_message(name, &code));
         }
         let mut parts = self.assemble(&by_position, attributes);
-        for (name, file) in &self.case.outer.0 {
-            let maker = Maker { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}")) };
+        for (name, file) in &self.case.captured.0 {
+            let maker = ValueBuilder { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}")) };
             match maker.value(file, None, &mut std::iter::empty())? {
                 Some(value) => parts.inputs.push(Named { name: name.clone(), value }),
                 None => return Ok(None),
@@ -419,8 +428,8 @@ impl<'a> Fitted<'a> {
         Ok(Some(parts))
     }
 
-    fn assemble(&self, by_position: &BTreeMap<usize, Vec<Value>>, attributes: Vec<AttributeProto>) -> NodeParts {
-        let mut parts = NodeParts { attributes, ..NodeParts::default() };
+    fn assemble(&self, by_position: &BTreeMap<usize, Vec<Value>>, attributes: Vec<AttributeProto>) -> NodeDraft {
+        let mut parts = NodeDraft { attributes, ..NodeDraft::default() };
         let last = by_position.keys().next_back().map_or(0, |last| last + 1);
         for (position, formal) in self.spec.inputs.iter().enumerate().take(last) {
             let values = by_position.get(&position).map_or(&[][..], Vec::as_slice);
@@ -503,7 +512,7 @@ pub(crate) fn values_of(input: &InputFile) -> (&[ValueFile], bool) {
     }
 }
 
-fn value_axes(value: &ValueFile, name: &str, axes: &mut Vec<Axis>) {
+fn value_axes(value: &ValueFile, name: &str, axes: &mut Vec<AlternativeAxis>) {
     if let Some(shape) = &value.shape {
         shape.axis(name, axes);
     }
@@ -516,7 +525,7 @@ fn value_axes(value: &ValueFile, name: &str, axes: &mut Vec<Axis>) {
 }
 
 /// Every combination of alternatives, or with `zip` one from each list in turn.
-pub(crate) fn combinations(axes: &[Axis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
+pub(crate) fn combinations(axes: &[AlternativeAxis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
     if zip {
         let lengths: BTreeSet<usize> = axes.iter().map(|axis| axis.labels.len()).collect();
         if lengths.len() > 1 {

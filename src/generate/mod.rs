@@ -30,10 +30,10 @@ mod value;
 mod version;
 mod violation;
 
-pub use accuracy::{AccuracyFile, Ask};
+pub use accuracy::{AccuracyFile, ResolvedAccuracy};
 pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
 pub use operator::OperatorFile;
-pub use operators::{GenerateError, Operators};
+pub use operators::{GenerateError, OperatorCatalog};
 pub use random::Random;
 pub use recipe::{RecipeError, RecipesFile};
 pub use version::{cases, ids};

@@ -10,7 +10,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::instance::NodeParts;
+use crate::generate::instance::NodeDraft;
 
 /// A value's name, type and, for a tensor, shape.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Declared {
 }
 
 /// The model of a node, or of several, at an opset, in the lowest IR version that allows it.
-pub(crate) fn one_node(spec: &OpSpec, opset: u32, parts: &NodeParts, outputs: &[Declared]) -> Bytes {
+pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, parts: &NodeDraft, outputs: &[Declared]) -> Bytes {
     let domain = model_domain(&spec.version.domain);
     let node = NodeProto {
         op_type: Some(spec.version.name.clone()),

@@ -8,10 +8,10 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
 use crate::case::Named;
-use crate::generate::instance::{NodeParts, values_of};
+use crate::generate::instance::{NodeDraft, values_of};
 use crate::generate::operator::{CaseFile, InputFile, places};
 use crate::generate::types::Assignment;
-use crate::generate::value::{Maker, with_types};
+use crate::generate::value::{ValueBuilder, with_types};
 
 /// What is wrong with the nodes of a case, and the word of the text at which it shows.
 struct Mistake<'a> {
@@ -156,7 +156,7 @@ fn in_file(text: &str, (named, column): (usize, usize), (line, of_line): (usize,
 }
 
 /// Why the nodes do not fit a version: one of their operators is not there yet.
-pub(super) fn misfit(case: &CaseFile, spec: &OpSpec) -> Option<String> {
+pub(super) fn reason_not_applicable(case: &CaseFile, spec: &OpSpec) -> Option<String> {
     let nodes = read_untyped(case.nodes.as_deref()?).ok()?;
     nodes.iter().find_map(|node| {
         let same = canonical_domain(node.domain()) == canonical_domain(&spec.version.domain);
@@ -171,17 +171,17 @@ pub(super) fn misfit(case: &CaseFile, spec: &OpSpec) -> Option<String> {
 pub(super) fn parts(
     case: &CaseFile,
     names: &BTreeMap<String, i64>,
-    picks: &mut impl Iterator<Item = usize>,
+    choices: &mut impl Iterator<Item = usize>,
     types: &Assignment,
     seed: Option<&str>,
-) -> Result<Option<NodeParts>, String> {
-    let mut parts = NodeParts::default();
+) -> Result<Option<NodeDraft>, String> {
+    let mut parts = NodeDraft::default();
     for (name, input) in &case.inputs.0 {
         let (InputFile::One(_), ([file], _)) = (input, values_of(input)) else {
             return Err(format!("'{name}' is an input of the graph, which is one value"));
         };
-        let maker = Maker { names, types, seed: seed.map(|seed| format!("{seed}#{name}.0")) };
-        match maker.value(file, None, picks)? {
+        let maker = ValueBuilder { names, types, seed: seed.map(|seed| format!("{seed}#{name}.0")) };
+        match maker.value(file, None, choices)? {
             Some(value) => parts.inputs.push(Named { name: name.clone(), value }),
             None => return Ok(None),
         }

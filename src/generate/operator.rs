@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::case::Level;
 use crate::generate::accuracy::AccuracyFile;
-use crate::generate::choice::{Choice, Label};
+use crate::generate::choice::{Label, OneOrEach};
 use crate::generate::expression::Size;
 use crate::generate::fill::Fill;
 use crate::generate::literal::Literal;
@@ -84,14 +84,14 @@ pub struct CaseFile {
     pub under_test: Option<String>,
     /// Values around the node that only its subgraphs use, by name.
     #[serde(default)]
-    pub outer: Ordered<ValueFile>,
+    pub captured: Ordered<ValueFile>,
     /// Inputs of a second run of the same model, in place of the first one's. The model then names dimensions instead of
     /// giving their sizes.
     #[serde(default)]
     pub again: Ordered<InputFile>,
     /// Parameters that are attributes in some versions and inputs in others, or just attributes.
     #[serde(default)]
-    pub set: Ordered<Choice<Setting>>,
+    pub set: Ordered<OneOrEach<Setting>>,
     /// Takes alternatives one from each list in turn, instead of every combination.
     #[serde(default)]
     pub zip: bool,
@@ -192,11 +192,11 @@ impl<'de> Visitor<'de> for InputVisitor {
 #[serde(deny_unknown_fields)]
 pub struct ValueFile {
     /// The shape of the tensor, or of the tensors in a container that is filled.
-    pub shape: Option<Choice<ShapeFile>>,
+    pub shape: Option<OneOrEach<ShapeFile>>,
     /// What the tensor is filled with.
-    pub fill: Option<Choice<Fill>>,
+    pub fill: Option<OneOrEach<Fill>>,
     /// The elements; nested lists give the shape, unless `shape` does.
-    pub values: Option<Choice<Literal>>,
+    pub values: Option<OneOrEach<Literal>>,
     /// A type of its own, or that of a type parameter, where the version's signature does not say.
     pub r#type: Option<String>,
     /// The items of a sequence.
@@ -326,7 +326,7 @@ pub struct RefusalFile {
     pub inputs: Ordered<InputFile>,
     /// Parameters in place of the control's.
     #[serde(default)]
-    pub set: Ordered<Choice<Setting>>,
+    pub set: Ordered<OneOrEach<Setting>>,
     /// Inputs and attributes of the control that are left out.
     #[serde(default)]
     pub without: Vec<String>,

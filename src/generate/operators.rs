@@ -7,7 +7,7 @@ use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 
-use crate::generate::instance::Fitted;
+use crate::generate::instance::CaseAtVersion;
 use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, OperatorFile, at_case, read_operator};
 use crate::generate::recipe::{RecipeError, Recipes};
@@ -49,7 +49,7 @@ pub enum GenerateError {
 
 /// The op.yaml files, each read when it is first asked for, and the recipes that they share.
 #[derive(Debug)]
-pub struct Operators {
+pub struct OperatorCatalog {
     root: String,
     files: BTreeMap<String, Slot>,
     shared: (String, OnceLock<Result<Recipes, GenerateError>>),
@@ -63,16 +63,19 @@ struct Slot {
     is_whole: OnceLock<Result<(), GenerateError>>,
 }
 
-impl Operators {
+impl OperatorCatalog {
     /// The files that were embedded when the program was built.
-    pub fn embedded() -> Operators {
-        Operators::new("specs", embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
+    pub fn embedded() -> OperatorCatalog {
+        OperatorCatalog::new(
+            "specs",
+            embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())),
+        )
     }
 
     /// Files by their paths below the folder `root`, which only errors name; those that are neither op.yaml nor the recipes
     /// are left out.
-    pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> Operators {
-        let mut operators = Operators {
+    pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> OperatorCatalog {
+        let mut operators = OperatorCatalog {
             root: root.to_owned(),
             files: BTreeMap::new(),
             shared: ("recipes: {}\n".to_owned(), OnceLock::new()),
@@ -177,7 +180,7 @@ fn newest_first(version: &OperatorVersion) -> Result<Vec<&'static OpSpec>, Gener
 
 /// Where cases and refusals stand.
 struct Places<'a> {
-    operators: &'a Operators,
+    operators: &'a OperatorCatalog,
     path: &'a str,
     text: &'a str,
     file: &'a OperatorFile,
@@ -241,7 +244,7 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
             let sinces: Vec<u32> = newest_first.iter().rev().map(|spec| spec.version.since).collect();
             Some(format!("since and until leave none of the versions {sinces:?}"))
         } else {
-            misfit(file, case, &versions)
+            reason_not_applicable(file, case, &versions)
         };
         if let Some(reason) = reason {
             let message = format!("the case '{}' fits no version of {}", case.name, file.op);
@@ -249,7 +252,7 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
         }
     }
     for refusal in &file.refuse {
-        if let Some(reason) = refuse::misfit(file, refusal, newest_first) {
+        if let Some(reason) = refuse::reason_not_applicable(file, refusal, newest_first) {
             let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
             return Err(places.at(&refusal.name, message, Some(reason)));
         }
@@ -262,11 +265,11 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
     for case in &places.file.cases {
         let at = |message: String, help: Option<String>| places.at(&case.name, message, help);
         let mut left: Option<Vec<(Vec<usize>, String)>> = None;
-        for fitted in newest_first.iter().filter_map(|spec| Fitted::new(places.file, case, spec).ok()) {
+        for fitted in newest_first.iter().filter_map(|spec| CaseAtVersion::new(places.file, case, spec).ok()) {
             let all = fitted.alternatives().map_err(|message| at(message, None))?;
             let made = fitted.instances().map_err(|message| at(message, None))?;
             let left = left.get_or_insert(all);
-            left.retain(|(picks, _)| made.iter().all(|instance| instance.picks != *picks));
+            left.retain(|(choices, _)| made.iter().all(|instance| instance.choices != *choices));
             if left.is_empty() {
                 break;
             }
@@ -281,10 +284,10 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
 }
 
 /// Why a case does not fit the first of these versions; nothing if it fits any.
-fn misfit(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<String> {
+fn reason_not_applicable(file: &OperatorFile, case: &CaseFile, versions: &[&OpSpec]) -> Option<String> {
     let mut first = None;
     for spec in versions {
-        let reason = Fitted::new(file, case, spec).err()?;
+        let reason = CaseAtVersion::new(file, case, spec).err()?;
         first.get_or_insert(reason);
     }
     first

@@ -7,7 +7,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::generate::check::CheckFile;
-use crate::generate::choice::{Axis, Choice};
+use crate::generate::choice::{AlternativeAxis, OneOrEach};
 use crate::generate::literal::Literal;
 use crate::generate::operator::{MapFile, ShapeFile, ValueFile};
 
@@ -17,14 +17,14 @@ use crate::generate::operator::{MapFile, ShapeFile, ValueFile};
 #[serde(deny_unknown_fields)]
 pub struct OutputFile {
     /// The elements; nested lists give the shape, unless `shape` does. Of an optional, those of the tensor that it holds.
-    pub values: Option<Choice<Literal>>,
+    pub values: Option<OneOrEach<Literal>>,
     /// The items of a sequence, or of one in an optional.
-    pub sequence: Option<Choice<Vec<ValueFile>>>,
+    pub sequence: Option<OneOrEach<Vec<ValueFile>>>,
     /// An optional that holds nothing.
     #[serde(default)]
     pub none: bool,
     /// The entries of a map.
-    pub map: Option<Choice<MapFile>>,
+    pub map: Option<OneOrEach<MapFile>>,
     /// Where the elements of a sparse tensor stand; `values` are those that stand there.
     pub sparse: Option<Literal>,
     /// Several outputs that are all right.
@@ -35,7 +35,7 @@ pub struct OutputFile {
     #[serde(default)]
     pub unspecified: bool,
     /// The shape.
-    pub shape: Option<Choice<ShapeFile>>,
+    pub shape: Option<OneOrEach<ShapeFile>>,
     /// Whether zeros must have the sign of the expected ones; only with `accuracy: exact`.
     #[serde(default)]
     pub zero_sign: bool,
@@ -58,7 +58,7 @@ impl Alternative {
     pub(crate) fn value(&self) -> ValueFile {
         match self {
             Alternative::Literal(literal) => {
-                ValueFile { values: Some(Choice::One(literal.clone())), ..ValueFile::default() }
+                ValueFile { values: Some(OneOrEach::One(literal.clone())), ..ValueFile::default() }
             }
             Alternative::Value(value) => (**value).clone(),
         }
@@ -113,8 +113,8 @@ impl<'de> Visitor<'de> for AlternativeVisitor {
 
 impl OutputFile {
     /// The output as it is written for the alternatives of a case, or nothing where none is written for them.
-    pub(crate) fn written(&self, axes: &[Axis], picks: &[usize]) -> Result<Option<ValueFile>, String> {
-        let of = |axes| Beside { axes, picks };
+    pub(crate) fn written(&self, axes: &[AlternativeAxis], choices: &[usize]) -> Result<Option<ValueFile>, String> {
+        let of = |axes| Beside { axes, choices };
         let (Found::Here(values), Found::Here(shape), Found::Here(sequence), Found::Here(map)) = (
             of(axes).find(self.values.as_ref())?,
             of(axes).find(self.shape.as_ref())?,
@@ -127,8 +127,8 @@ impl OutputFile {
             return Ok(None);
         }
         Ok(Some(ValueFile {
-            shape: shape.cloned().map(Choice::One),
-            values: values.cloned().map(Choice::One),
+            shape: shape.cloned().map(OneOrEach::One),
+            values: values.cloned().map(OneOrEach::One),
             sequence: sequence.cloned(),
             none: self.none,
             map: map.cloned(),
@@ -138,8 +138,8 @@ impl OutputFile {
     }
 
     /// Whether anything but freedom is written for the alternatives of a case.
-    pub(crate) fn says_something(&self, axes: &[Axis], picks: &[usize]) -> bool {
-        let is_written = self.written(axes, picks).is_ok_and(|written| written.is_some());
+    pub(crate) fn says_something(&self, axes: &[AlternativeAxis], choices: &[usize]) -> bool {
+        let is_written = self.written(axes, choices).is_ok_and(|written| written.is_some());
         is_written
             || self.same_as.is_some()
             || self.any_of.is_some()
@@ -150,8 +150,8 @@ impl OutputFile {
 
 /// The alternatives of a case that stand beside those of an output.
 struct Beside<'a> {
-    axes: &'a [Axis],
-    picks: &'a [usize],
+    axes: &'a [AlternativeAxis],
+    choices: &'a [usize],
 }
 
 /// Whether alternatives of an output have one for the case.
@@ -163,11 +163,11 @@ enum Found<T> {
 }
 
 impl Beside<'_> {
-    fn find<'b, T>(&self, choice: Option<&'b Choice<T>>) -> Result<Found<&'b T>, String> {
+    fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Found<&'b T>, String> {
         let Some(choice) = choice else { return Ok(Found::Here(None)) };
         let Some(named) = choice.named() else {
             // Listed alternatives go with those of the first axis, in order.
-            let mut first = std::iter::once(self.picks.first().copied().unwrap_or(0));
+            let mut first = std::iter::once(self.choices.first().copied().unwrap_or(0));
             return choice.pick(&mut first).map(|value| Found::Here(Some(value)));
         };
         let mut found = Found::Elsewhere;
@@ -194,7 +194,7 @@ impl Beside<'_> {
     fn is_at(&self, part: &str) -> Result<bool, String> {
         let (axis, label) = part.split_once('=').map_or((None, part), |(axis, label)| (Some(axis), label));
         let mut here = Vec::new();
-        for (candidate, pick) in self.axes.iter().zip(self.picks) {
+        for (candidate, pick) in self.axes.iter().zip(self.choices) {
             let is_asked = axis.is_none_or(|axis| axis == candidate.name);
             if let Some(at) = candidate.labels.iter().position(|other| other == label).filter(|_| is_asked) {
                 here.push(at == *pick);
@@ -208,7 +208,9 @@ impl Beside<'_> {
     }
 
     fn known(&self) -> String {
-        let axis = |axis: &Axis| axis.labels.iter().map(|label| format!("{}={label}", axis.name)).collect::<Vec<_>>();
+        let axis = |axis: &AlternativeAxis| {
+            axis.labels.iter().map(|label| format!("{}={label}", axis.name)).collect::<Vec<_>>()
+        };
         format!("there are {}", self.axes.iter().flat_map(axis).collect::<Vec<_>>().join(" "))
     }
 }
@@ -217,18 +219,18 @@ impl Beside<'_> {
 mod tests {
     use super::*;
 
-    fn axes() -> Vec<Axis> {
-        let axis = |name: &str, labels: &[&str]| Axis {
+    fn axes() -> Vec<AlternativeAxis> {
+        let axis = |name: &str, labels: &[&str]| AlternativeAxis {
             name: name.to_owned(),
             labels: labels.iter().map(|label| (*label).to_owned()).collect(),
         };
         vec![axis("axis", &["0", "-1"]), axis("mode", &["even", "odd"]), axis("keepdims", &["0", "1"])]
     }
 
-    fn check(text: &str, picks: [usize; 3], expected: Result<Option<i64>, &str>) {
+    fn check(text: &str, choices: [usize; 3], expected: Result<Option<i64>, &str>) {
         let output: OutputFile = serde_yaml::from_str(text).unwrap();
-        let actual = output.written(&axes(), &picks).map(|written| match written?.values? {
-            Choice::One(Literal::Integer(value)) => Some(value),
+        let actual = output.written(&axes(), &choices).map(|written| match written?.values? {
+            OneOrEach::One(Literal::Integer(value)) => Some(value),
             _ => None,
         });
         match (actual, expected) {

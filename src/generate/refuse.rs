@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 use onnx_conformance_reference::spec::OpSpec;
 
 use crate::case::{Case, DataSet, Level, Refusal};
-use crate::generate::choice::Axis;
-use crate::generate::instance::{Fitted, NodeParts, combinations};
-use crate::generate::model::{Declared, one_node};
+use crate::generate::choice::AlternativeAxis;
+use crate::generate::instance::{CaseAtVersion, NodeDraft, combinations};
+use crate::generate::model::{Declared, single_node_model};
 use crate::generate::operator::{CaseFile, OperatorFile, RefusalFile};
 use crate::generate::operators::GenerateError;
 use crate::generate::signature;
-use crate::generate::version::{Planned, Version};
-use crate::generate::violation::{Violation, break_rule};
+use crate::generate::version::{Planned, VersionContext};
+use crate::generate::violation::{Violation, apply};
 
 /// A refusal that is planned but not made.
 pub(super) struct PlannedRefusal {
@@ -25,21 +25,24 @@ pub(super) struct PlannedRefusal {
 }
 
 /// The refusals of a version: what its signature excludes, and what the file adds, against the controls that it names.
-pub(super) fn planned(version: &Version<'_>, cases: &[Planned<'_>]) -> Result<Vec<PlannedRefusal>, GenerateError> {
+pub(super) fn planned(
+    version: &VersionContext<'_>,
+    cases: &[Planned<'_>],
+) -> Result<Vec<PlannedRefusal>, GenerateError> {
     let mut refusals = signature::refusals(version.spec, cases);
     for file in version.file.refuse.iter().filter(|file| file.covers(version.spec.version.since)) {
         let Some(control) = cases.iter().position(|planned| planned.case.name == file.control) else { continue };
         let case = broken(cases[control].case, file);
-        let Ok(fitted) = Fitted::incomplete(version.file, &case, version.spec) else { continue };
+        let Ok(fitted) = CaseAtVersion::incomplete(version.file, &case, version.spec) else { continue };
         let alternatives =
             alternatives(file, &fitted, &cases[control]).map_err(|message| version.at(&file.name, message))?;
-        for (label, picks) in alternatives {
+        for (label, choices) in alternatives {
             refusals.push(PlannedRefusal {
                 id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
                 rule: version.file.constraints.get(&file.constraint).cloned().unwrap_or_default(),
                 level: file.level,
                 control,
-                violation: Violation::Written { name: file.name.clone(), picks },
+                violation: Violation::Written { name: file.name.clone(), choices },
             });
         }
     }
@@ -59,7 +62,11 @@ pub(super) fn planned(version: &Version<'_>, cases: &[Planned<'_>]) -> Result<Ve
 }
 
 /// Why a refusal fits none of these versions, the first of them; nothing if it fits any.
-pub(super) fn misfit(file: &OperatorFile, refusal: &RefusalFile, versions: &[&OpSpec]) -> Option<String> {
+pub(super) fn reason_not_applicable(
+    file: &OperatorFile,
+    refusal: &RefusalFile,
+    versions: &[&OpSpec],
+) -> Option<String> {
     let mut first = None;
     let control = file.cases.iter().find(|case| case.name == refusal.control)?;
     let case = broken(control, refusal);
@@ -71,7 +78,7 @@ pub(super) fn misfit(file: &OperatorFile, refusal: &RefusalFile, versions: &[&Op
         return Some(format!("its control gives no '{name}' to leave out"));
     }
     for spec in versions.iter().filter(|spec| refusal.covers(spec.version.since)) {
-        let fits = Fitted::new(file, control, spec).and_then(|_| Fitted::incomplete(file, &case, spec));
+        let fits = CaseAtVersion::new(file, control, spec).and_then(|_| CaseAtVersion::incomplete(file, &case, spec));
         first.get_or_insert(fits.err()?);
     }
     first.or_else(|| Some("since and until leave none of the versions".to_owned()))
@@ -81,17 +88,17 @@ pub(super) fn misfit(file: &OperatorFile, refusal: &RefusalFile, versions: &[&Op
 /// control alone has are as in the control.
 fn alternatives(
     file: &RefusalFile,
-    fitted: &Fitted<'_>,
+    fitted: &CaseAtVersion<'_>,
     control: &Planned<'_>,
 ) -> Result<Vec<(String, Vec<usize>)>, String> {
     let of_control: BTreeMap<String, usize> =
-        control.fitted.axes().into_iter().map(|axis| axis.name).zip(control.instance.picks.iter().copied()).collect();
-    let is_own = |axis: &Axis| {
+        control.fitted.axes().into_iter().map(|axis| axis.name).zip(control.instance.choices.iter().copied()).collect();
+    let is_own = |axis: &AlternativeAxis| {
         let mut names = file.inputs.keys().chain(file.set.keys());
         names.any(|name| axis.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
     };
     let axes = fitted.axes();
-    let own: Vec<Axis> = axes.iter().filter(|axis| is_own(axis)).cloned().collect();
+    let own: Vec<AlternativeAxis> = axes.iter().filter(|axis| is_own(axis)).cloned().collect();
     let rows = combinations(&own, false)?;
     Ok(rows
         .into_iter()
@@ -99,7 +106,7 @@ fn alternatives(
             let labels: Vec<String> =
                 own.iter().zip(&row).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
             let mut own_picks = row.into_iter();
-            let pick = |axis: &Axis| {
+            let pick = |axis: &AlternativeAxis| {
                 if is_own(axis) {
                     own_picks.next().unwrap_or(0)
                 } else {
@@ -133,7 +140,7 @@ pub(super) fn broken(case: &CaseFile, file: &RefusalFile) -> CaseFile {
 
 /// Makes a planned refusal.
 pub(super) fn make(
-    version: &Version<'_>,
+    version: &VersionContext<'_>,
     cases: &[Planned<'_>],
     refusal: &PlannedRefusal,
 ) -> Result<Case, GenerateError> {
@@ -142,16 +149,16 @@ pub(super) fn make(
     let control = version.make(planned)?;
     let mut parts = version.parts(planned)?;
     let mut outputs: Vec<Declared> = control.data.iter().flat_map(|data| &data.outputs).map(declared).collect();
-    if let Violation::Written { name, picks } = &refusal.violation {
-        parts = written(version, planned, name, picks)?;
+    if let Violation::Written { name, choices } = &refusal.violation {
+        parts = written(version, planned, name, choices)?;
         let more = version.guess_outputs(planned, &parts);
         outputs.retain(|output| parts.output_names.contains(&output.name));
         outputs.extend(more.into_iter().filter(|more| !control.data.iter().any(|data| has_output(data, &more.name))));
     }
-    break_rule(version.spec, &refusal.violation, &mut parts);
+    apply(version.spec, &refusal.violation, &mut parts);
     Ok(Case {
         id: refusal.id.clone(),
-        model: one_node(version.spec, planned.opset, &parts, &outputs),
+        model: single_node_model(version.spec, planned.opset, &parts, &outputs),
         folder: None,
         data: vec![DataSet { inputs: parts.inputs, outputs: Vec::new() }],
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
@@ -161,8 +168,8 @@ pub(super) fn make(
     })
 }
 
-fn declared(output: &crate::case::Expected) -> Declared {
-    let (value_type, shape) = output.want.declared();
+fn declared(output: &crate::case::ExpectedOutput) -> Declared {
+    let (value_type, shape) = output.expected.declared();
     Declared { name: output.name.clone(), value_type, shape }
 }
 
@@ -172,18 +179,19 @@ fn has_output(data: &DataSet, name: &str) -> bool {
 
 /// The node of a refusal of op.yaml.
 fn written(
-    version: &Version<'_>,
+    version: &VersionContext<'_>,
     planned: &Planned<'_>,
     name: &str,
-    picks: &[usize],
-) -> Result<NodeParts, GenerateError> {
+    choices: &[usize],
+) -> Result<NodeDraft, GenerateError> {
     let wrong = |message: &str| version.at(name, message.to_owned());
     let file = version.file.refuse.iter().find(|file| file.name == name).ok_or_else(|| wrong("is not there"))?;
     let case = broken(planned.case, file);
-    let fitted = Fitted::incomplete(version.file, &case, version.spec).map_err(|reason| version.at(name, reason))?;
+    let fitted =
+        CaseAtVersion::incomplete(version.file, &case, version.spec).map_err(|reason| version.at(name, reason))?;
     let seed = format!("{}/refuse/{name}", version.spec.version.qualified());
     fitted
-        .parts(picks, &planned.instance.types, Some(&seed))
+        .parts(choices, &planned.instance.types, Some(&seed))
         .map_err(|message| version.at(name, message))?
         .ok_or_else(|| wrong("its types cannot hold its values"))
 }

@@ -14,7 +14,7 @@ use crate::generate::violation::Violation;
 pub(super) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefusal> {
     // What is broken stands alone in its model.
     let first = cases.iter().position(|planned| planned.case.nodes.is_none());
-    let mut signature = Signature { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
+    let mut signature = SignatureRefusals { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
     if first.is_some() {
         signature.types();
         signature.bound_types();
@@ -26,7 +26,7 @@ pub(super) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefus
     signature.refusals
 }
 
-struct Signature<'a> {
+struct SignatureRefusals<'a> {
     spec: &'a OpSpec,
     cases: &'a [Planned<'a>],
     /// The first case of one node.
@@ -34,7 +34,7 @@ struct Signature<'a> {
     refusals: Vec<PlannedRefusal>,
 }
 
-impl Signature<'_> {
+impl SignatureRefusals<'_> {
     fn add(&mut self, id: String, rule: String, level: Level, control: usize, violation: Violation) {
         self.refusals.push(PlannedRefusal { id, rule, level, control, violation });
     }

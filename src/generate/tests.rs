@@ -3,7 +3,7 @@
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::OperatorVersion;
 
-use crate::generate::{GenerateError, Operators, cases, ids};
+use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
 
 const SUM: &str = "\
 op: Sum
@@ -25,7 +25,7 @@ refuse:
 
 /// The ids of Sum-13 from an op.yaml.
 fn sum(text: &str) -> Result<Vec<String>, GenerateError> {
-    let operators = Operators::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text.to_owned())]);
+    let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text.to_owned())]);
     ids(&operators, &OperatorVersion::new("", "Sum", 13))
 }
 
@@ -81,7 +81,7 @@ fn an_unknown_fill_is_shown() {
    ·                          ╰── here
  8 │   - name: same_shape
    ╰────
-  help: it is uniform, positive, nonzero, unit, untied, distinct, special, position, counted,
+  help: it is uniform, positive, nonzero, open_unit, non_ties, distinct, special, position, counted,
         ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends:
         COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
     );
@@ -227,7 +227,7 @@ cases:
     only: {T: ['tensor(float)', 'tensor(int32)'], T1: ['tensor(float)', 'tensor(int32)']}
     inputs: {X: {values: [0.5]}, Y: {values: [2]}}
 ";
-    let operators = Operators::new("specs", [("ai.onnx/Pow/op.yaml".to_owned(), text.to_owned())]);
+    let operators = OperatorCatalog::new("specs", [("ai.onnx/Pow/op.yaml".to_owned(), text.to_owned())]);
     let ids = ids(&operators, &OperatorVersion::new("", "Pow", 13)).unwrap();
     let squares: Vec<&str> = ids.iter().filter_map(|id| id.strip_prefix("ai.onnx/Pow-13/square/")).collect();
     assert_eq!(squares, ["T=float,T1=float", "T=float,T1=int32", "T=float,T1=float@opset=14"]);
@@ -282,7 +282,7 @@ fn the_file_of_another_operator_is_shown() {
 /// The ids of the refusals of an operator version that are made from these cases and refusals.
 fn refusals(operator: &str, since: u32, text: &str) -> Vec<String> {
     let text = format!("op: {operator}\nsummary: A test.\nconstraints: {{C1: a rule}}\n{text}");
-    let operators = Operators::new("specs", [(format!("ai.onnx/{operator}/op.yaml"), text)]);
+    let operators = OperatorCatalog::new("specs", [(format!("ai.onnx/{operator}/op.yaml"), text)]);
     let version = OperatorVersion::new("", operator, since);
     let prefix = format!("ai.onnx/{operator}-{since}/refuse/");
     let ids = ids(&operators, &version).unwrap();
@@ -367,7 +367,7 @@ recipes:
 /// What becomes of Sum-13 with a file of recipes.
 fn with_recipes(text: &str, recipes: &str) -> Result<Vec<String>, GenerateError> {
     let files = [("ai.onnx/Sum/op.yaml", text), ("recipes.yaml", recipes)];
-    let operators = Operators::new("specs", files.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    let operators = OperatorCatalog::new("specs", files.map(|(path, text)| (path.to_owned(), text.to_owned())));
     ids(&operators, &OperatorVersion::new("", "Sum", 13))
 }
 
@@ -426,15 +426,18 @@ fn a_second_run_has_other_shapes_and_the_model_has_names_for_dimensions() {
         1,
     );
     let refused = text.clone();
-    let operators = Operators::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
+    let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
     let version = OperatorVersion::new("", "Sum", 13);
     let made = cases(&operators, &version, &|id| id == "ai.onnx/Sum-13/same_shape/T=float");
     // The ranks of two runs of one model are the same.
     assert!(made.is_err(), "{made:?}");
     let text = refused.replace("[{shape: [3, 1]}, {shape: [4]}]", "[{shape: [5]}, {shape: [5]}]");
-    let operators = Operators::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
+    let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
     let made = cases(&operators, &version, &|id| id == "ai.onnx/Sum-13/same_shape/T=float").unwrap();
-    let shapes: Vec<Vec<Option<Vec<usize>>>> =
-        made[0].data.iter().map(|data| data.outputs.iter().map(|output| output.want.declared().1).collect()).collect();
+    let shapes: Vec<Vec<Option<Vec<usize>>>> = made[0]
+        .data
+        .iter()
+        .map(|data| data.outputs.iter().map(|output| output.expected.declared().1).collect())
+        .collect();
     assert_eq!(shapes, [[Some(vec![2])], [Some(vec![5])]]);
 }

@@ -20,7 +20,7 @@ use crate::generate::random::Random;
 use crate::generate::types::Assignment;
 
 /// Makes the values of one input.
-pub(crate) struct Maker<'a> {
+pub(crate) struct ValueBuilder<'a> {
     /// What the names in sizes stand for.
     pub(crate) names: &'a BTreeMap<String, i64>,
     /// What the type parameters stand for.
@@ -29,25 +29,25 @@ pub(crate) struct Maker<'a> {
     pub(crate) seed: Option<String>,
 }
 
-impl Maker<'_> {
+impl ValueBuilder<'_> {
     /// A value of the file's own type or else of the declared one; nothing where the type cannot hold what is written.
     pub(crate) fn value(
         &self,
         file: &ValueFile,
         declared: Option<&ValueType>,
-        picks: &mut impl Iterator<Item = usize>,
+        choices: &mut impl Iterator<Item = usize>,
     ) -> Result<Option<Value>, String> {
         let own = file.r#type.as_deref().map(|name| named_type(name, self.types)).transpose()?;
         let value_type = own.as_ref().or(declared).ok_or("no type is known for an input; give it `type`")?;
         let shape = match &file.shape {
             Some(choice) => {
-                let sizes = &choice.pick(picks)?.0;
+                let sizes = &choice.pick(choices)?.0;
                 Some(sizes.iter().map(|size| self.dimension(size)).collect::<Result<Vec<usize>, String>>()?)
             }
             None => None,
         };
-        let fill = file.fill.as_ref().map(|choice| choice.pick(picks)).transpose()?;
-        let literal = file.values.as_ref().map(|choice| choice.pick(picks)).transpose()?;
+        let fill = file.fill.as_ref().map(|choice| choice.pick(choices)).transpose()?;
+        let literal = file.values.as_ref().map(|choice| choice.pick(choices)).transpose()?;
         let source = Source { shape: shape.as_deref(), fill, literal, file };
         self.of_type(value_type, &source, self.seed.as_deref())
     }
@@ -73,7 +73,7 @@ impl Maker<'_> {
                 let mut items = Vec::new();
                 if let Some(files) = &source.file.sequence {
                     for (at, file) in files.iter().enumerate() {
-                        let maker = Maker {
+                        let maker = ValueBuilder {
                             names: self.names,
                             types: self.types,
                             seed: seed.map(|seed| format!("{seed}.{at}")),

@@ -11,44 +11,47 @@ use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, Expected, Level, Named};
+use crate::case::{Case, DataSet, Evidence, ExpectedOutput, Level, Named};
 use crate::generate::again;
 use crate::generate::expected::Output;
-use crate::generate::instance::{Fitted, Instance, NodeParts};
-use crate::generate::model::{Declared, one_node};
+use crate::generate::instance::{CaseAtVersion, ConcreteCase, NodeDraft};
+use crate::generate::model::{Declared, single_node_model};
 use crate::generate::operator::{CaseFile, OperatorFile};
-use crate::generate::operators::{GenerateError, Operators};
+use crate::generate::operators::{GenerateError, OperatorCatalog};
 use crate::generate::refuse;
 
 /// A case of a version that is planned but not made.
 pub(super) struct Planned<'a> {
     pub(super) id: String,
-    pub(super) fitted: Fitted<'a>,
+    pub(super) fitted: CaseAtVersion<'a>,
     pub(super) case: &'a CaseFile,
-    pub(super) instance: Instance,
+    pub(super) instance: ConcreteCase,
     pub(super) opset: u32,
 }
 
 /// The outputs of a run.
 pub(super) struct Outputs {
     pub(super) declared: Vec<Declared>,
-    pub(super) expected: Vec<Expected>,
+    pub(super) expected: Vec<ExpectedOutput>,
     /// What confirms them besides our own kernels.
     pub(super) evidence: Vec<Evidence>,
 }
 
 /// What a version's cases are made from.
-pub(super) struct Version<'a> {
+pub(super) struct VersionContext<'a> {
     pub(super) spec: &'a OpSpec,
     pub(super) file: &'a OperatorFile,
-    operators: &'a Operators,
+    operators: &'a OperatorCatalog,
 }
 
-impl<'a> Version<'a> {
-    pub(super) fn new(operators: &'a Operators, version: &OperatorVersion) -> Result<Version<'a>, GenerateError> {
+impl<'a> VersionContext<'a> {
+    pub(super) fn new(
+        operators: &'a OperatorCatalog,
+        version: &OperatorVersion,
+    ) -> Result<VersionContext<'a>, GenerateError> {
         let spec = Specs::embedded().get(version)?;
         let (file, _) = operators.get(version)?;
-        Ok(Version { spec, file, operators })
+        Ok(VersionContext { spec, file, operators })
     }
 
     /// An error that points at a case of the file.
@@ -62,7 +65,7 @@ impl<'a> Version<'a> {
         let mut planned: Vec<Planned<'a>> = Vec::new();
         let mut ids = HashSet::new();
         for case in &self.file.cases {
-            let Ok(fitted) = Fitted::new(self.file, case, self.spec) else { continue };
+            let Ok(fitted) = CaseAtVersion::new(self.file, case, self.spec) else { continue };
             let instances = fitted.instances().map_err(|message| self.at(&case.name, message))?;
             for instance in instances {
                 let id = format!("{}/{}", version.qualified(), instance.name);
@@ -84,12 +87,12 @@ impl<'a> Version<'a> {
     }
 
     /// The node of a planned case.
-    pub(super) fn parts(&self, planned: &Planned<'_>) -> Result<NodeParts, GenerateError> {
+    pub(super) fn parts(&self, planned: &Planned<'_>) -> Result<NodeDraft, GenerateError> {
         let instance = &planned.instance;
         let seed = format!("{}/{}", self.spec.version.qualified(), instance.name);
         planned
             .fitted
-            .parts(&instance.picks, &instance.types, Some(&seed))
+            .parts(&instance.choices, &instance.types, Some(&seed))
             .and_then(|parts| parts.ok_or_else(|| "its types cannot hold its values".to_owned()))
             .map_err(|message| self.at(&planned.case.name, message))
     }
@@ -98,14 +101,14 @@ impl<'a> Version<'a> {
     pub(super) fn make(&self, planned: &Planned<'_>) -> Result<Case, GenerateError> {
         let parts = self.parts(planned)?;
         let guess = self.guess_outputs(planned, &parts);
-        let draft = one_node(self.spec, planned.opset, &parts, &guess);
+        let draft = single_node_model(self.spec, planned.opset, &parts, &guess);
         let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
         let model =
             read_model(draft, &NoExternalData, &LoadLimits::default()).map_err(|error| refused(error.to_string()))?;
         let Outputs { declared, expected, evidence } = self.outputs(planned, &model, &parts)?;
         let mut case = Case {
             id: planned.id.clone(),
-            model: one_node(self.spec, planned.opset, &parts, &declared),
+            model: single_node_model(self.spec, planned.opset, &parts, &declared),
             folder: None,
             data: vec![DataSet { inputs: parts.inputs, outputs: expected }],
             refusal: None,
@@ -124,7 +127,7 @@ impl<'a> Version<'a> {
         &self,
         planned: &Planned<'_>,
         model: &Model,
-        parts: &NodeParts,
+        parts: &NodeDraft,
     ) -> Result<Outputs, GenerateError> {
         let names = parts.output_names.iter().filter(|name| !name.is_empty());
         let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
@@ -138,8 +141,8 @@ impl<'a> Version<'a> {
         for (at, declared) in declared.iter().enumerate() {
             let computed = values.as_ref().and_then(|values| values.get(at));
             let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(at)?.as_ref());
-            let want = self.want(planned, parts, &Output { declared, computed, magnitude })?;
-            expected.push(Expected { name: declared.name.clone(), want });
+            let output = self.expected_output(planned, parts, &Output { declared, computed, magnitude })?;
+            expected.push(ExpectedOutput { name: declared.name.clone(), expected: output });
         }
         // What is ours alone in one output is not confirmed by another.
         let is_literal = !declared.is_empty() && declared.iter().all(|declared| planned.is_written(declared));
@@ -154,7 +157,7 @@ impl<'a> Version<'a> {
     }
 
     /// The types of the outputs as far as the inputs tell; the run tells the rest.
-    pub(super) fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeParts) -> Vec<Declared> {
+    pub(super) fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeDraft) -> Vec<Declared> {
         let any = ValueType::Tensor(ElementType::Float);
         let declared = |(at, name): (usize, &String)| {
             let known = self.spec.output_at(at).filter(|_| parts.nodes.is_empty());
@@ -166,7 +169,7 @@ impl<'a> Version<'a> {
 }
 
 /// What the built-in executor computes; nothing where it has no kernel.
-fn compute(model: &Model, parts: &NodeParts) -> Result<Option<Vec<Value>>, String> {
+fn compute(model: &Model, parts: &NodeDraft) -> Result<Option<Vec<Value>>, String> {
     match run(model, by_name(&parts.inputs), Limits::default()) {
         Ok(values) => Ok(Some(values)),
         Err(error) if error.is_unsupported() => Ok(None),
@@ -179,9 +182,9 @@ pub(super) fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
 }
 
 /// The ids of a version's cases, in order, without making them. A case that makes none in any version is an error.
-pub fn ids(operators: &Operators, version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
+pub fn ids(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
     operators.check_whole(version)?;
-    let version = Version::new(operators, version)?;
+    let version = VersionContext::new(operators, version)?;
     let planned = version.planned()?;
     let mut ids: Vec<String> = planned.iter().map(|planned| planned.id.clone()).collect();
     ids.extend(refuse::planned(&version, &planned)?.into_iter().map(|refusal| refusal.id));
@@ -190,11 +193,11 @@ pub fn ids(operators: &Operators, version: &OperatorVersion) -> Result<Vec<Strin
 
 /// The cases of a version whose ids are wanted.
 pub fn cases(
-    operators: &Operators,
+    operators: &OperatorCatalog,
     version: &OperatorVersion,
     wanted: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Case>, GenerateError> {
-    let version = Version::new(operators, version)?;
+    let version = VersionContext::new(operators, version)?;
     let planned = version.planned()?;
     let refusals = refuse::planned(&version, &planned)?;
     let mut cases = Vec::new();

@@ -10,7 +10,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, SparseTensor, Value};
 
 use crate::case::Named;
-use crate::generate::instance::NodeParts;
+use crate::generate::instance::NodeDraft;
 use crate::generate::model::attribute_message;
 
 /// The one thing that is wrong.
@@ -37,11 +37,11 @@ pub(super) enum Violation {
     /// A homogeneous variadic input of two types: the last is of this one.
     Mixed { value_type: ValueType },
     /// What a refusal of op.yaml says, by its name, with an alternative of each axis.
-    Written { name: String, picks: Vec<usize> },
+    Written { name: String, choices: Vec<usize> },
 }
 
 /// Breaks the rule, unless it is written in op.yaml.
-pub(super) fn break_rule(spec: &OpSpec, violation: &Violation, parts: &mut NodeParts) {
+pub(super) fn apply(spec: &OpSpec, violation: &Violation, parts: &mut NodeDraft) {
     match violation {
         Violation::Type { at, value_type } => {
             // Every input that shares the type parameter changes with it, so that the type alone is wrong.

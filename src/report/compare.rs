@@ -71,8 +71,8 @@ impl<'a> Comparison<'a> {
             let list = match (before.outcome, after.outcome) {
                 _ if after.level == Level::Open => &mut comparison.changed,
                 (old, new) if is_crash(new) && !is_crash(old) => &mut comparison.crashes,
-                (Outcome::Pass, new) if !new.is_silent() => &mut comparison.broken,
-                (old, Outcome::Pass) if !old.is_silent() => &mut comparison.fixed,
+                (Outcome::Pass, new) if !new.is_inconclusive() => &mut comparison.broken,
+                (old, Outcome::Pass) if !old.is_inconclusive() => &mut comparison.fixed,
                 _ => &mut comparison.changed,
             };
             list.push(change);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use crate::report::escape;
-use crate::run::{CaseResult, Outcome, Standing};
+use crate::run::{CaseResult, Outcome, Verdict};
 
 /// The report: a test suite for each operator version or group of vendored cases. A failure that is expected, and a case
 /// that says nothing, are skipped with the reason; a case that passes though a failure is expected is a failure.
-pub fn report(runtime: &str, results: &[(CaseResult, Standing)]) -> Result<String, SerializeError> {
-    let mut suites: BTreeMap<&str, Vec<&(CaseResult, Standing)>> = BTreeMap::new();
+pub fn report(runtime: &str, results: &[(CaseResult, Verdict)]) -> Result<String, SerializeError> {
+    let mut suites: BTreeMap<&str, Vec<&(CaseResult, Verdict)>> = BTreeMap::new();
     for result in results {
         suites.entry(unit(&result.0.id)).or_default().push(result);
     }
@@ -31,14 +31,14 @@ fn unit(id: &str) -> &str {
     end.and_then(|(end, _)| id.get(..end)).unwrap_or(id)
 }
 
-fn test_case(unit: &str, result: &CaseResult, standing: Standing) -> TestCase {
+fn test_case(unit: &str, result: &CaseResult, standing: Verdict) -> TestCase {
     let status = match standing {
-        Standing::Pass => TestCaseStatus::success(),
-        Standing::Expected => skipped("expected", result),
-        Standing::Silent if result.outcome == Outcome::Pass => TestCaseStatus::success(),
-        Standing::Silent => skipped("not judged", result),
-        Standing::Improvement => failed(NonSuccessKind::Failure, "better than expected", result),
-        Standing::Regression => match result.outcome {
+        Verdict::Pass => TestCaseStatus::success(),
+        Verdict::ExpectedFailure => skipped("expected", result),
+        Verdict::NotJudged if result.outcome == Outcome::Pass => TestCaseStatus::success(),
+        Verdict::NotJudged => skipped("not judged", result),
+        Verdict::Improvement => failed(NonSuccessKind::Failure, "better than expected", result),
+        Verdict::Regression => match result.outcome {
             Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => {
                 failed(NonSuccessKind::Error, "unexpected", result)
             }

@@ -118,7 +118,7 @@ impl Counts {
     pub fn of(result: &CaseResult) -> Counts {
         let mut counts = Counts::default();
         match result.outcome {
-            _ if result.level == Level::Open || result.outcome.is_silent() => {}
+            _ if result.level == Level::Open || result.outcome.is_inconclusive() => {}
             Outcome::Pass => counts.passed = 1,
             Outcome::Unsupported => counts.unsupported = 1,
             _ => counts.failed = 1,

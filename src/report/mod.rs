@@ -1,23 +1,23 @@
 //! Consumers of results: the terminal, and the files of a report.
 
-pub mod case;
+pub mod badge;
+pub mod ci_summary;
 pub mod compare;
 pub mod coverage;
+pub mod describe_case;
 pub mod diff;
 pub mod escape;
+pub mod html;
 pub mod junit;
 pub mod markdown;
 pub mod matrix;
-pub mod shields;
-pub mod site;
-pub mod summary;
 pub mod terminal;
-pub mod versions;
+pub mod version_history;
 
 #[cfg(test)]
 mod tests {
     use crate::case::{Level, Variant};
-    use crate::run::{Book, CaseResult, Expectations, Outcome, Scope, Standing, Tally};
+    use crate::run::{CaseResult, ExpectationMatcher, Expectations, GateResult, Outcome, Scope, Verdict};
     use crate::runtime::Declaration;
     use crate::suite::Filter;
 
@@ -42,9 +42,9 @@ mod tests {
     }
 
     /// What these results come to where nothing but passing is expected.
-    pub(super) fn tally(results: &[CaseResult]) -> (Tally, Vec<(CaseResult, Standing)>) {
-        let book = Book::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
-        let mut tally = Tally::default();
+    pub(super) fn tally(results: &[CaseResult]) -> (GateResult, Vec<(CaseResult, Verdict)>) {
+        let book = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
+        let mut tally = GateResult::default();
         let stand = |result: &CaseResult| (result.clone(), tally.add_result(result, &book));
         let standings = results.iter().map(stand).collect();
         tally.finish(&book, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });

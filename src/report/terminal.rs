@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::report::escape;
-use crate::run::{CaseResult, Summary, Tally};
+use crate::run::{CaseResult, GateResult, Summary};
 use crate::runtime::Declaration;
 
 /// What is shown of the cases that did not go as expected.
@@ -76,7 +76,7 @@ pub fn runtime(runtime: &Declaration) -> String {
 
 /// What a run ends with: the cases that did not go as expected, what is wrong with the expectations, and the one line of
 /// numbers.
-pub fn closing(tally: &Tally, show: &Show, elapsed: Duration) -> String {
+pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     let mut lines = Vec::new();
     for (what, results) in [("unexpected", &tally.regressions), ("better than expected", &tally.improvements)] {
         lines.extend(results.iter().take(show.most).map(|result| show.failure(what, result)));
@@ -89,9 +89,10 @@ pub fn closing(tally: &Tally, show: &Show, elapsed: Duration) -> String {
         lines.push(format!("... and {} more flaky; --show 0 prints all", tally.flaky.len() - show.most));
     }
     lines.extend(tally.broken.iter().map(|error| format!("broken case: {}", escape::message(error))));
-    lines.extend(tally.faults.iter().take(show.most).map(|fault| escape::line(&fault.to_string())));
-    if tally.faults.len() > show.most {
-        lines.push(format!("... and {} more expectations; --show 0 prints all", tally.faults.len() - show.most));
+    lines.extend(tally.entry_problems.iter().take(show.most).map(|problem| escape::line(&problem.to_string())));
+    if tally.entry_problems.len() > show.most {
+        lines
+            .push(format!("... and {} more expectations; --show 0 prints all", tally.entry_problems.len() - show.most));
     }
     for (judged, count) in &tally.summary.judged {
         let cases = if *count == 1 { "case" } else { "cases" };

@@ -15,7 +15,7 @@ use crate::suite::{globs, is_glob, loose_glob, wildcard};
 /// A result belongs to one entry at most: to the one that names its id; else to one that names what the runtime lacks;
 /// else to a group or glob over ids, one that says how the case ended if there is such a one, else the first.
 #[derive(Debug)]
-pub struct Book {
+pub struct ExpectationMatcher {
     expectations: Expectations,
     strict: bool,
     /// Whether the condition of each entry holds.
@@ -30,39 +30,47 @@ pub struct Book {
 
 /// How a result stands to what is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Verdict {
     /// It passes, and nothing else is expected.
     Pass,
     /// It fails as listed.
-    Expected,
+    ExpectedFailure,
     /// It fails and is not listed, or fails worse than listed.
     Regression,
     /// It passes though listed, or fails less badly.
     Improvement,
-    /// It bears on nothing: what the standard leaves open, what was not sent, what says nothing.
-    Silent,
+    /// It counts for nothing: what the standard leaves open, what was not sent, what says nothing.
+    NotJudged,
 }
 
-impl Book {
+impl ExpectationMatcher {
     /// The expectations that apply to the runtime that declares itself so. `strict` holds it to what is recommended, too,
     /// even if the file does not.
-    pub fn new(expectations: Expectations, runtime: &Declaration, strict: bool) -> Result<Book, ExpectationError> {
+    pub fn new(
+        expectations: Expectations,
+        runtime: &Declaration,
+        strict: bool,
+    ) -> Result<ExpectationMatcher, ExpectationError> {
         let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
         let applies = |entry: &Entry| entry.when.as_ref().is_none_or(|when| when.holds(&platform, &runtime.version));
         let active = expectations.expect.iter().map(applies).collect();
-        Book::with(expectations, active, strict)
+        ExpectationMatcher::with(expectations, active, strict)
     }
 
     /// All expectations, whatever the platform and version that they are about.
-    pub(super) fn of_any_place(mut expectations: Expectations) -> Result<Book, ExpectationError> {
+    pub(super) fn of_any_place(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
         let mut seen = HashSet::new();
         expectations.expect.retain(|entry| seen.insert(entry.selector()));
         let active = expectations.expect.iter().map(|_| true).collect();
-        Book::with(expectations, active, false)
+        ExpectationMatcher::with(expectations, active, false)
     }
 
-    fn with(expectations: Expectations, active: Vec<bool>, strict: bool) -> Result<Book, ExpectationError> {
-        let mut book = Book {
+    fn with(
+        expectations: Expectations,
+        active: Vec<bool>,
+        strict: bool,
+    ) -> Result<ExpectationMatcher, ExpectationError> {
+        let mut book = ExpectationMatcher {
             active,
             strict: strict || expectations.strict,
             expectations,
@@ -138,20 +146,20 @@ impl Book {
     /// Whether a result is judged at all: what the standard leaves open never is, nor what was not put to the runtime,
     /// and what it recommends only for a runtime that is held to it.
     pub fn judges(&self, result: &CaseResult) -> bool {
-        result.is_gated(self.strict) && !result.outcome.is_silent()
+        result.counts(self.strict) && !result.outcome.is_inconclusive()
     }
 
     /// How a result stands, and the position of the entry that it belongs to.
-    pub fn standing(&self, result: &CaseResult) -> (Standing, Option<usize>) {
+    pub fn standing(&self, result: &CaseResult) -> (Verdict, Option<usize>) {
         let owner = self.owner(result);
         let listed = owner.and_then(|at| self.entry(at));
         let rank = result.outcome.rank();
         let standing = match listed {
-            _ if !self.judges(result) => Standing::Silent,
-            Some(entry) if entry.agrees(result) => Standing::Expected,
-            Some(entry) if rank < entry.outcome().rank() => Standing::Improvement,
-            None if result.outcome == Outcome::Pass => Standing::Pass,
-            Some(_) | None => Standing::Regression,
+            _ if !self.judges(result) => Verdict::NotJudged,
+            Some(entry) if entry.agrees(result) => Verdict::ExpectedFailure,
+            Some(entry) if rank < entry.outcome().rank() => Verdict::Improvement,
+            None if result.outcome == Outcome::Pass => Verdict::Pass,
+            Some(_) | None => Verdict::Regression,
         };
         (standing, owner)
     }
@@ -227,13 +235,13 @@ mod tests {
     use super::*;
     use crate::run::outcome::tests::{lacking, result};
 
-    fn book(entries: &str) -> Book {
+    fn book(entries: &str) -> ExpectationMatcher {
         let text = format!("runtime: a\nexpect:\n{entries}");
         let file = Expectations::parse("a.yaml", &text).unwrap();
-        Book::new(file, &Declaration::named("a", "1.20.3"), false).unwrap()
+        ExpectationMatcher::new(file, &Declaration::named("a", "1.20.3"), false).unwrap()
     }
 
-    fn check(entries: &str, result: &CaseResult, expected: (Standing, Option<usize>)) {
+    fn check(entries: &str, result: &CaseResult, expected: (Verdict, Option<usize>)) {
         assert_eq!(book(entries).standing(result), expected, "{entries}: {result:?}");
     }
 
@@ -241,65 +249,69 @@ mod tests {
     fn the_most_precise_entry_has_the_result() {
         let entries = "  - {cases: 'a/b/**', outcome: error}\n  - {cases: a/b/c, outcome: crash}\n  \
                        - {unsupported: 'x*'}\n  - {unsupported: xy}\n  - {cases: 'a/b/d*', outcome: mismatch}\n";
-        check(entries, &result("a/b/c", Outcome::Crash), (Standing::Expected, Some(1)));
-        check(entries, &result("a/b/c", Outcome::Error), (Standing::Improvement, Some(1)));
-        check(entries, &result("a/b/d", Outcome::Error), (Standing::Expected, Some(0)));
-        check(entries, &result("a/b/d", Outcome::Mismatch), (Standing::Expected, Some(4)));
-        check(entries, &result("a/b/d", Outcome::Timeout), (Standing::Regression, Some(0)));
-        check(entries, &result("a/b/e", Outcome::Pass), (Standing::Improvement, Some(0)));
-        check(entries, &lacking("a/b/e", "xy"), (Standing::Expected, Some(3)));
-        check(entries, &lacking("a/b/e", "x/z"), (Standing::Expected, Some(2)));
-        check(entries, &result("a/c", Outcome::Pass), (Standing::Pass, None));
-        check(entries, &result("a/c", Outcome::Error), (Standing::Regression, None));
+        check(entries, &result("a/b/c", Outcome::Crash), (Verdict::ExpectedFailure, Some(1)));
+        check(entries, &result("a/b/c", Outcome::Error), (Verdict::Improvement, Some(1)));
+        check(entries, &result("a/b/d", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+        check(entries, &result("a/b/d", Outcome::Mismatch), (Verdict::ExpectedFailure, Some(4)));
+        check(entries, &result("a/b/d", Outcome::Timeout), (Verdict::Regression, Some(0)));
+        check(entries, &result("a/b/e", Outcome::Pass), (Verdict::Improvement, Some(0)));
+        check(entries, &lacking("a/b/e", "xy"), (Verdict::ExpectedFailure, Some(3)));
+        check(entries, &lacking("a/b/e", "x/z"), (Verdict::ExpectedFailure, Some(2)));
+        check(entries, &result("a/c", Outcome::Pass), (Verdict::Pass, None));
+        check(entries, &result("a/c", Outcome::Error), (Verdict::Regression, None));
     }
 
     #[test]
     fn the_path_of_a_group_stands_for_the_group() {
-        check("  - {cases: a/b, outcome: error}\n", &result("a/b/c/d", Outcome::Error), (Standing::Expected, Some(0)));
-        check("  - {cases: a/b, outcome: error}\n", &result("a/bc", Outcome::Error), (Standing::Regression, None));
-        check("  - {cases: '**', outcome: error}\n", &result("a", Outcome::Error), (Standing::Expected, Some(0)));
+        check(
+            "  - {cases: a/b, outcome: error}\n",
+            &result("a/b/c/d", Outcome::Error),
+            (Verdict::ExpectedFailure, Some(0)),
+        );
+        check("  - {cases: a/b, outcome: error}\n", &result("a/bc", Outcome::Error), (Verdict::Regression, None));
+        check("  - {cases: '**', outcome: error}\n", &result("a", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
     }
 
     #[test]
     fn a_message_and_a_kind_of_failure_count() {
         let error = CaseResult { message: "not here: x".to_owned(), ..result("a", Outcome::Error) };
-        check("  - {cases: a, outcome: error, message: not here}\n", &error, (Standing::Expected, Some(0)));
-        check("  - {cases: a, outcome: error, message: here}\n", &error, (Standing::Regression, Some(0)));
+        check("  - {cases: a, outcome: error, message: not here}\n", &error, (Verdict::ExpectedFailure, Some(0)));
+        check("  - {cases: a, outcome: error, message: here}\n", &error, (Verdict::Regression, Some(0)));
         let shape = result("a", Outcome::WrongShape);
-        check("  - {cases: a, outcome: mismatch}\n", &shape, (Standing::Regression, Some(0)));
+        check("  - {cases: a, outcome: mismatch}\n", &shape, (Verdict::Regression, Some(0)));
     }
 
     #[test]
     fn an_entry_is_about_one_variant() {
         let entries = "  - {cases: 'a/**', outcome: error}\n  - {cases: 'a/**@constants', outcome: crash}\n";
-        check(entries, &result("a/b", Outcome::Error), (Standing::Expected, Some(0)));
-        check(entries, &result("a/b@constants", Outcome::Crash), (Standing::Expected, Some(1)));
-        check(entries, &result("a/b@initializers", Outcome::Crash), (Standing::Regression, None));
-        check(entries, &result("a/b@opset=17", Outcome::Error), (Standing::Expected, Some(0)));
+        check(entries, &result("a/b", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+        check(entries, &result("a/b@constants", Outcome::Crash), (Verdict::ExpectedFailure, Some(1)));
+        check(entries, &result("a/b@initializers", Outcome::Crash), (Verdict::Regression, None));
+        check(entries, &result("a/b@opset=17", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
     }
 
     #[test]
     fn a_condition_that_does_not_hold_takes_its_entry_away() {
         let entry = |versions: &str| format!("  - {{cases: a, outcome: error, when: {{version: '{versions}'}}}}\n");
-        check(&entry(">=1.20"), &result("a", Outcome::Error), (Standing::Expected, Some(0)));
-        check(&entry("<1.20"), &result("a", Outcome::Error), (Standing::Regression, None));
+        check(&entry(">=1.20"), &result("a", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+        check(&entry("<1.20"), &result("a", Outcome::Error), (Verdict::Regression, None));
         let both = entry("<1.20") + &entry(">=1.20");
-        check(&both, &result("a", Outcome::Error), (Standing::Expected, Some(1)));
+        check(&both, &result("a", Outcome::Error), (Verdict::ExpectedFailure, Some(1)));
     }
 
     #[test]
     fn a_recommendation_is_for_those_who_are_held_to_it() {
         let recommended = CaseResult { level: crate::case::Level::Recommended, ..result("a", Outcome::Error) };
-        check("  []\n", &recommended, (Standing::Silent, None));
-        let strict = Book::new(Expectations::none("a"), &Declaration::named("a", "1"), true).unwrap();
-        assert_eq!(strict.standing(&recommended), (Standing::Regression, None));
+        check("  []\n", &recommended, (Verdict::NotJudged, None));
+        let strict = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), true).unwrap();
+        assert_eq!(strict.standing(&recommended), (Verdict::Regression, None));
     }
 
     #[test]
     fn two_entries_for_the_same_are_refused() {
         let text = "runtime: a\nexpect:\n  - {unsupported: x}\n  - {cases: a, outcome: error}\n  - {unsupported: x}\n";
         let file = Expectations::parse("a.yaml", text).unwrap();
-        let error = Book::new(file, &Declaration::named("a", "1"), false).unwrap_err();
+        let error = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap_err();
         assert!(error.to_string().contains("entry 3: selects the same as entry 1"), "{error}");
     }
 
@@ -312,7 +324,7 @@ mod tests {
         let book = book(&(0..2000).map(two).collect::<String>());
         let met = (0..60_000).filter(|number| {
             let result = result(&format!("d/Op{}-1/a{number}/T=float", number % 2000), Outcome::Error);
-            book.standing(&result).0 == Standing::Expected
+            book.standing(&result).0 == Verdict::ExpectedFailure
         });
         assert_eq!(met.count(), 60_000);
     }

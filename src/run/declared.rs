@@ -33,7 +33,7 @@ pub fn undeclared(case: &Case, declaration: &Declaration) -> Option<String> {
     let mut types = BTreeSet::new();
     for data in &case.data {
         types.extend(data.inputs.iter().flat_map(|input| elements(&input.value.value_type())));
-        types.extend(data.outputs.iter().flat_map(|output| elements(&output.want.declared().0)));
+        types.extend(data.outputs.iter().flat_map(|output| elements(&output.expected.declared().0)));
     }
     model.graph.iter().for_each(|graph| of_graph(graph, &mut types));
     model.functions.iter().flat_map(|function| &function.node).for_each(|node| of_node(node, &mut types));
@@ -76,7 +76,7 @@ fn of_tensor(tensor: &TensorProto) -> Option<ElementType> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Operators, cases};
+    use crate::generate::{OperatorCatalog, cases};
 
     fn declaration(fields: &str) -> Declaration {
         serde_json::from_str(&format!("{{\"name\": \"a\", \"version\": \"1\"{fields}}}")).unwrap()
@@ -84,7 +84,7 @@ mod tests {
 
     fn check(id: &str, fields: &str, expected: Option<&str>) {
         let unit = id.rsplitn(3, '/').last().unwrap().parse().unwrap();
-        let cases = cases(&Operators::embedded(), &unit, &|other| other == id).unwrap();
+        let cases = cases(&OperatorCatalog::embedded(), &unit, &|other| other == id).unwrap();
         assert_eq!(undeclared(&cases[0], &declaration(fields)).as_deref(), expected, "{fields}");
     }
 

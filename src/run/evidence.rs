@@ -4,38 +4,38 @@
 use std::sync::LazyLock;
 
 use crate::case::{Case, Evidence, Level};
-use crate::run::{Book, ExpectationError, Expectations};
-use crate::suite::{Source, Suite, SuiteError, Unit};
+use crate::run::{ExpectationError, ExpectationMatcher, Expectations};
+use crate::suite::{CaseGroup, Source, Suite, SuiteError};
 
 /// Every expectation file as it was when the program was built, by name, sorted.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
 
 /// What they say, or why they cannot be read.
-static EMBEDDED: LazyLock<Result<Witnesses, String>> =
-    LazyLock::new(|| Witnesses::embedded().map_err(|error| error.to_string()));
+static EMBEDDED: LazyLock<Result<ConfirmingRuntimes, String>> =
+    LazyLock::new(|| ConfirmingRuntimes::embedded().map_err(|error| error.to_string()));
 
 /// The runtimes whose expectation files say which cases they confirm.
 #[derive(Debug)]
-pub struct Witnesses(Vec<Witness>);
+pub struct ConfirmingRuntimes(Vec<ConfirmingRuntime>);
 
 /// A runtime as its expectation file has it.
 #[derive(Debug)]
-struct Witness {
+struct ConfirmingRuntime {
     evidence: Evidence,
     version: String,
     strict: bool,
-    book: Book,
+    book: ExpectationMatcher,
 }
 
-impl Witnesses {
+impl ConfirmingRuntimes {
     /// The committed expectation files, of which those that name the version of a runtime count.
-    pub fn embedded() -> Result<Witnesses, ExpectationError> {
+    pub fn embedded() -> Result<ConfirmingRuntimes, ExpectationError> {
         let read = |(path, text): &(&str, &str)| {
             let file = Expectations::parse(&format!("expectations/{path}"), text)?;
             let evidence = Evidence::of_runtime(&file.runtime).zip(file.version.clone());
-            evidence.map(|(evidence, version)| Witness::new(evidence, version, file)).transpose()
+            evidence.map(|(evidence, version)| ConfirmingRuntime::new(evidence, version, file)).transpose()
         };
-        Ok(Witnesses(FILES.iter().filter_map(|file| read(file).transpose()).collect::<Result<_, _>>()?))
+        Ok(ConfirmingRuntimes(FILES.iter().filter_map(|file| read(file).transpose()).collect::<Result<_, _>>()?))
     }
 
     /// Each runtime that confirms cases, with its version.
@@ -58,8 +58,8 @@ impl Witnesses {
     }
 }
 
-impl Witness {
-    fn new(evidence: Evidence, version: String, file: Expectations) -> Result<Witness, ExpectationError> {
+impl ConfirmingRuntime {
+    fn new(evidence: Evidence, version: String, file: Expectations) -> Result<ConfirmingRuntime, ExpectationError> {
         let by_words = file.expect.iter().position(|entry| entry.unsupported.is_some());
         if let Some(at) = by_words.or_else(|| (!file.exact).then_some(0)) {
             let rule = "its runtime confirms what the file does not list, so the file says `exact: true` and lists cases alone; \
@@ -67,12 +67,12 @@ impl Witness {
                 .to_owned();
             return Err(ExpectationError::Entry { path: file.path().to_owned(), number: at + 1, rule });
         }
-        Ok(Witness { evidence, version, strict: file.strict, book: Book::of_any_place(file)? })
+        Ok(ConfirmingRuntime { evidence, version, strict: file.strict, book: ExpectationMatcher::of_any_place(file)? })
     }
 
     fn confirms(&self, case: &Case) -> bool {
-        let is_gated = case.level == Level::Required || self.strict;
-        is_gated && !self.book.has_entry_about(&case.id)
+        let counts = case.level == Level::Required || self.strict;
+        counts && !self.book.has_entry_about(&case.id)
     }
 }
 
@@ -80,26 +80,26 @@ impl Witness {
 /// others the expectation files say nothing. They are read when the first case is.
 #[must_use]
 pub fn confirmed(suite: Suite) -> Suite {
-    suite.map_sources(|source| Box::new(Confirmed(source)))
+    suite.map_sources(|source| Box::new(WithEvidence(source)))
 }
 
 /// A source whose cases say which runtimes confirm them.
-struct Confirmed(Box<dyn Source + Send>);
+struct WithEvidence(Box<dyn Source + Send>);
 
-impl Source for Confirmed {
-    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
+impl Source for WithEvidence {
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         self.0.units()
     }
 
-    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         self.0.unit(name)
     }
 
-    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         self.0.ids(unit)
     }
 
-    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         let wrong = |rule: &String| SuiteError::File { path: "expectations".into(), rule: rule.clone() };
         let witnesses = EMBEDDED.as_ref().map_err(wrong)?;
         let mut cases = self.0.load(unit, wanted)?;
@@ -117,7 +117,7 @@ impl Source for Confirmed {
         self.0.remark()
     }
 
-    fn check(&self, unit: &Unit, cases: &[Case]) -> Result<(), SuiteError> {
+    fn check(&self, unit: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
         self.0.check(unit, cases)
     }
 }
@@ -125,7 +125,7 @@ impl Source for Confirmed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Want;
+    use crate::case::Expected;
     use crate::suite::Generated;
 
     fn case(id: &str) -> Case {
@@ -136,9 +136,9 @@ mod tests {
     fn confirmed_by(entries: &str, case: &Case) -> bool {
         let text = format!("runtime: onnxruntime\nexact: true\nexpect:\n{entries}");
         let file = Expectations::parse("a.yaml", &text).unwrap();
-        let witness = Witness::new(Evidence::Onnxruntime, "1".to_owned(), file).unwrap();
+        let witness = ConfirmingRuntime::new(Evidence::Onnxruntime, "1".to_owned(), file).unwrap();
         let mut case = case.clone();
-        Witnesses(vec![witness]).confirm(&mut case);
+        ConfirmingRuntimes(vec![witness]).confirm(&mut case);
         case.evidence.contains(&Evidence::Onnxruntime)
     }
 
@@ -165,8 +165,8 @@ mod tests {
         let recommended = Case { level: Level::Recommended, ..judged.clone() };
         let mut loose = judged.clone();
         for output in loose.data.iter_mut().flat_map(|data| &mut data.outputs) {
-            let (value_type, shape) = output.want.declared();
-            output.want = Want::Unspecified(value_type, shape);
+            let (value_type, shape) = output.expected.declared();
+            output.expected = Expected::Unspecified(value_type, shape);
         }
         let refusal = case("ai.onnx/Abs-13/refuse/T=string");
         for case in [open, recommended.clone(), loose, refusal] {
@@ -179,14 +179,14 @@ mod tests {
     fn a_file_that_lists_what_is_lacking_by_words_confirms_nothing() {
         for text in ["expect: []", "exact: true\nexpect:\n  - {unsupported: operator ai.onnx/Abs-13}"] {
             let file = Expectations::parse("a.yaml", &format!("runtime: onnxruntime\n{text}\n")).unwrap();
-            let error = Witness::new(Evidence::Onnxruntime, "1".to_owned(), file).unwrap_err();
+            let error = ConfirmingRuntime::new(Evidence::Onnxruntime, "1".to_owned(), file).unwrap_err();
             assert!(error.to_string().contains("`exact: true`"), "{error}");
         }
     }
 
     #[test]
     fn the_files_name_the_versions_that_the_adapters_pin() {
-        let witnesses = Witnesses::embedded().unwrap();
+        let witnesses = ConfirmingRuntimes::embedded().unwrap();
         let pinned = |folder: &str, package: &str| {
             let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
             let path = root.join("adapters").join(folder).join("requirements.txt");

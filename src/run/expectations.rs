@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::{Deserialize, Serialize};
 
 use crate::run::condition::Condition;
-use crate::run::layout::Layout;
+use crate::run::layout::ExpectationText;
 use crate::run::{CaseResult, Outcome};
 use crate::suite::{FilterError, globs, is_glob, loose_glob};
 
@@ -100,7 +100,7 @@ pub enum ExpectationError {
     },
     /// The text cannot be rewritten in place.
     #[error("{0}: the list `expect` is not written as one item a `- ` line; write it so, or take out the file")]
-    Layout(String),
+    ExpectationText(String),
 }
 
 impl Expectations {
@@ -117,7 +117,7 @@ impl Expectations {
                 return Err(ExpectationError::Entry { path: path.to_owned(), number: at + 1, rule });
             }
         }
-        let lines = Layout::read(text).map(|layout| layout.lines()).unwrap_or_default();
+        let lines = ExpectationText::read(text).map(|layout| layout.lines()).unwrap_or_default();
         let lines = if lines.len() == file.expect.len() { lines } else { Vec::new() };
         file.origin = Origin { path: path.to_owned(), lines };
         Ok(file)
@@ -225,7 +225,7 @@ impl Entry {
             (Some(_), Some(_), _) => "selects twice; give it `cases` or `unsupported`, not both",
             (Some(_), None, None) => "has no outcome; say how the cases end",
             (Some(_), None, Some(Outcome::Pass)) => "expects a pass, which needs no entry",
-            (Some(_), None, Some(outcome)) if outcome.is_silent() => {
+            (Some(_), None, Some(outcome)) if outcome.is_inconclusive() => {
                 "expects what is no failure; a case that is not put to the runtime needs no entry"
             }
             (None, Some(_), Some(_)) => "says `unsupported` already; leave out the outcome",

@@ -8,14 +8,14 @@ use crate::case::Variant;
 use crate::run::{CaseResult, Entry, Outcome};
 
 /// An entry, and the positions of the failures that it stands for.
-pub(super) type Folded = (Entry, Vec<usize>);
+pub(super) type EntryGroup = (Entry, Vec<usize>);
 
 /// What a runtime says it lacks, and the positions of the failures for which it does.
 type Lack<'a> = (&'a str, Vec<usize>);
 
 /// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
 /// listed as one only where all of it fails alike. No entry for ids is about two operators. `exact` entries are all for ids.
-pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<Folded> {
+pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
     let lacking = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
     let (lacks, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&at| lacking(failures[at]));
     let mut folded = fold_lacks(failures, &lacks, judged);
@@ -28,7 +28,7 @@ pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool
 
 /// An entry for each thing that is lacking, by the runtime's own words. A type is one thing where no case with it passes,
 /// whatever operators lack it; so are the versions of an operator where no case of the operator, with the type, passes.
-fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult]) -> Vec<Folded> {
+fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
     let passing = Passing::of(passing.flat_map(|result| result.cells.iter().chain(&result.named)));
     let mut whats: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -152,7 +152,7 @@ fn escaped(text: &str) -> String {
     globset::escape(text)
 }
 
-fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<Folded> {
+fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
     for result in judged {
         let (id, variant) = Variant::of_id(&result.id);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Expected, Named, Refusal, named_cells};
+use crate::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind};
 use crate::run::{CaseResult, Outcome, undeclared};
 use crate::runtime::{Declaration, Ended, Host, Output, Ran, Request, Response, has_external_data};
@@ -29,14 +29,14 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
     if result.outcome != Outcome::Pass || result.cells.is_empty() {
         result.named = named(case);
     }
-    if result.outcome != Outcome::Pass && !result.outcome.is_silent() {
-        result.inputs = in_short(case);
+    if result.outcome != Outcome::Pass && !result.outcome.is_inconclusive() {
+        result.inputs = summarize_inputs(case);
     }
     result
 }
 
 /// The inputs of the first data set, each cut after a few elements.
-fn in_short(case: &Case) -> String {
+fn summarize_inputs(case: &Case) -> String {
     let shown = |input: &Named| {
         let mut text = format!("{} = {}", input.name, input.value);
         if let Some(tensor) = input.value.as_tensor() {
@@ -115,14 +115,14 @@ fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
     }
 }
 
-fn check_outputs(expected: &[Expected], actual: &[Value]) -> Result<Agreement, Difference> {
+fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreement, Difference> {
     if expected.len() != actual.len() {
         let message = format!("expected {} outputs, got {}", expected.len(), actual.len());
         return Err(Difference { kind: DifferenceKind::Shape, message });
     }
     let mut sum = Agreement::default();
     for (expected, actual) in expected.iter().zip(actual) {
-        let agreement = expected.want.check(actual).map_err(|difference| Difference {
+        let agreement = expected.expected.check(actual).map_err(|difference| Difference {
             message: format!("output '{}': {}", expected.name, difference.message),
             ..difference
         })?;

@@ -4,7 +4,7 @@ use crate::run::Entry;
 
 /// An expectation file as text: what stands before the entries, each entry with what stands before it, and the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ExpectationText {
     head: Vec<String>,
     items: Vec<Item>,
     tail: Vec<String>,
@@ -32,10 +32,10 @@ pub(super) enum Change {
     Drop,
 }
 
-impl Layout {
+impl ExpectationText {
     /// Reads a file whose key `expect` is a list with one `- ` line an item, or empty; nothing for any other.
-    pub(super) fn read(text: &str) -> Option<Layout> {
-        let mut layout = Layout::default();
+    pub(super) fn read(text: &str) -> Option<ExpectationText> {
+        let mut layout = ExpectationText::default();
         let mut lines = text.lines();
         let key = lines.by_ref().find(|line: &&str| {
             let is_key = line.strip_prefix("expect:");
@@ -178,7 +178,7 @@ strict: true
 ";
 
     fn check(changes: &[Change; 3], new: &[Entry], expected: &str) {
-        let layout = Layout::read(TEXT).unwrap();
+        let layout = ExpectationText::read(TEXT).unwrap();
         assert_eq!(layout.len(), 3);
         assert_eq!(layout.lines(), [7, 8, 12]);
         assert_eq!(layout.rewritten(changes, new), expected);
@@ -211,11 +211,11 @@ strict: true
     fn a_file_without_entries_gets_them_and_loses_them() {
         let error = [Entry::ending("x".to_owned(), Outcome::Error)];
         for text in ["runtime: a\nexpect: []\n", "runtime: a\nexpect:\n", "runtime: a\n"] {
-            let written = Layout::read(text).unwrap().rewritten(&[], &error);
+            let written = ExpectationText::read(text).unwrap().rewritten(&[], &error);
             assert_eq!(written, "runtime: a\nexpect:\n  - {cases: x, outcome: error}\n");
-            let emptied = Layout::read(&written).unwrap().rewritten(&[Change::Drop], &[]);
+            let emptied = ExpectationText::read(&written).unwrap().rewritten(&[Change::Drop], &[]);
             assert_eq!(emptied, "runtime: a\nexpect: []\n");
         }
-        assert_eq!(Layout::read("runtime: a\nexpect: [{cases: x, outcome: error}]\n"), None);
+        assert_eq!(ExpectationText::read("runtime: a\nexpect: [{cases: x, outcome: error}]\n"), None);
     }
 }

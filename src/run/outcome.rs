@@ -6,7 +6,7 @@ use std::fmt;
 use onnx_conformance_reference::spec::OperatorVersion;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Evidence, Judged, Level, RefusalClass, Variant};
+use crate::case::{Case, Evidence, Level, RefusalClass, UpstreamOverride, Variant};
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl Outcome {
     }
 
     /// Whether the outcome is neither a pass nor a failure: the case was not put to the runtime, or says nothing.
-    pub const fn is_silent(self) -> bool {
+    pub const fn is_inconclusive(self) -> bool {
         matches!(self, Outcome::NotApplicable | Outcome::NotDeclared)
     }
 }
@@ -131,7 +131,7 @@ pub struct CaseResult {
     pub class: Option<RefusalClass>,
     /// The rule by which the case is judged other than upstream does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Judged>,
+    pub judged: Option<UpstreamOverride>,
     /// What confirms the expected outputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
@@ -187,9 +187,9 @@ impl CaseResult {
         named.filter_map(|version| operator(version)).collect()
     }
 
-    /// Whether the outcome bears on a runtime: what the standard leaves open never does, and a recommendation only for
+    /// Whether the outcome counts for a runtime: what the standard leaves open never does, and a recommendation only for
     /// runtimes that are held to the letter.
-    pub fn is_gated(&self, strict: bool) -> bool {
+    pub fn counts(&self, strict: bool) -> bool {
         match self.level {
             Level::Required => true,
             Level::Recommended => strict,
@@ -198,8 +198,8 @@ impl CaseResult {
     }
 
     /// Whether the case says something of a runtime that is held to all there is.
-    pub(super) fn bears(&self) -> bool {
-        self.is_gated(true) && !self.outcome.is_silent()
+    pub(super) fn counts_when_strict(&self) -> bool {
+        self.counts(true) && !self.outcome.is_inconclusive()
     }
 }
 

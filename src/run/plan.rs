@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{Case, Variant, vary};
-use crate::suite::{Chosen, Filter, Suite, SuiteError};
+use crate::suite::{Filter, SelectedGroup, Suite, SuiteError};
 
 /// The cases of a run, by the unit that they are loaded in.
 pub struct Plan<'a> {
-    pub(super) units: Vec<Chosen<'a>>,
+    pub(super) units: Vec<SelectedGroup<'a>>,
     /// How many cases are chosen.
     pub selected: usize,
     variant: Variant,

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use crate::case::{Case, Judged, Level, RefusalClass};
+use crate::case::{Case, Level, RefusalClass, UpstreamOverride};
 use crate::run::{CaseResult, Outcome, Plan, judge};
 use crate::runtime::{Host, Stop};
 use crate::suite::SuiteError;
@@ -81,7 +81,7 @@ pub struct Summary {
     /// The cases of level `open`, which are recorded and never judged.
     pub open: usize,
     /// The vendored cases that are judged by another rule than upstream's, by rule.
-    pub judged: BTreeMap<Judged, usize>,
+    pub judged: BTreeMap<UpstreamOverride, usize>,
     /// The judged cases that must be refused, and how many of them pass, apart from those with outputs.
     pub refusals: BTreeMap<RefusalClass, (usize, usize)>,
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::case::Variant;
-use crate::run::fold::{Folded, fold};
-use crate::run::layout::{Change, Layout};
-use crate::run::tally::Met;
-use crate::run::{Book, CaseResult, Entry, ExpectationError, Expectations, Outcome, Standing};
+use crate::run::fold::{EntryGroup, fold};
+use crate::run::gate::EntryMatches;
+use crate::run::layout::{Change, ExpectationText};
+use crate::run::{CaseResult, Entry, ExpectationError, ExpectationMatcher, Expectations, Outcome, Verdict};
 use crate::suite::{Filter, is_glob};
 
 /// The first expectation file of a runtime, exactly as it did.
 pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
     let judged: Vec<&CaseResult> =
-        results.iter().filter(|result| result.is_gated(strict) && !result.outcome.is_silent()).collect();
+        results.iter().filter(|result| result.counts(strict) && !result.outcome.is_inconclusive()).collect();
     let failures: Vec<&CaseResult> = judged.iter().copied().filter(|result| result.outcome != Outcome::Pass).collect();
     let expect = fold(&failures, &judged, false).into_iter().map(|(entry, _)| entry).collect();
     let mut expectations = Expectations::none(runtime);
@@ -25,27 +25,27 @@ pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -
 /// one case; what is new comes last. Of the units that are `missing` nothing came: an entry that may be about them stays.
 pub fn updated_expectations(
     text: &str,
-    book: &Book,
+    book: &ExpectationMatcher,
     results: &[CaseResult],
     variant: Variant,
     missing: &[String],
 ) -> Result<String, ExpectationError> {
     let path = || book.expectations().path().to_owned();
-    let layout = Layout::read(text).ok_or_else(|| ExpectationError::Layout(path()))?;
+    let layout = ExpectationText::read(text).ok_or_else(|| ExpectationError::ExpectationText(path()))?;
     let entries = &book.expectations().expect;
     if layout.len() != entries.len() {
-        return Err(ExpectationError::Layout(path()));
+        return Err(ExpectationError::ExpectationText(path()));
     }
     let mut owned: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
     let (mut failures, mut judged) = (Vec::new(), Vec::new());
     for result in results {
         let (standing, owner) = book.standing(result);
-        if let Some(at) = owner.filter(|_| result.bears()) {
+        if let Some(at) = owner.filter(|_| result.counts_when_strict()) {
             owned.entry(at).or_default().push(result);
         }
         if book.judges(result) {
             judged.push((result, owner));
-            let is_new = owner.is_none() && matches!(standing, Standing::Regression);
+            let is_new = owner.is_none() && matches!(standing, Verdict::Regression);
             failures.extend(is_new.then_some((result, None)));
         }
     }
@@ -93,7 +93,7 @@ fn may_be_about(entry: &Entry, units: &[String]) -> bool {
 }
 
 /// What becomes of an entry that these results belong to.
-fn change(entry: &Entry, book: &Book, at: usize, variant: Variant, cases: &[&CaseResult]) -> Change {
+fn change(entry: &Entry, book: &ExpectationMatcher, at: usize, variant: Variant, cases: &[&CaseResult]) -> Change {
     let of_variant = match &entry.cases {
         Some(pattern) => Variant::of_id(pattern).1 == variant,
         None => variant == Variant::Runtime,
@@ -102,7 +102,7 @@ fn change(entry: &Entry, book: &Book, at: usize, variant: Variant, cases: &[&Cas
     if !book.is_active(at) || (!of_variant && cases.is_empty()) || (!cases.is_empty() && judged.is_empty()) {
         return Change::Keep;
     }
-    let mut met = Met::default();
+    let mut met = EntryMatches::default();
     for result in cases {
         met.add(result, book);
     }
@@ -119,7 +119,7 @@ fn change(entry: &Entry, book: &Book, at: usize, variant: Variant, cases: &[&Cas
 }
 
 /// A new entry with the reason and address of the entries that its cases belonged to, where they had the same.
-fn with_reason((entry, cases): Folded, origins: &[Option<&Entry>]) -> Entry {
+fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry {
     let mut reasons = cases
         .iter()
         .map(|&at| origins.get(at).copied().flatten().map(|origin| (origin.reason.clone(), origin.url.clone())));
@@ -135,16 +135,16 @@ fn with_reason((entry, cases): Folded, origins: &[Option<&Entry>]) -> Entry {
 mod tests {
     use super::*;
     use crate::run::outcome::tests::{lacking, result};
-    use crate::run::{Conclusion, Scope, Tally};
+    use crate::run::{Conclusion, GateResult, Scope};
     use crate::runtime::Declaration;
 
-    fn book(text: &str) -> Book {
+    fn book(text: &str) -> ExpectationMatcher {
         let file = Expectations::parse("a.yaml", text).unwrap();
-        Book::new(file, &Declaration::named("a", "1"), false).unwrap()
+        ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap()
     }
 
     fn conclusion(text: &str, results: &[CaseResult]) -> Conclusion {
-        let (book, mut tally) = (book(text), Tally::default());
+        let (book, mut tally) = (book(text), GateResult::default());
         for result in results {
             tally.add_result(result, &book);
         }

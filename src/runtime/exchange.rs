@@ -23,16 +23,16 @@ const LARGEST: u64 = 16 << 20;
 const TIMES: u64 = 16;
 
 /// The files of one request, which go away with the value.
-pub(super) struct Exchange {
+pub(super) struct RequestFiles {
     home: PathBuf,
     outputs: Vec<(Output, PathBuf)>,
 }
 
-impl Exchange {
+impl RequestFiles {
     /// Writes a request's files into a new folder `home`.
-    pub(super) fn write(home: PathBuf, request: &Request<'_>) -> io::Result<Exchange> {
+    pub(super) fn write(home: PathBuf, request: &Request<'_>) -> io::Result<RequestFiles> {
         fs::create_dir(&home)?;
-        let exchange = Exchange { outputs: outputs(&home, request.outputs), home };
+        let exchange = RequestFiles { outputs: outputs(&home, request.outputs), home };
         fs::create_dir(exchange.home.join("out"))?;
         for (number, input) in request.inputs.iter().enumerate() {
             fs::write(exchange.input(number), encode::value(&input.value, &input.name))?;
@@ -90,7 +90,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for RequestFiles {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.home);
     }

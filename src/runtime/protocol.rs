@@ -7,7 +7,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Expected, Named};
+use crate::case::{ExpectedOutput, Named};
 use crate::runtime::Declaration;
 
 /// A runtime under test: something that runs models. `docs/runtimes.md` has a complete one.
@@ -93,10 +93,10 @@ impl Output {
     }
 
     /// What is asked of a runtime, for outputs that are expected.
-    pub fn of_expected(expected: &[Expected]) -> Vec<Output> {
-        let output = |expected: &Expected| {
-            let (value_type, _) = expected.want.declared();
-            Output::new(&expected.name, value_type, expected.want.bytes())
+    pub fn of_expected(expected: &[ExpectedOutput]) -> Vec<Output> {
+        let output = |expected: &ExpectedOutput| {
+            let (value_type, _) = expected.expected.declared();
+            Output::new(&expected.name, value_type, expected.expected.bytes())
         };
         expected.iter().map(output).collect()
     }

@@ -8,7 +8,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::compare::{Accuracy, compare};
 use crate::runtime::{Ended, Host, Phase, Request, Response};
-use model::{Probe, Want, probes};
+use model::{Expected, Probe, probes};
 
 /// What a probe shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict)) -> Result<
             Some(element) => Verdict::Lacking(format!("{element} is not among the types that are declared")),
             None => ask(&probe, runtime, earlier.as_ref()),
         };
-        if let Want::Outputs(values) = &probe.want {
+        if let Expected::Outputs(values) = &probe.expected {
             earlier = Some(values.clone());
         }
         sink(probe.about, verdict);
@@ -55,25 +55,25 @@ fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdi
         }
         (Ended::ProtocolError(message), _) => return Verdict::Wrong(message),
     };
-    match (&probe.want, response) {
-        (Want::Outputs(values), Response::Outputs { values: actual, .. }) => judge(values, &actual, earlier),
-        (Want::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. }) => {
+    match (&probe.expected, response) {
+        (Expected::Outputs(values), Response::Outputs { values: actual, .. }) => judge(values, &actual, earlier),
+        (Expected::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. }) => {
             if probe.is_basic {
                 Verdict::Wrong(format!("any runtime can do this, but it says: {message}"))
             } else {
                 Verdict::Lacking(message)
             }
         }
-        (Want::NoModel, Response::Error { phase: Phase::Load, .. })
-        | (Want::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Right,
-        (Want::NoModel, Response::Error { .. }) => Verdict::Wrong(
+        (Expected::NoModel, Response::Error { phase: Phase::Load, .. })
+        | (Expected::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Right,
+        (Expected::NoModel, Response::Error { .. }) => Verdict::Wrong(
             "what fails before the model is read whole is an error of phase `load`, not `run`".to_owned(),
         ),
-        (Want::NoModel, Response::Unsupported { .. }) => Verdict::Wrong(
+        (Expected::NoModel, Response::Unsupported { .. }) => Verdict::Wrong(
             "a file that is no model is an `error` at `load`; `unsupported` is for what the standard has".to_owned(),
         ),
-        (Want::NoModel, Response::Outputs { .. }) => Verdict::Wrong("a file that is no model was run".to_owned()),
-        (Want::Failure, Response::Outputs { .. }) => Verdict::Wrong(
+        (Expected::NoModel, Response::Outputs { .. }) => Verdict::Wrong("a file that is no model was run".to_owned()),
+        (Expected::Failure, Response::Outputs { .. }) => Verdict::Wrong(
             "it claims to have run an operator that no runtime has; does it run the model at all?".to_owned(),
         ),
     }

@@ -38,7 +38,7 @@ pub(super) fn masked(text: &str) -> String {
 }
 
 /// The lines of a text that tell most, on one line: the first and last ones, and a panic with its message.
-pub(super) fn in_short(text: &str) -> String {
+pub(super) fn summarize_inputs(text: &str) -> String {
     let lines = told(text);
     let panic = lines.iter().position(|line| line.starts_with("thread '") && line.contains("panicked at"));
     let mut shown: BTreeSet<usize> = (0..ENDS).chain(lines.len().saturating_sub(ENDS)..lines.len()).collect();
@@ -74,9 +74,9 @@ mod tests {
         let frames = "   0: rust_begin_unwind\n             at /rustc/x/lib.rs:5:5\n   1: main\n";
         let note = "note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n";
         let expected = "loading | ready | thread 'main' panicked at src/a.rs:1:2: | index 3 is out of bounds";
-        assert_eq!(in_short(&plain), expected);
-        assert_eq!(in_short(&format!("{panic}stack backtrace:\n{frames}{note}")), expected);
-        assert_eq!(in_short(&format!("{panic}stack backtrace:\n{frames}aborting\n")), {
+        assert_eq!(summarize_inputs(&plain), expected);
+        assert_eq!(summarize_inputs(&format!("{panic}stack backtrace:\n{frames}{note}")), expected);
+        assert_eq!(summarize_inputs(&format!("{panic}stack backtrace:\n{frames}aborting\n")), {
             "loading | ready | thread 'main' panicked at src/a.rs:1:2: | index 3 is out of bounds | aborting"
         });
     }
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn the_beginning_and_the_end_of_much_are_shown() {
         let lines: Vec<String> = (0..100).map(|line| format!("line {line}\n")).collect();
-        assert_eq!(in_short(&lines.join("\n")), "line 0 | line 1 | line 98 | line 99");
-        assert_eq!(in_short(&"x".repeat(1000)).len(), LINE);
-        assert_eq!(in_short(" \n"), "");
+        assert_eq!(summarize_inputs(&lines.join("\n")), "line 0 | line 1 | line 98 | line 99");
+        assert_eq!(summarize_inputs(&"x".repeat(1000)).len(), LINE);
+        assert_eq!(summarize_inputs(" \n"), "");
     }
 
     #[test]

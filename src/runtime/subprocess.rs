@@ -10,11 +10,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use onnx_conformance_reference::spec::OperatorVersion;
 use tempfile::TempDir;
 
-use crate::runtime::exchange::Exchange;
+use crate::runtime::exchange::RequestFiles;
 use crate::runtime::message::{Answer, Answered, Problem, advice};
 use crate::runtime::platform::memory_folder;
 use crate::runtime::stderr::masked;
-use crate::runtime::worker::{Death, Limits, Worker};
+use crate::runtime::worker::{Limits, Worker, WorkerExit};
 use crate::runtime::{Declaration, Ended, Host, Launch, Ran, Request, Response, Stop, StopReason};
 
 /// How often in a row a process is started again in vain.
@@ -111,8 +111,8 @@ impl Subprocess {
         let home = home(options.workers).map_err(StartError::Files)?;
         let program = launch.program.display().to_string();
         let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
-            Death::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
-            Death::Stopped => StartError::Stopped,
+            WorkerExit::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
+            WorkerExit::Stopped => StartError::Stopped,
             death => StartError::Silent { program, message: death.to_string() },
         })?;
         let mut idle: Vec<Option<Worker>> = (1..options.workers).map(|_| None).collect();
@@ -150,14 +150,14 @@ impl Subprocess {
     }
 
     /// Runs a request in a worker, started if need be; afterwards the worker is there only if it lives.
-    fn attempt(&self, place: &mut Option<Worker>, request: &Request<'_>) -> Result<Response, Death> {
+    fn attempt(&self, place: &mut Option<Worker>, request: &Request<'_>) -> Result<Response, WorkerExit> {
         let mut worker = match place.take() {
             Some(worker) => worker,
             None => self.start_again()?,
         };
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let seq = NUMBERS + self.numbers.hash_one(number) % NUMBERS;
-        let files = Exchange::write(self.home.path().join(number.to_string()), request);
+        let files = RequestFiles::write(self.home.path().join(number.to_string()), request);
         let prepared = files.and_then(|files| Ok((files.command(seq, request)?, files)));
         let (command, files) = match prepared {
             Ok(prepared) => prepared,
@@ -179,14 +179,14 @@ impl Subprocess {
     }
 
     /// Starts a process in the place of one that is no more. One that says otherwise than the first cannot be used.
-    fn start_again(&self) -> Result<Worker, Death> {
+    fn start_again(&self) -> Result<Worker, WorkerExit> {
         let mut last = String::new();
         for _ in 0..STARTS {
             let mark = format!("{}", 1 + self.starts.fetch_add(1, Ordering::Relaxed));
             match Worker::start(&self.launch, &mark, self.options.limits, &self.stop) {
                 Ok((worker, declaration)) if declaration == self.declaration => return Ok(worker),
                 Ok(_) => "it says of itself other than the first process did".clone_into(&mut last),
-                Err(Death::Stopped) => return Err(Death::Stopped),
+                Err(WorkerExit::Stopped) => return Err(WorkerExit::Stopped),
                 Err(death) => last = death.to_string(),
             }
         }
@@ -194,21 +194,21 @@ impl Subprocess {
     }
 
     /// Ends the run, since no case can be run any more.
-    fn give_up(&self, reason: String) -> Death {
+    fn give_up(&self, reason: String) -> WorkerExit {
         self.stop.set(StopReason::Failed(reason));
-        Death::Stopped
+        WorkerExit::Stopped
     }
 
     /// Counts a death, and ends the run when nothing else comes.
-    fn mourn(&self, death: &Death) {
-        if matches!(death, Death::Stopped) {
+    fn mourn(&self, death: &WorkerExit) {
+        if matches!(death, WorkerExit::Stopped) {
             return;
         }
         let deaths = self.deaths.fetch_add(1, Ordering::Relaxed) + 1;
         if deaths >= self.options.restarts.max(1) {
             self.give_up(format!("{deaths} processes in a row ended without an answer, the last so: {death}"));
         }
-        if let Death::Broken(problem, _) = death {
+        if let WorkerExit::Broken(problem, _) = death {
             self.report(problem);
         }
     }
@@ -251,15 +251,15 @@ impl Subprocess {
     }
 
     /// Counts a death, and says what it is for the request that it came in.
-    fn ended(&self, death: Death) -> Ended {
+    fn ended(&self, death: WorkerExit) -> Ended {
         self.mourn(&death);
         match death {
-            Death::Exited(message) => Ended::Crash(message),
-            Death::Timeout(message) => Ended::Timeout(message),
-            Death::OutOfMemory(message) => Ended::OutOfMemory(message),
-            death @ Death::Broken(..) => Ended::ProtocolError(masked(&death.to_string())),
+            WorkerExit::Exited(message) => Ended::Crash(message),
+            WorkerExit::Timeout(message) => Ended::Timeout(message),
+            WorkerExit::OutOfMemory(message) => Ended::OutOfMemory(message),
+            death @ WorkerExit::Broken(..) => Ended::ProtocolError(masked(&death.to_string())),
             // The run is over, and the case has no result.
-            death @ (Death::Stopped | Death::NotStarted(_)) => Ended::Crash(death.to_string()),
+            death @ (WorkerExit::Stopped | WorkerExit::NotStarted(_)) => Ended::Crash(death.to_string()),
         }
     }
 }

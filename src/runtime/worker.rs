@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::runtime::message::{Answer, Command, Message, PROTOCOL, Problem, Started, read};
 use crate::runtime::pipes::{Line, Lines, Tail, drain, reader, writer};
 use crate::runtime::platform::Process;
-use crate::runtime::stderr::in_short;
+use crate::runtime::stderr::summarize_inputs;
 use crate::runtime::{Declaration, Launch, Stop};
 
 /// How often a process that does not answer is looked at.
@@ -42,7 +42,7 @@ impl Default for Limits {
 
 /// Why a process is no more.
 #[derive(Debug)]
-pub(super) enum Death {
+pub(super) enum WorkerExit {
     /// It did not answer in time.
     Timeout(String),
     /// It took more memory than it may.
@@ -65,7 +65,7 @@ pub(super) struct Worker {
     tail: Tail,
     limits: Limits,
     stop: Stop,
-    next_look: Instant,
+    next_memory_check: Instant,
 }
 
 impl Worker {
@@ -75,16 +75,16 @@ impl Worker {
         mark: &str,
         limits: Limits,
         stop: &Stop,
-    ) -> Result<(Worker, Declaration), Death> {
+    ) -> Result<(Worker, Declaration), WorkerExit> {
         let mut program = Program::new(&launch.program);
         program.args(&launch.arguments).envs(&launch.environment);
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = &launch.folder {
             program.current_dir(folder);
         }
-        let mut process = Process::spawn(program, mark).map_err(Death::NotStarted)?;
+        let mut process = Process::spawn(program, mark).map_err(WorkerExit::NotStarted)?;
         let (Some(input), Some(output), Some(error)) = process.pipes() else {
-            return Err(Death::NotStarted(io::Error::other("the process has no pipes")));
+            return Err(WorkerExit::NotStarted(io::Error::other("the process has no pipes")));
         };
         let mut worker = Worker {
             process,
@@ -93,14 +93,14 @@ impl Worker {
             tail: drain(error),
             limits,
             stop: stop.clone(),
-            next_look: Instant::now(),
+            next_memory_check: Instant::now(),
         };
         let started: Started = worker.ask(&Command::Start { protocol: PROTOCOL })?;
         Ok((worker, started.runtime))
     }
 
     /// Sends a request and reads its answer. After an error the process is no more.
-    pub(super) fn run(&mut self, seq: u64, request: &Command) -> Result<Answer, Death> {
+    pub(super) fn run(&mut self, seq: u64, request: &Command) -> Result<Answer, WorkerExit> {
         self.tail.begin();
         let answer: Answer = self.ask(request)?;
         if answer.seq == seq {
@@ -125,16 +125,16 @@ impl Worker {
             }
         });
         match ended {
-            Ok(()) | Err(Death::Stopped) => {
+            Ok(()) | Err(WorkerExit::Stopped) => {
                 let failed = self.process.end().filter(|status| !status.success());
                 (None, failed.map(|status| format!("the process failed when it was stopped ({status})")))
             }
-            Err(Death::Broken(problem, _)) => (Some(problem.to_string()), None),
+            Err(WorkerExit::Broken(problem, _)) => (Some(problem.to_string()), None),
             Err(death) => (None, Some(format!("when it was stopped: {death}"))),
         }
     }
 
-    fn ask<T: Message>(&mut self, request: &Command) -> Result<T, Death> {
+    fn ask<T: Message>(&mut self, request: &Command) -> Result<T, WorkerExit> {
         if let Some(line) = self.unasked() {
             return Err(self.broken(unasked(&line)));
         }
@@ -161,11 +161,11 @@ impl Worker {
     }
 
     /// The next line; nothing where the process has closed its output and written no half a line.
-    fn wait(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, Death> {
+    fn wait(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, WorkerExit> {
         loop {
             if self.stop.is_set() {
                 self.process.end();
-                return Err(Death::Stopped);
+                return Err(WorkerExit::Stopped);
             }
             self.check_memory()?;
             let left = deadline.saturating_duration_since(Instant::now());
@@ -186,7 +186,7 @@ impl Worker {
     }
 
     /// What an ended process has written, though something that it started holds its output open.
-    fn last_line(&mut self) -> Result<Option<Vec<u8>>, Death> {
+    fn last_line(&mut self) -> Result<Option<Vec<u8>>, WorkerExit> {
         match self.lines.lines.recv_timeout(TICK) {
             Ok(Line::Whole(line, false)) => Ok(Some(line)),
             Ok(Line::Whole(line, true)) => Err(self.broken(twice(&line))),
@@ -196,33 +196,33 @@ impl Worker {
         }
     }
 
-    fn check_memory(&mut self) -> Result<(), Death> {
+    fn check_memory(&mut self) -> Result<(), WorkerExit> {
         let started = Instant::now();
-        let Some(limit) = self.limits.memory.filter(|_| started >= self.next_look) else { return Ok(()) };
+        let Some(limit) = self.limits.memory.filter(|_| started >= self.next_memory_check) else { return Ok(()) };
         let resident = self.process.resident().unwrap_or(0);
-        self.next_look = started + MEMORY_EVERY.max(started.elapsed() * MEMORY_SHARE);
+        self.next_memory_check = started + MEMORY_EVERY.max(started.elapsed() * MEMORY_SHARE);
         if resident <= limit {
             return Ok(());
         }
         self.process.end();
         let message = format!("more than {} MB of memory were taken", limit / 1_000_000);
-        Err(Death::OutOfMemory(self.with_last_words(message)))
+        Err(WorkerExit::OutOfMemory(self.with_last_words(message)))
     }
 
-    fn timeout(&mut self) -> Death {
+    fn timeout(&mut self) -> WorkerExit {
         self.process.end();
         let mut message = format!("no answer within {} s", self.limits.timeout.as_secs_f64());
         let half = self.lines.unfinished();
         if half > 0 {
             let _ = write!(message, "; {half} bytes of a line came, without its end");
         }
-        Death::Timeout(self.with_last_words(message))
+        WorkerExit::Timeout(self.with_last_words(message))
     }
 
-    fn wait_for_end(&mut self, deadline: Instant) -> Result<(), Death> {
+    fn wait_for_end(&mut self, deadline: Instant) -> Result<(), WorkerExit> {
         while !self.process.has_exited() {
             if self.stop.is_set() {
-                return Err(Death::Stopped);
+                return Err(WorkerExit::Stopped);
             }
             if Instant::now() >= deadline {
                 return Err(self.timeout());
@@ -233,7 +233,7 @@ impl Worker {
     }
 
     /// The death of a process that has closed its output, `rest` being half a line.
-    pub(super) fn exited(&mut self, rest: &[u8]) -> Death {
+    pub(super) fn exited(&mut self, rest: &[u8]) -> WorkerExit {
         let until = Instant::now() + CLOSING;
         while !self.process.has_exited() && Instant::now() < until && !self.stop.is_set() {
             std::thread::sleep(Duration::from_millis(1));
@@ -246,30 +246,32 @@ impl Worker {
         if !rest.is_empty() {
             let _ = write!(message, " after {} bytes of a line", rest.len());
         }
-        Death::Exited(self.with_last_words(message))
+        WorkerExit::Exited(self.with_last_words(message))
     }
 
     /// The death of a process that has broken the protocol: it is ended, since what it does next means nothing.
-    pub(super) fn broken(&mut self, problem: Problem) -> Death {
+    pub(super) fn broken(&mut self, problem: Problem) -> WorkerExit {
         self.process.end();
         let words = self.with_last_words(String::new());
-        Death::Broken(problem, words)
+        WorkerExit::Broken(problem, words)
     }
 
     /// A message with what came on standard error during the request, in short, on one line.
     fn with_last_words(&self, message: String) -> String {
-        let words = in_short(&self.tail.text());
+        let words = summarize_inputs(&self.tail.text());
         if words.is_empty() { message } else { format!("{message} [stderr: {words}]") }
     }
 }
 
-impl std::fmt::Display for Death {
+impl std::fmt::Display for WorkerExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Death::Timeout(message) | Death::OutOfMemory(message) | Death::Exited(message) => f.write_str(message),
-            Death::Broken(problem, words) => write!(f, "{problem}{words}"),
-            Death::Stopped => f.write_str("the run was stopped"),
-            Death::NotStarted(error) => write!(f, "{error}"),
+            WorkerExit::Timeout(message) | WorkerExit::OutOfMemory(message) | WorkerExit::Exited(message) => {
+                f.write_str(message)
+            }
+            WorkerExit::Broken(problem, words) => write!(f, "{problem}{words}"),
+            WorkerExit::Stopped => f.write_str("the run was stopped"),
+            WorkerExit::NotStarted(error) => write!(f, "{error}"),
         }
     }
 }

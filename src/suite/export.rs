@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{
-    Case, DataSet, Evidence, Expected, Judged, Level, MOST_BINARY, Named, Refusal, Want, digest, external_locations,
-    files, read_file, read_text,
+    Case, DataSet, Evidence, Expected, ExpectedOutput, Level, MOST_BINARY, Named, Refusal, UpstreamOverride, digest,
+    external_locations, files, read_file, read_text,
 };
 use crate::compare::Accuracy;
-use crate::compare::chance::Law;
-use crate::suite::{Source, SuiteError, Unit};
+use crate::compare::statistics::Distribution;
+use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The name of the manifest.
 pub(super) const MANIFEST: &str = "manifest.jsonl";
@@ -51,7 +51,7 @@ struct Entry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     evidence: Vec<Evidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    judged: Option<Judged>,
+    judged: Option<UpstreamOverride>,
     data: Vec<Set>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refuse: Option<Refused>,
@@ -264,8 +264,8 @@ fn write_case(root: &Path, folder: &str, case: &Case) -> Result<Entry, SuiteErro
             .iter()
             .map(|output| Output {
                 name: output.name.clone(),
-                r#type: output.want.declared().0.to_string(),
-                rule: rule(&output.want),
+                r#type: output.expected.declared().0.to_string(),
+                rule: rule(&output.expected),
             })
             .collect(),
     });
@@ -298,16 +298,19 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
             let mut add = |name: String, value: &Value| {
                 files.push((format!("test_data_set_{set}/{name}.pb"), encode::value(value, &output.name)));
             };
-            match &output.want {
-                Want::AnyOf(values) => {
+            match &output.expected {
+                Expected::AnyOf(values) => {
                     for (at, value) in values.iter().enumerate().skip(1) {
                         add(format!("output_{number}_{at}"), value);
                     }
                 }
-                Want::Distributed { law: Law::Bernoulli(tensor) | Law::Multinomial(tensor), .. } => {
+                Expected::SampledFrom {
+                    law: Distribution::Bernoulli(tensor) | Distribution::Multinomial(tensor),
+                    ..
+                } => {
                     add(format!("law_{number}"), &Value::Tensor(tensor.clone()));
                 }
-                Want::Dropped { source, .. } => add(format!("source_{number}"), &Value::Tensor(source.clone())),
+                Expected::DropoutOf { source, .. } => add(format!("source_{number}"), &Value::Tensor(source.clone())),
                 _ => {}
             }
         }
@@ -332,35 +335,35 @@ fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
     Ok(files)
 }
 
-fn rule(want: &Want) -> Rule {
-    match want {
-        Want::Value(_, Accuracy::Exact) => Rule::Exact,
-        Want::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
-        Want::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
-        Want::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
-        Want::Value(_, Accuracy::Roundoffs(count)) => Rule::Roundoffs(*count),
-        Want::Value(_, Accuracy::Close { relative, absolute }) => {
+fn rule(expected: &Expected) -> Rule {
+    match expected {
+        Expected::Value(_, Accuracy::Exact) => Rule::Exact,
+        Expected::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
+        Expected::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
+        Expected::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
+        Expected::Value(_, Accuracy::Roundoffs(count)) => Rule::Roundoffs(*count),
+        Expected::Value(_, Accuracy::Close { relative, absolute }) => {
             Rule::Close { relative: *relative, absolute: *absolute }
         }
-        Want::Bounded(..) => Rule::Bound,
-        Want::AnyOf(values) => Rule::AnyOf(values.len()),
-        Want::Unspecified(_, shape) => Rule::Unspecified(shape.clone()),
-        Want::Drawn(_) => Rule::Drawn,
-        Want::Dropped { ratio, .. } => Rule::Dropped(*ratio),
-        Want::Set(_) => Rule::Set,
-        Want::Lanes(_, axis) => Rule::Lanes(*axis),
-        Want::Distributed { shape, law, .. } => Rule::Distributed { shape: shape.clone(), law: drawn(law) },
-        Want::Mask { shape, ratio } => Rule::Mask { shape: shape.clone(), ratio: *ratio },
+        Expected::Bounded(..) => Rule::Bound,
+        Expected::AnyOf(values) => Rule::AnyOf(values.len()),
+        Expected::Unspecified(_, shape) => Rule::Unspecified(shape.clone()),
+        Expected::SameMeanAs(_) => Rule::Drawn,
+        Expected::DropoutOf { ratio, .. } => Rule::Dropped(*ratio),
+        Expected::Set(_) => Rule::Set,
+        Expected::PermutedAlongAxis(_, axis) => Rule::Lanes(*axis),
+        Expected::SampledFrom { shape, law, .. } => Rule::Distributed { shape: shape.clone(), law: drawn(law) },
+        Expected::Mask { shape, ratio } => Rule::Mask { shape: shape.clone(), ratio: *ratio },
     }
 }
 
-fn drawn(law: &Law) -> Drawn {
+fn drawn(law: &Distribution) -> Drawn {
     let type_of = |tensor: &Tensor| ValueType::Tensor(tensor.element_type()).to_string();
     match law {
-        Law::Normal { mean, deviation } => Drawn::Normal { mean: *mean, deviation: *deviation },
-        Law::Uniform { low, high } => Drawn::Uniform { low: *low, high: *high },
-        Law::Bernoulli(probabilities) => Drawn::Bernoulli(type_of(probabilities)),
-        Law::Multinomial(weights) => Drawn::Multinomial(type_of(weights)),
+        Distribution::Normal { mean, deviation } => Drawn::Normal { mean: *mean, deviation: *deviation },
+        Distribution::Uniform { low, high } => Drawn::Uniform { low: *low, high: *high },
+        Distribution::Bernoulli(probabilities) => Drawn::Bernoulli(type_of(probabilities)),
+        Distribution::Multinomial(weights) => Drawn::Multinomial(type_of(weights)),
     }
 }
 
@@ -439,7 +442,10 @@ impl Exported {
                 Ok(Named { name: port.name.clone(), value: value(&format!("input_{number}"), &port.r#type)? })
             });
             let outputs = ports.outputs.iter().enumerate().map(|(number, output)| {
-                Ok(Expected { name: output.name.clone(), want: want(&home, number, output, &value)? })
+                Ok(ExpectedOutput {
+                    name: output.name.clone(),
+                    expected: expected_output(&home, number, output, &value)?,
+                })
             });
             data.push(DataSet {
                 inputs: inputs.collect::<Result<_, SuiteError>>()?,
@@ -467,12 +473,12 @@ impl Exported {
 }
 
 /// What an output must be, from its rule and its files.
-fn want(
+fn expected_output(
     home: &Path,
     number: usize,
     output: &Output,
     value: &dyn Fn(&str, &str) -> Result<Value, SuiteError>,
-) -> Result<Want, SuiteError> {
+) -> Result<Expected, SuiteError> {
     let stored = |name: String| value(&name, &output.r#type);
     let tensor = |name: String, type_text: &str| -> Result<Tensor, SuiteError> {
         match value(&name, type_text)? {
@@ -481,7 +487,7 @@ fn want(
         }
     };
     let main = format!("output_{number}");
-    let exactly = |accuracy: Accuracy| Ok(Want::Value(stored(main.clone())?, accuracy));
+    let exactly = |accuracy: Accuracy| Ok(Expected::Value(stored(main.clone())?, accuracy));
     match &output.rule {
         Rule::Exact => exactly(Accuracy::Exact),
         Rule::ExactZeroSign => exactly(Accuracy::ExactZeroSign),
@@ -490,51 +496,51 @@ fn want(
         Rule::Roundoffs(count) => exactly(Accuracy::Roundoffs(*count)),
         Rule::Close { relative, absolute } => exactly(Accuracy::Close { relative: *relative, absolute: *absolute }),
         Rule::Bound => {
-            Ok(Want::Bounded(tensor(main, &output.r#type)?, tensor(format!("bound_{number}"), "tensor(double)")?))
+            Ok(Expected::Bounded(tensor(main, &output.r#type)?, tensor(format!("bound_{number}"), "tensor(double)")?))
         }
         Rule::AnyOf(count) => {
             let name = |at: usize| if at == 0 { main.clone() } else { format!("{main}_{at}") };
-            Ok(Want::AnyOf((0..*count).map(|at| stored(name(at))).collect::<Result<_, _>>()?))
+            Ok(Expected::AnyOf((0..*count).map(|at| stored(name(at))).collect::<Result<_, _>>()?))
         }
         Rule::Unspecified(shape) => {
             let declared = output.r#type.parse();
             let declared = declared.map_err(|error| wrong(home, format!("'{}' is no type: {error}", output.r#type)))?;
-            Ok(Want::Unspecified(declared, shape.clone()))
+            Ok(Expected::Unspecified(declared, shape.clone()))
         }
-        Rule::Set => Ok(Want::Set(stored(main)?)),
-        Rule::Lanes(axis) => Ok(Want::Lanes(tensor(main, &output.r#type)?, *axis)),
+        Rule::Set => Ok(Expected::Set(stored(main)?)),
+        Rule::Lanes(axis) => Ok(Expected::PermutedAlongAxis(tensor(main, &output.r#type)?, *axis)),
         Rule::Distributed { shape, law } => {
             let Ok(ValueType::Tensor(element)) = output.r#type.parse() else {
                 return Err(wrong(home, format!("'{}' is no type of a tensor", output.r#type)));
             };
             let stored = |type_text: &String| tensor(format!("law_{number}"), type_text);
             let law = match law {
-                Drawn::Normal { mean, deviation } => Law::Normal { mean: *mean, deviation: *deviation },
-                Drawn::Uniform { low, high } => Law::Uniform { low: *low, high: *high },
-                Drawn::Bernoulli(type_text) => Law::Bernoulli(stored(type_text)?),
-                Drawn::Multinomial(type_text) => Law::Multinomial(stored(type_text)?),
+                Drawn::Normal { mean, deviation } => Distribution::Normal { mean: *mean, deviation: *deviation },
+                Drawn::Uniform { low, high } => Distribution::Uniform { low: *low, high: *high },
+                Drawn::Bernoulli(type_text) => Distribution::Bernoulli(stored(type_text)?),
+                Drawn::Multinomial(type_text) => Distribution::Multinomial(stored(type_text)?),
             };
-            Ok(Want::Distributed { element, shape: shape.clone(), law })
+            Ok(Expected::SampledFrom { element, shape: shape.clone(), law })
         }
-        Rule::Drawn => Ok(Want::Drawn(tensor(main, &output.r#type)?)),
+        Rule::Drawn => Ok(Expected::SameMeanAs(tensor(main, &output.r#type)?)),
         Rule::Dropped(ratio) => {
             let source = tensor(format!("source_{number}"), &output.r#type)?;
-            Ok(Want::Dropped { source, ratio: *ratio })
+            Ok(Expected::DropoutOf { source, ratio: *ratio })
         }
-        Rule::Mask { shape, ratio } => Ok(Want::Mask { shape: shape.clone(), ratio: *ratio }),
+        Rule::Mask { shape, ratio } => Ok(Expected::Mask { shape: shape.clone(), ratio: *ratio }),
     }
 }
 
 impl Source for Exported {
-    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
-        Ok(self.entries.keys().map(|id| Unit { name: id.clone() }).collect())
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+        Ok(self.entries.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
-        Ok(self.entries.contains_key(name).then(|| Unit { name: name.to_owned() }))
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+        Ok(self.entries.contains_key(name).then(|| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         Ok(vec![unit.name.clone()])
     }
 
@@ -542,7 +548,7 @@ impl Source for Exported {
         Ok(self.suite.clone())
     }
 
-    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         let entry = self.entries.get(&unit.name).filter(|_| wanted(&unit.name));
         entry.map(|entry| self.read(entry)).into_iter().collect()
     }

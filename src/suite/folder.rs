@@ -8,7 +8,7 @@ use walkdir::WalkDir;
 use crate::case::{Case, Feed, read_folder};
 use crate::compare::Accuracy;
 use crate::suite::upstream::rejudge;
-use crate::suite::{Source, SuiteError, Unit};
+use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The tolerances of upstream's runner, which hold where a folder says nothing else.
 const UPSTREAM: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
@@ -63,15 +63,15 @@ fn id(folder: &Path, home: &Path) -> String {
 }
 
 impl Source for FolderSuite {
-    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
-        Ok(self.homes.keys().map(|id| Unit { name: id.clone() }).collect())
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+        Ok(self.homes.keys().map(|id| CaseGroup { name: id.clone() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
-        Ok(self.homes.contains_key(name).then(|| Unit { name: name.to_owned() }))
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+        Ok(self.homes.contains_key(name).then(|| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         Ok(vec![unit.name.clone()])
     }
 
@@ -88,7 +88,7 @@ impl Source for FolderSuite {
         ))
     }
 
-    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         if !wanted(&unit.name) {
             return Ok(Vec::new());
         }

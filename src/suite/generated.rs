@@ -8,9 +8,9 @@ use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Sp
 use walkdir::WalkDir;
 
 use crate::case::{Case, digest, digest_of_texts, read_text};
-use crate::generate::{GenerateError, Operators, cases, ids};
-use crate::suite::index::{digest_of_sources, embedded_record, path_of};
-use crate::suite::{Index, Recorded, Source, SuiteError, Unit};
+use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
+use crate::suite::records::{digest_of_sources, embedded_record, path_of};
+use crate::suite::{CaseGroup, OperatorRecord, Source, SuiteError, VersionRecord};
 
 /// The cases from the specs.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Generated {
 /// What the cases are made from.
 #[derive(Debug)]
 struct Files {
-    operators: Operators,
+    operators: OperatorCatalog,
     /// The records of the operators, each read when it is first asked for; none for op.yaml files of some folder.
     records: BTreeMap<String, OnceLock<Option<Record>>>,
 }
@@ -29,7 +29,7 @@ struct Files {
 /// What is recorded of an operator, and whether it was made from the files that the program was built with.
 #[derive(Debug)]
 struct Record {
-    index: Index,
+    index: OperatorRecord,
     is_fresh: bool,
 }
 
@@ -40,7 +40,7 @@ impl Generated {
     }
 
     /// The cases of these op.yaml files.
-    pub fn new(operators: Operators) -> Generated {
+    pub fn new(operators: OperatorCatalog) -> Generated {
         Generated { files: OnceLock::from(Files { operators, records: BTreeMap::new() }) }
     }
 
@@ -48,7 +48,7 @@ impl Generated {
         let specs = Specs::embedded();
         let slots = |domain| specs.operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()));
         self.files.get_or_init(|| Files {
-            operators: Operators::embedded(),
+            operators: OperatorCatalog::embedded(),
             records: specs.domains().flat_map(slots).collect(),
         })
     }
@@ -67,7 +67,7 @@ impl Files {
 }
 
 /// Reads the op.yaml files below a folder, as they are now.
-pub fn read_operators(folder: &Path) -> Result<Operators, SuiteError> {
+pub fn read_operators(folder: &Path) -> Result<OperatorCatalog, SuiteError> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder) {
         let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
@@ -78,7 +78,7 @@ pub fn read_operators(folder: &Path) -> Result<Operators, SuiteError> {
             files.push((relative, text));
         }
     }
-    Ok(Operators::new(&folder.display().to_string(), files))
+    Ok(OperatorCatalog::new(&folder.display().to_string(), files))
 }
 
 impl From<GenerateError> for SuiteError {
@@ -88,27 +88,27 @@ impl From<GenerateError> for SuiteError {
 }
 
 impl Source for Generated {
-    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         let files = self.files();
         let versions = Specs::embedded().all().filter(|version| files.operators.has(version));
-        Ok(versions.map(|version| Unit { name: version.qualified() }).collect())
+        Ok(versions.map(|version| CaseGroup { name: version.qualified() }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         let known = |version: &OperatorVersion| {
             let mut versions = Specs::embedded().versions(&version.domain, &version.name);
             version.qualified() == name
                 && versions.any(|since| since == version.since)
                 && self.files().operators.has(version)
         };
-        Ok(name.parse().ok().filter(known).map(|version| Unit { name: version.qualified() }))
+        Ok(name.parse().ok().filter(known).map(|version| CaseGroup { name: version.qualified() }))
     }
 
-    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         let version = version(unit)?;
         let files = self.files();
         let record = files.record(&version).filter(|record| record.is_fresh);
-        if let Some(Recorded { ids, .. }) = record.and_then(|record| record.index.versions.get(&version.since)) {
+        if let Some(VersionRecord { ids, .. }) = record.and_then(|record| record.index.versions.get(&version.since)) {
             return Ok(ids.iter().map(|id| format!("{}/{id}", unit.name)).collect());
         }
         let mut ids = ids(&files.operators, &version)?;
@@ -116,7 +116,7 @@ impl Source for Generated {
         Ok(ids)
     }
 
-    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         Ok(cases(&self.files().operators, &version(unit)?, wanted)?)
     }
 
@@ -124,7 +124,7 @@ impl Source for Generated {
         Ok(digest_of_texts(self.files().operators.texts()))
     }
 
-    fn check(&self, unit: &Unit, cases: &[Case]) -> Result<(), SuiteError> {
+    fn check(&self, unit: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
         let version = version(unit)?;
         let files = self.files();
         let recorded = files.record(&version).and_then(|record| record.index.versions.get(&version.since));
@@ -137,7 +137,7 @@ impl Source for Generated {
     }
 }
 
-fn version(unit: &Unit) -> Result<OperatorVersion, SuiteError> {
+fn version(unit: &CaseGroup) -> Result<OperatorVersion, SuiteError> {
     let wrong = |error: OperatorVersionError| SuiteError::File { path: (&unit.name).into(), rule: error.to_string() };
     unit.name.parse().map_err(wrong)
 }

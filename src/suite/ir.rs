@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 
 use crate::case::{Case, digest_of_texts};
 use crate::generate::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
-use crate::suite::{Source, SuiteError, Unit};
+use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The cases of the format itself.
 #[derive(Debug)]
-pub struct Ir {
+pub struct IrCases {
     /// Holds the data that models keep outside themselves.
     folder: PathBuf,
 }
 
-impl Ir {
+impl IrCases {
     /// The cases of the files that the program was built with. Data outside of models is under `testdata`.
-    pub fn new(testdata: &Path) -> Ir {
-        Ir { folder: testdata.join("ir").join("external") }
+    pub fn new(testdata: &Path) -> IrCases {
+        IrCases { folder: testdata.join("ir").join("external") }
     }
 
-    fn file(unit: &Unit) -> Result<IrFile, SuiteError> {
+    fn file(unit: &CaseGroup) -> Result<IrFile, SuiteError> {
         let found = embedded_ir().find(|(name, _)| *name == unit.name);
         let missing = || SuiteError::File { path: (&unit.name).into(), rule: "there is no such file of cases".into() };
         let (name, text) = found.ok_or_else(missing)?;
@@ -27,22 +27,22 @@ impl Ir {
     }
 }
 
-impl Source for Ir {
-    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
-        Ok(embedded_ir().map(|(name, _)| Unit { name }).collect())
+impl Source for IrCases {
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+        Ok(embedded_ir().map(|(name, _)| CaseGroup { name }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
-        Ok(embedded_ir().find(|(other, _)| other == name).map(|(name, _)| Unit { name }))
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+        Ok(embedded_ir().find(|(other, _)| other == name).map(|(name, _)| CaseGroup { name }))
     }
 
-    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         let mut ids = ir_ids(&Self::file(unit)?);
         ids.sort_unstable();
         Ok(ids)
     }
 
-    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         Ok(ir_cases(&Self::file(unit)?, &self.folder, wanted)?)
     }
 

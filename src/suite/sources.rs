@@ -11,11 +11,11 @@ use walkdir::WalkDir;
 use crate::case::{Case, CaseError, Variant, digest_of_texts, vary};
 use crate::generate::GenerateError;
 use crate::suite::export::MANIFEST;
-use crate::suite::{Corpus, Exported, Filter, FolderSuite, Generated, Ir};
+use crate::suite::{Exported, Filter, FolderSuite, Generated, IrCases, VendoredCases};
 
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unit {
+pub struct CaseGroup {
     /// The common beginning of the ids, or the one id.
     pub name: String,
 }
@@ -23,16 +23,16 @@ pub struct Unit {
 /// A source of cases.
 pub trait Source: Sync {
     /// The units in order, without reading any case.
-    fn units(&self) -> Result<Vec<Unit>, SuiteError>;
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError>;
 
     /// The unit of this name, if there is one, found without listing all.
-    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError>;
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError>;
 
     /// The ids of a unit's cases, sorted, without making them.
-    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError>;
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError>;
 
     /// The cases of a unit that are wanted.
-    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError>;
 
     /// A text that changes when the cases may have.
     fn fingerprint(&self) -> Result<String, SuiteError>;
@@ -43,13 +43,13 @@ pub trait Source: Sync {
     }
 
     /// Holds all cases of a unit against what is recorded of them, where something is.
-    fn check(&self, _unit: &Unit, _cases: &[Case]) -> Result<(), SuiteError> {
+    fn check(&self, _unit: &CaseGroup, _cases: &[Case]) -> Result<(), SuiteError> {
         Ok(())
     }
 }
 
 /// A unit with its source, and the ids of its cases that are chosen.
-pub type Chosen<'a> = (&'a (dyn Source + Send), Unit, Vec<String>);
+pub type SelectedGroup<'a> = (&'a (dyn Source + Send), CaseGroup, Vec<String>);
 
 /// Cases that cannot be had.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -129,10 +129,10 @@ impl Suite {
     pub fn with(testdata: &Path, generated: Generated) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
         for release in releases(&testdata.join("onnx"))? {
-            sources.push(Box::new(Corpus::new(&release)));
+            sources.push(Box::new(VendoredCases::new(&release)));
         }
         sources.push(Box::new(generated));
-        sources.push(Box::new(Ir::new(testdata)));
+        sources.push(Box::new(IrCases::new(testdata)));
         Ok(Suite::new(sources))
     }
 
@@ -142,7 +142,7 @@ impl Suite {
     }
 
     /// Every unit with its source, in order.
-    pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), Unit)>, SuiteError> {
+    pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let mut units = Vec::new();
         for source in &self.sources {
             units.extend(source.units()?.into_iter().map(|unit| (source.as_ref(), unit)));
@@ -151,7 +151,7 @@ impl Suite {
     }
 
     /// The unit of this name with its source, if there is one, found without listing all.
-    pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), Unit)>, SuiteError> {
+    pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         for source in &self.sources {
             if let Some(unit) = source.unit(name)? {
                 return Ok(Some((source.as_ref(), unit)));
@@ -172,10 +172,10 @@ impl Suite {
     }
 
     /// The units of which a filter chooses cases, with the ids that it chooses, in order.
-    pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<Chosen<'a>>, SuiteError> {
+    pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<SelectedGroup<'a>>, SuiteError> {
         let mut units = self.units()?;
         units.retain(|(_, unit)| filter.may_choose_from(&unit.name));
-        let choose = |(source, unit): (&'a (dyn Source + Send), Unit)| {
+        let choose = |(source, unit): (&'a (dyn Source + Send), CaseGroup)| {
             let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
             Ok((source, unit, ids))
         };

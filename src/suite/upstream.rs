@@ -13,7 +13,7 @@ use onnx_conformance_reference::proto::{GraphProto, decode};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Expected, FolderData, Judged, Named, Want};
+use crate::case::{Case, DataSet, Expected, ExpectedOutput, FolderData, Named, UpstreamOverride};
 use crate::compare::Accuracy;
 
 /// A lossy decoder may differ from another by this much in a channel of 8 bits.
@@ -47,7 +47,7 @@ pub(crate) fn rejudge(case: &mut Case) {
     let limits = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
     let Ok(model) = read_model(case.model.clone(), &external, &limits) else { return };
     if draws {
-        case.judged = Some(Judged::Draws);
+        case.judged = Some(UpstreamOverride::Draws);
         case.data.iter_mut().flat_map(|data| &mut data.outputs).for_each(as_draw);
         return;
     }
@@ -73,14 +73,14 @@ fn draws(graph: &GraphProto) -> bool {
 }
 
 /// A stored draw is one sample of many: type and shape hold, and the mean within what chance allows.
-fn as_draw(output: &mut Expected) {
-    if let Want::Value(Value::Tensor(sample), _) = &output.want {
-        output.want = Want::Drawn(sample.clone());
+fn as_draw(output: &mut ExpectedOutput) {
+    if let Expected::Value(Value::Tensor(sample), _) = &output.expected {
+        output.expected = Expected::SameMeanAs(sample.clone());
     }
 }
 
 /// Dropout in training: which elements fall is drawn, but what stays is scaled, and the mask says which.
-fn dropout(node: &Node, data: &mut DataSet) -> Option<Judged> {
+fn dropout(node: &Node, data: &mut DataSet) -> Option<UpstreamOverride> {
     let input = |at: usize| {
         let name = node.inputs.get(at).filter(|name| !name.is_empty())?;
         data.inputs.iter().find(|input| input.name == *name)?.value.as_tensor()
@@ -92,17 +92,17 @@ fn dropout(node: &Node, data: &mut DataSet) -> Option<Judged> {
     }
     let source = input(0)?.clone();
     for (output, is_mask) in data.outputs.iter_mut().zip([false, true]) {
-        output.want = if is_mask {
-            Want::Mask { shape: source.shape().to_vec(), ratio }
+        output.expected = if is_mask {
+            Expected::Mask { shape: source.shape().to_vec(), ratio }
         } else {
-            Want::Dropped { source: source.clone(), ratio }
+            Expected::DropoutOf { source: source.clone(), ratio }
         };
     }
-    Some(Judged::Dropout)
+    Some(UpstreamOverride::Dropout)
 }
 
 /// JPEG and lossy WebP say what a decoder may do only up to rounding.
-fn lossy_image(data: &mut DataSet) -> Option<Judged> {
+fn lossy_image(data: &mut DataSet) -> Option<UpstreamOverride> {
     let encoded = data.inputs.first()?.value.as_tensor()?.bytes().clone();
     let jpeg = encoded.starts_with(&[0xff, 0xd8, 0xff]);
     let webp = encoded.starts_with(b"RIFF") && encoded.get(12..16) == Some(b"VP8 ");
@@ -110,12 +110,12 @@ fn lossy_image(data: &mut DataSet) -> Option<Judged> {
         return None;
     }
     for output in &mut data.outputs {
-        if let Want::Value(Value::Tensor(expected), _) = &output.want {
+        if let Expected::Value(Value::Tensor(expected), _) = &output.expected {
             let bound = constant(expected.shape(), LOSSY)?;
-            output.want = Want::Bounded(expected.clone(), bound);
+            output.expected = Expected::Bounded(expected.clone(), bound);
         }
     }
-    Some(Judged::Lossy)
+    Some(UpstreamOverride::Lossy)
 }
 
 fn constant(shape: &[usize], value: f64) -> Option<Tensor> {
@@ -124,10 +124,10 @@ fn constant(shape: &[usize], value: f64) -> Option<Tensor> {
 
 /// A stored sum that is smaller than the rounding of its own terms says nothing of its value: there the exact answer may
 /// be zero, and the bound is that rounding. All other elements keep upstream's rule.
-fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Judged> {
+fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<UpstreamOverride> {
     let is_fourier = model.graph.nodes.iter().any(|node| matches!(node.op_type.as_str(), "DFT" | "STFT"));
     let multiple = if is_fourier { NOISE_OF_FOURIER } else { NOISE };
-    if !data.outputs.iter().any(|output| has_noise(&output.want, is_fourier)) {
+    if !data.outputs.iter().any(|output| has_noise(&output.expected, is_fourier)) {
         return None;
     }
     let inputs: BTreeMap<String, Value> =
@@ -136,7 +136,8 @@ fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Judge
     let magnitudes = magnitudes(model, inputs, limits).ok()??;
     let mut judged = None;
     for (output, magnitude) in data.outputs.iter_mut().zip(&magnitudes) {
-        let (Want::Value(Value::Tensor(expected), accuracy), Some(magnitude)) = (&output.want, magnitude.as_tensor())
+        let (Expected::Value(Value::Tensor(expected), accuracy), Some(magnitude)) =
+            (&output.expected, magnitude.as_tensor())
         else {
             continue;
         };
@@ -159,8 +160,8 @@ fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Judge
             .collect();
         if found {
             let bound = Tensor::of_floats(ElementType::Double, expected.shape(), &bounds).ok()?;
-            output.want = Want::Bounded(expected.clone(), bound);
-            judged = Some(Judged::Noise);
+            output.expected = Expected::Bounded(expected.clone(), bound);
+            judged = Some(UpstreamOverride::Noise);
         }
     }
     judged
@@ -168,8 +169,8 @@ fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Judge
 
 /// Whether a floating output has elements a million times smaller than its largest: zero counts where the terms of the sum
 /// are rounded themselves, and so need not cancel.
-fn has_noise(want: &Want, with_zeros: bool) -> bool {
-    let Want::Value(Value::Tensor(tensor), Accuracy::Close { .. }) = want else { return false };
+fn has_noise(expected: &Expected, with_zeros: bool) -> bool {
+    let Expected::Value(Value::Tensor(tensor), Accuracy::Close { .. }) = expected else { return false };
     if !tensor.element_type().is_float() {
         return false;
     }

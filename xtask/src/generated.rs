@@ -45,7 +45,7 @@ const FILES: &[Generated] = &[
 
 /// What changed between adjacent versions.
 fn changes() -> Result<String> {
-    Ok(onnx_conformance::report::versions::page(Specs::embedded(), "cargo xtask gen")?)
+    Ok(onnx_conformance::report::version_history::page(Specs::embedded(), "cargo xtask gen")?)
 }
 
 /// Where the generated files are.
@@ -60,11 +60,11 @@ pub(crate) fn paths() -> impl Iterator<Item = String> {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut stale = stale()?;
     stale.extend(stale_among(records()?));
-    let needless = needless_records()?;
+    let unused_exclusions = needless_records()?;
     if arguments.check {
-        return fail_if_stale(stale.iter().map(|(path, _)| path).chain(&needless));
+        return fail_if_stale(stale.iter().map(|(path, _)| path).chain(&unused_exclusions));
     }
-    for path in needless {
+    for path in unused_exclusions {
         fs::remove_file(workspace::root().join(&path)).with_context(|| format!("cannot remove {path}"))?;
         anstream::println!("removed {path}");
     }
@@ -97,7 +97,7 @@ fn stale_among(mut files: Vec<(String, String)>) -> Vec<(String, String)> {
 
 /// The records of operators that have no op.yaml.
 fn needless_records() -> Result<Vec<String>> {
-    let mut needless = Vec::new();
+    let mut unused_exclusions = Vec::new();
     for domain in fs::read_dir(workspace::root().join(RECORDS))? {
         let domain = domain?.path();
         for file in fs::read_dir(&domain)? {
@@ -105,11 +105,11 @@ fn needless_records() -> Result<Vec<String>> {
             let operator = file.with_extension("");
             let operator = operator.strip_prefix(workspace::root().join(RECORDS))?;
             if !workspace::root().join("specs").join(operator).join("op.yaml").exists() {
-                needless.push(file.strip_prefix(workspace::root())?.display().to_string());
+                unused_exclusions.push(file.strip_prefix(workspace::root())?.display().to_string());
             }
         }
     }
-    Ok(needless)
+    Ok(unused_exclusions)
 }
 
 fn fail_if_stale<'a>(paths: impl Iterator<Item = &'a String>) -> Result<()> {

@@ -101,7 +101,7 @@ fn setting(attribute: &AttributeSpec) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance::generate::Operators;
+    use onnx_conformance::generate::OperatorCatalog;
 
     use super::*;
 
@@ -112,7 +112,7 @@ mod tests {
             for name in specs.operators(domain) {
                 let spec = specs.find(domain, name, specs.newest_opset(domain).unwrap()).unwrap();
                 let path = format!("{domain}/{name}/op.yaml");
-                let operators = Operators::new("specs", [(path, starter(spec))]);
+                let operators = OperatorCatalog::new("specs", [(path, starter(spec))]);
                 if let Err(error) = operators.get(&spec.version) {
                     panic!("{error}\n{}", starter(spec));
                 }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use onnx_conformance::case::Variant;
 use onnx_conformance::cli::{Progress, exit, read_expectations};
-use onnx_conformance::generate::Operators;
+use onnx_conformance::generate::OperatorCatalog;
 use onnx_conformance::reference::spec::Specs;
-use onnx_conformance::report::coverage::{Coverage, Excuses, Survey};
+use onnx_conformance::report::coverage::{Coverage, CoverageCollector, Exclusions};
 use onnx_conformance::report::matrix::{Matrix, Measured};
-use onnx_conformance::report::{markdown, site, terminal};
+use onnx_conformance::report::{html, markdown, terminal};
 use onnx_conformance::run::{
-    Book, CaseResult, Event, Header, Scope, Selected, Tally, Witnesses, confirmed, plan, run_inspected, write_header,
-    write_result, write_whole,
+    CaseResult, ConfirmingRuntimes, Event, ExpectationMatcher, GateResult, Header, Scope, Selected, confirmed, plan,
+    run_inspected, write_header, write_result, write_whole,
 };
 use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
@@ -38,15 +38,15 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let declaration = runtime.declaration();
     let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
     let expectations = read_expectations(&expectations_path, &declaration.name)?;
-    let book = Book::new(expectations, &declaration, true)?;
+    let book = ExpectationMatcher::new(expectations, &declaration, true)?;
     let suite = confirmed(Suite::open(&workspace::root().join("testdata"))?);
     let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
 
-    let (operators, excuses) = (Operators::embedded(), Excuses::embedded()?);
-    let survey = Survey::new(Specs::embedded(), &operators, &excuses, &Filter::default())?;
-    let survey = survey.with_witnesses(&Witnesses::embedded()?);
+    let (operators, exclusions) = (OperatorCatalog::embedded(), Exclusions::embedded()?);
+    let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &Filter::default())?;
+    let survey = survey.with_witnesses(&ConfirmingRuntimes::embedded()?);
     let started = Instant::now();
-    let (mut tally, mut results) = (Tally::default(), Vec::new());
+    let (mut tally, mut results) = (GateResult::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
         tally.add(&event, &book);
@@ -94,7 +94,7 @@ fn write_files(
     let text = markdown::matrix(matrix) + &coverage.markdown();
     write(&folder.join("matrix.md"), text.as_bytes())?;
     let page = folder.join("index.html");
-    write(&page, site::page(matrix, Specs::embedded(), &coverage.counts(), coverage.evidence())?.as_bytes())?;
+    write(&page, html::page(matrix, Specs::embedded(), &coverage.counts(), coverage.evidence())?.as_bytes())?;
     Ok(page)
 }
 

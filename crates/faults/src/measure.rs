@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use onnx_conformance::case::{Case, Level};
-use onnx_conformance::generate::{GenerateError, Operators, cases};
+use onnx_conformance::generate::{GenerateError, OperatorCatalog, cases};
 use onnx_conformance::run::{Outcome, judge};
 use onnx_conformance::runtime::{Declaration, Ended, Host, Ran, Request, Response};
 use onnx_conformance_reference::deadline::Deadline;
@@ -40,7 +40,7 @@ pub struct Verdict {
 
 /// Puts each fault to the required cases of its operator, in order, until one notices it.
 pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
-    let operators = Operators::embedded();
+    let operators = OperatorCatalog::embedded();
     let mut by_operator: BTreeMap<(String, String), Vec<Fault>> = BTreeMap::new();
     for fault in faults {
         by_operator.entry((fault.domain.clone(), fault.operator.clone())).or_default().push(fault);
@@ -61,7 +61,7 @@ pub fn measure(faults: Vec<Fault>) -> Result<Vec<Verdict>, GenerateError> {
 }
 
 /// The cases with outputs, required or not.
-fn with_outputs(operators: &Operators, version: &OperatorVersion) -> Result<Vec<Case>, GenerateError> {
+fn with_outputs(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec<Case>, GenerateError> {
     if !operators.has(version) {
         return Ok(Vec::new());
     }

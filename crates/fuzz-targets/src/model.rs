@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use onnx_conformance::case::{Case, DataSet, Expected, Level, Variant, Want, named_cells, vary};
-use onnx_conformance::report::case::describe;
+use onnx_conformance::case::{Case, DataSet, Expected, ExpectedOutput, Level, Variant, named_cells, vary};
+use onnx_conformance::report::describe_case::describe;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run as execute};
 use onnx_conformance_reference::kernels::budget::Limits;
@@ -62,7 +62,7 @@ fn empty(value_type: &ValueType) -> Option<Value> {
 /// What the harness does with the model of a case without running it.
 fn walk(model: Bytes) {
     named_cells(&model, Specs::embedded());
-    let outputs = vec![Expected { name: "any".to_owned(), want: Want::AnyOf(Vec::new()) }];
+    let outputs = vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }];
     let case = Case {
         id: "fuzz".to_owned(),
         model,

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use onnx_conformance::case::Case;
-use onnx_conformance::generate::{Operators, cases, ids};
+use onnx_conformance::generate::{OperatorCatalog, cases, ids};
 use onnx_conformance::run::{Header, Selected, write_header};
 use onnx_conformance::runtime::Declaration;
-use onnx_conformance::suite::{Corpus, Source, Unit};
+use onnx_conformance::suite::{CaseGroup, Source, VendoredCases};
 use onnx_conformance_reference::proto::{Message, ModelProto, encode};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
@@ -15,17 +15,17 @@ use onnx_conformance_reference::value::Value;
 use crate::Random;
 use crate::target::{pick, place};
 
-static OPERATORS: LazyLock<Operators> = LazyLock::new(Operators::embedded);
+static OPERATORS: LazyLock<OperatorCatalog> = LazyLock::new(OperatorCatalog::embedded);
 
 static VERSIONS: LazyLock<Vec<OperatorVersion>> =
     LazyLock::new(|| Specs::embedded().all().filter(|version| OPERATORS.has(version)).collect());
 
 /// The vendored cases; none where the project's folder is not there.
-static VENDORED: LazyLock<Vec<(Corpus, Vec<Unit>)>> = LazyLock::new(|| {
+static VENDORED: LazyLock<Vec<(VendoredCases, Vec<CaseGroup>)>> = LazyLock::new(|| {
     let releases = std::fs::read_dir(project("testdata/onnx")).into_iter().flatten().filter_map(Result::ok);
     let mut paths: Vec<PathBuf> = releases.map(|entry| entry.path()).collect();
     paths.sort();
-    let corpora = paths.iter().map(|path| Corpus::new(path));
+    let corpora = paths.iter().map(|path| VendoredCases::new(path));
     corpora.filter_map(|corpus| corpus.units().ok().map(|units| (corpus, units))).collect()
 });
 

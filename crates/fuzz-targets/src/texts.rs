@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use onnx_conformance::case::Variant;
-use onnx_conformance::generate::{Operators, ids};
-use onnx_conformance::run::{Book, Expectations, read_results, updated_expectations, write_header, write_result};
+use onnx_conformance::generate::{OperatorCatalog, ids};
+use onnx_conformance::run::{
+    ExpectationMatcher, Expectations, read_results, updated_expectations, write_header, write_result,
+};
 use onnx_conformance::runtime::Declaration;
 use onnx_conformance::runtime::message::{Answer, Started, advice, read};
 use onnx_conformance_reference::model::text::{parse_graph, parse_model, parse_nodes, parse_value_type};
@@ -29,7 +31,7 @@ pub(crate) fn specs(input: &[u8]) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("ai.onnx/Abs", "op.yaml"));
     let (domain, name) = folder.split_once('/').unwrap_or(("ai.onnx", "Abs"));
     if file == "op.yaml" {
-        let operators = Operators::new("specs", [(path.clone(), text.into_owned())]);
+        let operators = OperatorCatalog::new("specs", [(path.clone(), text.into_owned())]);
         let versions = Specs::embedded().versions(domain, name);
         let planned = versions.map(|since| {
             let version = OperatorVersion { domain: domain.to_owned(), name: name.to_owned(), since };
@@ -51,7 +53,9 @@ pub(crate) fn expectations(input: &[u8]) -> Result<bool, String> {
     if let Err(error) = Expectations::parse("written.yaml", &written) {
         return Err(format!("an expectation file that is read is written so that it is not: {error}\n{written}"));
     }
-    let Ok(book) = Book::new(expectations, &Declaration::named("fuzz", "1"), false) else { return Ok(false) };
+    let Ok(book) = ExpectationMatcher::new(expectations, &Declaration::named("fuzz", "1"), false) else {
+        return Ok(false);
+    };
     Ok(updated_expectations(&text, &book, &[], Variant::Runtime, &[]).is_ok())
 }
 

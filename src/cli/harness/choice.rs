@@ -3,14 +3,14 @@
 use libtest_mimic::Arguments;
 
 use crate::case::Variant;
-use crate::suite::{Filter, Source, Suite, SuiteError, Unit};
+use crate::suite::{CaseGroup, Filter, Source, Suite, SuiteError};
 
 /// A unit that is to be run.
 pub(super) struct Choice {
     /// The name of its trial.
     pub(super) name: String,
     pub(super) source: &'static (dyn Source + Send),
-    pub(super) unit: Unit,
+    pub(super) unit: CaseGroup,
     /// Which of its cases, where the command line does not ask for all.
     pub(super) part: Option<Part>,
 }
@@ -33,7 +33,7 @@ impl Part {
 
 /// The units that the patterns of the crate choose, or the one whose case the command line names.
 pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Arguments) -> Result<Vec<Choice>, SuiteError> {
-    let whole = |(source, unit): (&'static (dyn Source + Send), Unit)| Choice {
+    let whole = |(source, unit): (&'static (dyn Source + Send), CaseGroup)| Choice {
         name: unit.name.clone(),
         source,
         unit,

@@ -11,10 +11,10 @@ use crate::case::{Variant, vary};
 use crate::cli::gate::Gate;
 use crate::cli::harness::UPDATE;
 use crate::cli::harness::choice::Choice;
-use crate::cli::output;
+use crate::cli::print;
 use crate::report::escape;
 use crate::report::terminal::flaky;
-use crate::run::{CaseResult, Outcome, Scope, Standing, Tally, judge};
+use crate::run::{CaseResult, GateResult, Outcome, Scope, Verdict, judge};
 use crate::runtime::{Declaration, Host, Stop, StopReason};
 use crate::suite::{Filter, Suite};
 
@@ -45,7 +45,7 @@ pub(super) struct Trials {
 /// What has come so far, of units that have ended.
 #[derive(Default)]
 pub(super) struct Seen {
-    tally: Tally,
+    tally: GateResult,
     results: Vec<CaseResult>,
     ended: BTreeSet<String>,
 }
@@ -84,14 +84,14 @@ impl Trials {
             }
             results.push(result);
         }
-        let mut tally = Tally::default();
+        let mut tally = GateResult::default();
         let lacking = self.hold(&results, &mut tally, &mut report);
         if choice.part.is_none() {
             let name = Filter::new(&[&unit.name])?;
             tally.finish(&self.gate.book, &Scope { filter: is_all.then_some(&name), variant: self.variant });
         }
-        for fault in tally.faults.iter().filter(|_| !self.updates) {
-            let _ = write!(report, "\n{fault}");
+        for problem in tally.entry_problems.iter().filter(|_| !self.updates) {
+            let _ = write!(report, "\n{problem}");
         }
         let mut seen = self.seen();
         for result in results {
@@ -115,14 +115,14 @@ impl Trials {
     }
 
     /// Holds results against what is expected, and returns the message of one that fails as expected.
-    fn hold(&self, results: &[CaseResult], tally: &mut Tally, report: &mut String) -> Option<String> {
+    fn hold(&self, results: &[CaseResult], tally: &mut GateResult, report: &mut String) -> Option<String> {
         let mut lacking = None;
         for result in results {
             match tally.add_result(result, &self.gate.book) {
-                Standing::Pass | Standing::Silent => {}
-                Standing::Expected => lacking = Some(result.message.clone()),
-                Standing::Improvement => self.tell(report, "better than expected", result),
-                Standing::Regression => self.tell(report, "unexpected", result),
+                Verdict::Pass | Verdict::NotJudged => {}
+                Verdict::ExpectedFailure => lacking = Some(result.message.clone()),
+                Verdict::Improvement => self.tell(report, "better than expected", result),
+                Verdict::Regression => self.tell(report, "unexpected", result),
             }
         }
         lacking
@@ -163,12 +163,12 @@ impl Trials {
     pub(super) fn finish(&self) -> anyhow::Result<bool> {
         let problems = self.host.finish();
         for problem in &problems {
-            output::note(problem);
+            print::note(problem);
         }
         let mut seen = self.seen();
         let Seen { tally, results, ended } = &mut *seen;
         for result in tally.flaky.iter().take(NAMED) {
-            output::note(&flaky(result));
+            print::note(&flaky(result));
         }
         let missing: Vec<String> = self.units.difference(ended).cloned().collect();
         if let Some(reason) = self.stop.reason() {
@@ -176,9 +176,9 @@ impl Trials {
                 StopReason::Failed(reason) => reason.as_str(),
                 StopReason::Interrupted => "stopped",
             };
-            output::note(&format!("{reason}; not run: {}", named(&missing)));
+            print::note(&format!("{reason}; not run: {}", named(&missing)));
             if self.updates {
-                output::note("the expectation file stays as it was");
+                print::note("the expectation file stays as it was");
             }
             return Ok(false);
         }
@@ -186,7 +186,7 @@ impl Trials {
             let updated = self.gate.update(results, self.variant, &missing);
             updated.context("the expectations cannot be brought up to date")?;
             if !missing.is_empty() {
-                output::note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));
+                print::note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));
             }
             return Ok(missing.is_empty() && problems.is_empty());
         }
@@ -196,12 +196,13 @@ impl Trials {
         // What did not end may be what an entry is about.
         let filter = Some(&self.filter).filter(|_| missing.is_empty());
         tally.finish(&self.gate.book, &Scope { filter, variant: self.variant });
-        tally.faults.iter().for_each(|fault| output::note(&fault.to_string()));
-        let has_changed = !tally.faults.is_empty() || !tally.regressions.is_empty() || !tally.improvements.is_empty();
+        tally.entry_problems.iter().for_each(|problem| print::note(&problem.to_string()));
+        let has_changed =
+            !tally.entry_problems.is_empty() || !tally.regressions.is_empty() || !tally.improvements.is_empty();
         if has_changed {
-            output::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
+            print::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
         }
-        Ok(tally.faults.is_empty() && missing.is_empty() && problems.is_empty())
+        Ok(tally.entry_problems.is_empty() && missing.is_empty() && problems.is_empty())
     }
 }
 

@@ -11,14 +11,14 @@ use onnx_conformance_reference::spec::embedded;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, Expected, Level, Named, Refusal, Want};
+use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Level, Named, Refusal};
 use crate::compare::Accuracy;
 use crate::generate::GenerateError;
-use crate::generate::choice::Choice;
+use crate::generate::choice::OneOrEach;
 use crate::generate::ir::file::{CaseFile, GroupFile, Part, RefusalFile};
 use crate::generate::ir::tensor::{EncodingFile, SparseFile, TensorFile};
 use crate::generate::operator::ValueFile;
-use crate::generate::value::Maker;
+use crate::generate::value::ValueBuilder;
 
 /// The folder of the files, below `specs`.
 const FOLDER: &str = "ir/";
@@ -117,7 +117,7 @@ fn encoded(encoding: &EncodingFile, name: String, raw: bool) -> CaseFile {
     };
     let expected = ValueFile {
         r#type: Some(output.clone()),
-        values: Some(Choice::One(encoding.values.clone())),
+        values: Some(OneOrEach::One(encoding.values.clone())),
         ..ValueFile::default()
     };
     let newest = if operator == "Identity" { 25 } else { 28 };
@@ -153,7 +153,8 @@ impl IrFile {
         if outputs.len() != names(true).len() {
             return Err(self.wrong(&case.name, "every output of the graph needs its value under `outputs`"));
         }
-        let expected = |Named { name, value }| Expected { name, want: Want::Value(value, Accuracy::Exact) };
+        let expected =
+            |Named { name, value }| ExpectedOutput { name, expected: Expected::Value(value, Accuracy::Exact) };
         Ok(Case {
             id,
             folder: is_outside(&case.initializers).then(|| folder.to_owned()),
@@ -239,7 +240,7 @@ impl IrFile {
         }
         let value = |(name, file): (&String, &ValueFile)| {
             let wrong = |rule: &str| self.wrong(case, &format!("'{name}': {rule}"));
-            let maker = Maker { names: &BTreeMap::new(), types: &BTreeMap::default(), seed: None };
+            let maker = ValueBuilder { names: &BTreeMap::new(), types: &BTreeMap::default(), seed: None };
             let value: Option<Value> = maker.value(file, None, &mut std::iter::empty()).map_err(|rule| wrong(&rule))?;
             let value = value.ok_or_else(|| wrong("its type does not hold the values"))?;
             Ok(Named { name: name.clone(), value })

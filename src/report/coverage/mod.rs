@@ -1,16 +1,16 @@
 //! What the cases reach of what there is to reach: versions, types, attributes, inputs, values, refusals.
 
 mod enums;
-mod excuses;
-mod goal;
+mod exclusions;
+mod item;
 mod node;
 mod reach;
 mod sizes;
 mod survey;
-mod tally;
+mod totals;
 mod value;
 
-pub use excuses::Excuses;
-pub use goal::{Aspect, Goal};
-pub use survey::Survey;
-pub use tally::{Count, Coverage};
+pub use exclusions::Exclusions;
+pub use item::{CoverageItem, CoverageKind};
+pub use survey::CoverageCollector;
+pub use totals::{Count, Coverage};

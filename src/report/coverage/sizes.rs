@@ -67,7 +67,7 @@ fn largest(case: &Case) -> usize {
     let inputs = case.data.iter().flat_map(|data| &data.inputs);
     let inputs = inputs.filter_map(|input| Some(input.value.as_tensor()?.len()));
     let outputs = case.data.iter().flat_map(|data| &data.outputs);
-    let outputs = outputs.filter_map(|output| Some(output.want.declared().1?.iter().product()));
+    let outputs = outputs.filter_map(|output| Some(output.expected.declared().1?.iter().product()));
     inputs.chain(outputs).max().unwrap_or(0)
 }
 

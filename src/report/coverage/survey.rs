@@ -6,35 +6,35 @@ use std::sync::{Mutex, PoisonError};
 use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
 
 use crate::case::{Case, Evidence};
-use crate::generate::{GenerateError, Operators};
+use crate::generate::{GenerateError, OperatorCatalog};
 use crate::report::coverage::enums::Enums;
-use crate::report::coverage::excuses::Excuses;
-use crate::report::coverage::goal::{Aspect, Goal, goals};
+use crate::report::coverage::exclusions::Exclusions;
+use crate::report::coverage::item::{CoverageItem, CoverageKind, items};
 use crate::report::coverage::reach::{Reached, reached, split_id};
-use crate::report::coverage::tally::{Coverage, Tally};
-use crate::run::{CaseResult, Outcome, Witnesses};
+use crate::report::coverage::totals::{Coverage, CoverageTotals};
+use crate::run::{CaseResult, ConfirmingRuntimes, Outcome};
 use crate::suite::Filter;
 
 /// Collects what the cases of a run reach, from any thread.
 #[derive(Debug)]
-pub struct Survey<'a> {
+pub struct CoverageCollector<'a> {
     specs: &'a Specs,
-    operators: &'a Operators,
-    excuses: &'a Excuses,
-    goals: BTreeMap<OperatorVersion, BTreeSet<Goal>>,
+    operators: &'a OperatorCatalog,
+    exclusions: &'a Exclusions,
+    items: BTreeMap<OperatorVersion, BTreeSet<CoverageItem>>,
     deprecated: BTreeSet<OperatorVersion>,
     versions: Vec<(Evidence, String)>,
-    tally: Mutex<Tally>,
+    tally: Mutex<CoverageTotals>,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> CoverageCollector<'a> {
     /// Nothing yet, of the versions that a filter chooses by name; of all where it chooses none by name.
     pub fn new(
         specs: &'a Specs,
-        operators: &'a Operators,
-        excuses: &'a Excuses,
+        operators: &'a OperatorCatalog,
+        exclusions: &'a Exclusions,
         filter: &Filter,
-    ) -> Result<Survey<'a>, GenerateError> {
+    ) -> Result<CoverageCollector<'a>, GenerateError> {
         let enums = Enums::read(specs)
             .map_err(|error| GenerateError::Spec(LookupError::File(Box::new(SpecError::Yaml(error)))))?;
         let all: Vec<OperatorVersion> = specs.all().collect();
@@ -50,33 +50,41 @@ impl<'a> Survey<'a> {
                 deprecated.insert(version);
                 continue;
             }
-            let mut goals = goals(spec, *specs.opsets(&version)?.end(), &enums);
+            let mut items = items(spec, *specs.opsets(&version)?.end(), &enums);
             if operators.has(&version) && newest(specs, &version) == version {
                 let constraints = operators.get(&version)?.0.constraints.keys();
-                goals.extend(constraints.map(|id| Goal::of(Aspect::Constraint, id)));
+                items.extend(constraints.map(|id| CoverageItem::of(CoverageKind::Constraint, id)));
             }
-            by_version.insert(version, goals);
+            by_version.insert(version, items);
         }
-        let tally = Mutex::new(Tally::default());
-        Ok(Survey { specs, operators, excuses, goals: by_version, deprecated, versions: Vec::new(), tally })
+        let tally = Mutex::new(CoverageTotals::default());
+        Ok(CoverageCollector {
+            specs,
+            operators,
+            exclusions,
+            items: by_version,
+            deprecated,
+            versions: Vec::new(),
+            tally,
+        })
     }
 
     /// The survey with the versions of the runtimes that confirm cases.
     #[must_use]
-    pub fn with_witnesses(mut self, witnesses: &Witnesses) -> Survey<'a> {
+    pub fn with_witnesses(mut self, witnesses: &ConfirmingRuntimes) -> CoverageCollector<'a> {
         self.versions = witnesses.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
         self
     }
 
     /// Notes what a case reaches; one that does not pass reaches nothing.
     pub fn record(&self, case: &Case, result: &CaseResult) {
-        let mut goals = Reached::new();
+        let mut items = Reached::new();
         if result.outcome == Outcome::Pass {
-            goals = reached(case, &result.cells, self.specs);
-            goals.extend(self.constraint(&case.id));
+            items = reached(case, &result.cells, self.specs);
+            items.extend(self.constraint(&case.id));
         }
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.reached.extend(goals);
+        tally.reached.extend(items);
         tally.sizes.add(case);
         let cases = &mut tally.cases;
         if result.outcome != Outcome::Pass {
@@ -101,16 +109,16 @@ impl<'a> Survey<'a> {
     pub fn finish(self) -> Coverage<'a> {
         let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
         Coverage {
-            excuses: self.excuses,
-            goals: self.goals,
+            exclusions: self.exclusions,
+            items: self.items,
             deprecated: self.deprecated,
             versions: self.versions,
             tally,
         }
     }
 
-    /// The constraint that a generated case is about, as a goal of the operator's newest version.
-    fn constraint(&self, id: &str) -> Option<(OperatorVersion, Goal)> {
+    /// The constraint that a generated case is about, as a item of the operator's newest version.
+    fn constraint(&self, id: &str) -> Option<(OperatorVersion, CoverageItem)> {
         let (version, name) = split_id(id)?;
         let (file, _) = self.operators.get(&version).ok()?;
         let name = name.strip_prefix("large/").unwrap_or(name);
@@ -119,7 +127,7 @@ impl<'a> Survey<'a> {
             Some(name) => &file.refuse.iter().find(|refusal| refusal.name == part(name))?.constraint,
             None => file.cases.iter().find(|case| case.name == part(name))?.constraint.as_ref()?,
         };
-        Some((newest(self.specs, &version), Goal::of(Aspect::Constraint, constraint)))
+        Some((newest(self.specs, &version), CoverageItem::of(CoverageKind::Constraint, constraint)))
     }
 }
 

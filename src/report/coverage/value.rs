@@ -6,8 +6,8 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::Want;
-use crate::report::coverage::goal::Aspect;
+use crate::case::Expected;
+use crate::report::coverage::item::CoverageKind;
 
 /// The tensors of a value: itself, its items, what it holds.
 pub(super) fn tensors(value: &Value) -> Vec<&Tensor> {
@@ -21,18 +21,18 @@ pub(super) fn tensors(value: &Value) -> Vec<&Tensor> {
 }
 
 /// The special numbers of a tensor of floats.
-pub(super) fn special_floats(tensor: &Tensor) -> BTreeSet<Aspect> {
+pub(super) fn special_floats(tensor: &Tensor) -> BTreeSet<CoverageKind> {
     let element = tensor.element_type();
     if !element.is_float() {
         return BTreeSet::new();
     }
     let smallest = smallest_normal(element);
     let of = |value: f64| match value {
-        _ if value.is_nan() => Some(Aspect::NotANumber),
-        f64::INFINITY => Some(Aspect::PositiveInfinity),
-        f64::NEG_INFINITY => Some(Aspect::NegativeInfinity),
-        0.0 => value.is_sign_negative().then_some(Aspect::NegativeZero),
-        _ => (value.abs() < smallest).then_some(Aspect::Subnormal),
+        _ if value.is_nan() => Some(CoverageKind::NotANumber),
+        f64::INFINITY => Some(CoverageKind::PositiveInfinity),
+        f64::NEG_INFINITY => Some(CoverageKind::NegativeInfinity),
+        0.0 => value.is_sign_negative().then_some(CoverageKind::NegativeZero),
+        _ => (value.abs() < smallest).then_some(CoverageKind::Subnormal),
     };
     tensor.floats().into_iter().filter_map(of).collect()
 }
@@ -43,32 +43,32 @@ fn smallest_normal(element: ElementType) -> f64 {
 }
 
 /// The extremes of its type that a tensor of integers holds.
-pub(super) fn extreme_integers(tensor: &Tensor) -> BTreeSet<Aspect> {
+pub(super) fn extreme_integers(tensor: &Tensor) -> BTreeSet<CoverageKind> {
     let element = tensor.element_type();
     if !element.is_integer() {
         return BTreeSet::new();
     }
     let of = |value: i128| match Some(value) {
-        value if value == element.min_value() => Some(Aspect::Smallest),
-        value if value == element.max_value() => Some(Aspect::Largest),
+        value if value == element.min_value() => Some(CoverageKind::Smallest),
+        value if value == element.max_value() => Some(CoverageKind::Largest),
         _ => None,
     };
     tensor.integers().into_iter().filter_map(of).collect()
 }
 
 /// Whether an expected output holds an infinity.
-pub(super) fn wants_infinity(want: &Want) -> bool {
+pub(super) fn expects_infinity(expected: &Expected) -> bool {
     let is_infinite =
         |tensor: &Tensor| tensor.element_type().is_float() && tensor.floats().iter().any(|value| value.is_infinite());
-    match want {
-        Want::Value(value, _) | Want::Set(value) => tensors(value).into_iter().any(is_infinite),
-        Want::Bounded(tensor, _) | Want::Lanes(tensor, _) => is_infinite(tensor),
-        Want::AnyOf(values) => values.iter().flat_map(tensors).any(is_infinite),
-        Want::Unspecified(..)
-        | Want::Distributed { .. }
-        | Want::Drawn(_)
-        | Want::Dropped { .. }
-        | Want::Mask { .. } => false,
+    match expected {
+        Expected::Value(value, _) | Expected::Set(value) => tensors(value).into_iter().any(is_infinite),
+        Expected::Bounded(tensor, _) | Expected::PermutedAlongAxis(tensor, _) => is_infinite(tensor),
+        Expected::AnyOf(values) => values.iter().flat_map(tensors).any(is_infinite),
+        Expected::Unspecified(..)
+        | Expected::SampledFrom { .. }
+        | Expected::SameMeanAs(_)
+        | Expected::DropoutOf { .. }
+        | Expected::Mask { .. } => false,
     }
 }
 
@@ -78,27 +78,27 @@ mod tests {
 
     #[test]
     fn each_special_number_is_seen() {
-        let check = |element, value: f64, expected: Option<Aspect>| {
+        let check = |element, value: f64, expected: Option<CoverageKind>| {
             let tensor = Tensor::of_floats(element, &[1], &[value]).unwrap();
             assert_eq!(special_floats(&tensor), expected.into_iter().collect(), "{value}");
         };
-        check(ElementType::Float, f64::NAN, Some(Aspect::NotANumber));
-        check(ElementType::Float, f64::INFINITY, Some(Aspect::PositiveInfinity));
-        check(ElementType::Float, f64::NEG_INFINITY, Some(Aspect::NegativeInfinity));
-        check(ElementType::Float, -0.0, Some(Aspect::NegativeZero));
+        check(ElementType::Float, f64::NAN, Some(CoverageKind::NotANumber));
+        check(ElementType::Float, f64::INFINITY, Some(CoverageKind::PositiveInfinity));
+        check(ElementType::Float, f64::NEG_INFINITY, Some(CoverageKind::NegativeInfinity));
+        check(ElementType::Float, -0.0, Some(CoverageKind::NegativeZero));
         check(ElementType::Float, 0.0, None);
-        check(ElementType::Float, 1e-40, Some(Aspect::Subnormal));
+        check(ElementType::Float, 1e-40, Some(CoverageKind::Subnormal));
         check(ElementType::Float, f64::from(f32::MIN_POSITIVE), None);
         check(ElementType::Double, f64::MIN_POSITIVE, None);
-        check(ElementType::Double, f64::MIN_POSITIVE / 2.0, Some(Aspect::Subnormal));
-        check(ElementType::Float16, 1e-5, Some(Aspect::Subnormal));
+        check(ElementType::Double, f64::MIN_POSITIVE / 2.0, Some(CoverageKind::Subnormal));
+        check(ElementType::Float16, 1e-5, Some(CoverageKind::Subnormal));
     }
 
     #[test]
     fn the_ends_of_an_integer_type_are_seen() {
         let tensor = Tensor::of_integers(ElementType::Int8, &[3], &[-128, 0, 126]).unwrap();
-        assert_eq!(extreme_integers(&tensor), [Aspect::Smallest].into());
+        assert_eq!(extreme_integers(&tensor), [CoverageKind::Smallest].into());
         let tensor = Tensor::of_integers(ElementType::Uint4, &[2], &[1, 15]).unwrap();
-        assert_eq!(extreme_integers(&tensor), [Aspect::Largest].into());
+        assert_eq!(extreme_integers(&tensor), [CoverageKind::Largest].into());
     }
 }

@@ -25,13 +25,13 @@ pub(super) struct Probe {
     pub(super) model: Bytes,
     pub(super) inputs: Vec<Named>,
     pub(super) outputs: Vec<Output>,
-    pub(super) want: Want,
+    pub(super) expected: Expected,
     /// Whether a runtime that cannot do this can do nothing.
     pub(super) is_basic: bool,
 }
 
 /// What must come.
-pub(super) enum Want {
+pub(super) enum Expected {
     /// These values, bit by bit.
     Outputs(Vec<Value>),
     /// An error at `load`.
@@ -117,14 +117,14 @@ fn unnamed_output(x: Tensor) -> Probe {
 fn no_model() -> Probe {
     let about = "a file that is no model";
     let model = Bytes::from_static(b"\xff\xff\xff no model");
-    Probe { about, model, inputs: Vec::new(), outputs: Vec::new(), want: Want::NoModel, is_basic: false }
+    Probe { about, model, inputs: Vec::new(), outputs: Vec::new(), expected: Expected::NoModel, is_basic: false }
 }
 
 fn canary(x: &Tensor) -> Probe {
     let x = Value::Tensor(x.clone());
     let nodes = vec![node(CANARY, "NoRuntimeHasThis", &["x"], &["y"])];
     let model = model(CANARY, 1, nodes, &[("x", &x)], &[("y", &x)]);
-    Probe { want: Want::Failure, ..of("an operator that no runtime has", model, &[("x", &x)], &[("y", &x)]) }
+    Probe { expected: Expected::Failure, ..of("an operator that no runtime has", model, &[("x", &x)], &[("y", &x)]) }
 }
 
 /// Scores that `ZipMap` gives names.
@@ -158,7 +158,7 @@ fn of(about: &'static str, model: Bytes, inputs: &[(&str, &Value)], outputs: &[(
         model,
         inputs: inputs.iter().map(input).collect(),
         outputs: outputs.iter().map(output).collect(),
-        want: Want::Outputs(outputs.iter().map(|(_, value)| (*value).clone()).collect()),
+        expected: Expected::Outputs(outputs.iter().map(|(_, value)| (*value).clone()).collect()),
         is_basic: false,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::case::digest;
-use crate::suite::{Corpus, Filter, Generated, Suite};
+use crate::suite::{Filter, Generated, Suite, VendoredCases};
 
 /// The cases that a filter chooses.
 fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
@@ -16,7 +16,7 @@ fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
 #[test]
 fn what_is_exported_is_read_back_as_it_was() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let corpus = Corpus::new(&root.join("testdata/onnx/1.23.2"));
+    let corpus = VendoredCases::new(&root.join("testdata/onnx/1.23.2"));
     let suite = Suite::new(vec![Box::new(corpus), Box::new(Generated::embedded())]);
     // Values of every kind, and every way of judging them.
     let patterns = [
@@ -57,7 +57,7 @@ fn a_file_that_was_changed_is_named() {
     let case = before.first().unwrap();
     std::fs::write(target.join(&case.id).join("test_data_set_0/input_0.pb"), b"other").unwrap();
     let exported = Exported::open(&target).unwrap();
-    let error = exported.load(&Unit { name: case.id.clone() }, &|_| true).unwrap_err().to_string();
+    let error = exported.load(&CaseGroup { name: case.id.clone() }, &|_| true).unwrap_err().to_string();
     assert!(error.contains("input_0.pb") && error.contains("sha256 differs"), "{error}");
 }
 

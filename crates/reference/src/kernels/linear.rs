@@ -130,9 +130,9 @@ impl<'a> General<'a> {
                 broadcast(c.shape(), &product.shape).is_ok_and(|shape| shape == product.shape)
             };
             if !fits {
-                let way_out = if must_agree { "; set broadcast to 1" } else { "" };
+                let hint = if must_agree { "; set broadcast to 1" } else { "" };
                 let (c, shape) = (c.shape(), &product.shape);
-                return Err(invalid(format!("C has shape {c:?} and cannot be added to {shape:?}{way_out}")));
+                return Err(invalid(format!("C has shape {c:?} and cannot be added to {shape:?}{hint}")));
             }
         }
         Ok(General { a, b, c, transpose_a, transpose_b, product })

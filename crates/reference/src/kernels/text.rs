@@ -140,12 +140,9 @@ fn check_locale(call: &Call<'_>) -> Result<()> {
     let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default().to_ascii_lowercase();
     match language.as_str() {
         "tr" | "az" | "lt" if call.string("case_change_action")? != "NONE" => {
-            let way_out =
+            let hint =
                 "case is changed as in every other language; leave the locale out, or case_change_action at NONE";
-            Err(unsupported(
-                Missing::Attribute,
-                format!("the locale '{locale}' has rules of its own for case; {way_out}"),
-            ))
+            Err(unsupported(Missing::Attribute, format!("the locale '{locale}' has rules of its own for case; {hint}")))
         }
         _ => Ok(()),
     }

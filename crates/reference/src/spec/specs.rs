@@ -57,7 +57,7 @@ pub enum SpecError {
     /// The file stands where no file belongs.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
-        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, enums.yaml and excuses.yaml"
+        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, enums.yaml and exclusions.yaml"
     ))]
     Unexpected {
         /// The file.
@@ -337,7 +337,7 @@ enum Place {
 fn place(path: &str) -> Option<Place> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
-        ["enums.yaml" | "excuses.yaml" | "recipes.yaml" | "releases.yaml"] | ["ir", _] | [_, _, "op.yaml"] => {
+        ["enums.yaml" | "exclusions.yaml" | "recipes.yaml" | "releases.yaml"] | ["ir", _] | [_, _, "op.yaml"] => {
             Some(Place::Other)
         }
         [domain, name, file] => {

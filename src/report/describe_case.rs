@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, Want};
+use crate::case::{Case, Expected};
 use crate::report::escape::line;
 
 /// The elements of a tensor that are printed before it is cut.
@@ -66,15 +66,15 @@ fn describe_data(text: &mut String, case: &Case) {
         text.push_str("\n\nexpected");
         for output in &data.outputs {
             let name = line(&output.name);
-            let _ = match &output.want {
-                Want::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
-                Want::Bounded(value, bound) => write!(
+            let _ = match &output.expected {
+                Expected::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
+                Expected::Bounded(value, bound) => write!(
                     text,
                     "\n  {name} = {}\n    within {}",
                     shown(&Value::Tensor(value.clone())),
                     shown(&Value::Tensor(bound.clone()))
                 ),
-                Want::AnyOf(values) => {
+                Expected::AnyOf(values) => {
                     let values: Vec<String> = values.iter().map(shown).collect();
                     write!(text, "\n  {name} = one of {}", values.join(" or "))
                 }
@@ -180,16 +180,16 @@ fn attribute_text(attribute: &AttributeProto) -> String {
 }
 
 /// What an output is free to be that is not compared with a value.
-fn freedom(want: &Want) -> String {
-    match want {
-        Want::Set(value) => format!("in any order {}", shown(value)),
-        Want::Lanes(tensor, axis) => {
+fn freedom(expected: &Expected) -> String {
+    match expected {
+        Expected::Set(value) => format!("in any order {}", shown(value)),
+        Expected::PermutedAlongAxis(tensor, axis) => {
             format!("in any order along axis {axis} {}", shown(&Value::Tensor(tensor.clone())))
         }
-        Want::Distributed { law, .. } => law.to_string(),
-        Want::Drawn(_) => "drawn; the mean as chance allows".to_owned(),
-        Want::Dropped { ratio, .. } => format!("each element dropped with probability {ratio}, or scaled"),
-        Want::Mask { ratio, .. } => format!("each element false with probability {ratio}"),
+        Expected::SampledFrom { law, .. } => law.to_string(),
+        Expected::SameMeanAs(_) => "drawn; the mean as chance allows".to_owned(),
+        Expected::DropoutOf { ratio, .. } => format!("each element dropped with probability {ratio}, or scaled"),
+        Expected::Mask { ratio, .. } => format!("each element false with probability {ratio}"),
         _ => "any values".to_owned(),
     }
 }

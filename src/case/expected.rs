@@ -5,12 +5,14 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::compare::chance::Law;
-use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, chance, compare, compare_bounded, order};
+use crate::compare::statistics::Distribution;
+use crate::compare::{
+    Accuracy, Agreement, Difference, DifferenceKind, compare, compare_bounded, statistics, unordered,
+};
 
 /// What an output must be.
 #[derive(Clone, Debug)]
-pub enum Want {
+pub enum Expected {
     /// This value, as exactly as the accuracy says.
     Value(Value, Accuracy),
     /// This value within a bound for each element.
@@ -20,22 +22,22 @@ pub enum Want {
     /// These slices along the first axis of a tensor, or these items of a sequence, in any order.
     Set(Value),
     /// In each lane along the axis these elements, in any order.
-    Lanes(Tensor, i64),
+    PermutedAlongAxis(Tensor, i64),
     /// A draw from a known distribution, as far as chance lets it be known.
-    Distributed {
+    SampledFrom {
         /// The element type.
         element: ElementType,
         /// The shape.
         shape: Vec<usize>,
         /// The distribution.
-        law: Law,
+        law: Distribution,
     },
     /// Any value of this type and, for tensors, this shape.
     Unspecified(ValueType, Option<Vec<usize>>),
     /// A draw from the distribution that this is a sample of: type and shape, and the mean as chance allows.
-    Drawn(Tensor),
+    SameMeanAs(Tensor),
     /// Each element of the source is 0 or scaled by 1 / (1 - ratio), as many as chance allows.
-    Dropped {
+    DropoutOf {
         /// What went into the dropout.
         source: Tensor,
         /// The probability of 0.
@@ -50,29 +52,29 @@ pub enum Want {
     },
 }
 
-impl Want {
+impl Expected {
     /// The type that the output has and, for a tensor, its shape.
     pub fn declared(&self) -> (ValueType, Option<Vec<usize>>) {
         let of_tensor = |tensor: &Tensor| (ValueType::Tensor(tensor.element_type()), Some(tensor.shape().to_vec()));
         let of_value = |value: &Value| (value.value_type(), value.as_tensor().map(|tensor| tensor.shape().to_vec()));
         match self {
-            Want::Value(value, _) | Want::Set(value) => of_value(value),
-            Want::Bounded(tensor, _)
-            | Want::Lanes(tensor, _)
-            | Want::Drawn(tensor)
-            | Want::Dropped { source: tensor, .. } => of_tensor(tensor),
-            Want::Distributed { element, shape, .. } => (ValueType::Tensor(*element), Some(shape.clone())),
-            Want::AnyOf(values) => values.first().map_or((ValueType::Tensor(ElementType::Float), None), of_value),
-            Want::Unspecified(value_type, shape) => (value_type.clone(), shape.clone()),
-            Want::Mask { shape, .. } => (ValueType::Tensor(ElementType::Bool), Some(shape.clone())),
+            Expected::Value(value, _) | Expected::Set(value) => of_value(value),
+            Expected::Bounded(tensor, _)
+            | Expected::PermutedAlongAxis(tensor, _)
+            | Expected::SameMeanAs(tensor)
+            | Expected::DropoutOf { source: tensor, .. } => of_tensor(tensor),
+            Expected::SampledFrom { element, shape, .. } => (ValueType::Tensor(*element), Some(shape.clone())),
+            Expected::AnyOf(values) => values.first().map_or((ValueType::Tensor(ElementType::Float), None), of_value),
+            Expected::Unspecified(value_type, shape) => (value_type.clone(), shape.clone()),
+            Expected::Mask { shape, .. } => (ValueType::Tensor(ElementType::Bool), Some(shape.clone())),
         }
     }
 
     /// About how many bytes the output has, for a bound on what is read of one.
     pub fn bytes(&self) -> u64 {
         match self {
-            Want::Value(value, _) | Want::Set(value) => bytes_of(value),
-            Want::AnyOf(values) => values.iter().map(bytes_of).max().unwrap_or(0),
+            Expected::Value(value, _) | Expected::Set(value) => bytes_of(value),
+            Expected::AnyOf(values) => values.iter().map(bytes_of).max().unwrap_or(0),
             other => {
                 let (value_type, shape) = other.declared();
                 bytes_of_shape(value_type.element_type(), &shape.unwrap_or_default())
@@ -83,18 +85,20 @@ impl Want {
     /// Whether an output is what it must be, and how closely.
     pub fn check(&self, actual: &Value) -> Result<Agreement, Difference> {
         match self {
-            Want::Value(expected, accuracy) => compare(expected, actual, accuracy),
-            Want::Bounded(expected, bound) => compare_bounded(expected, bound, actual),
-            Want::AnyOf(values) => any_of(values, actual),
-            Want::Set(expected) => self.in_some_order(actual, |actual| order::same_set(expected, actual)),
-            Want::Lanes(expected, axis) => {
-                self.in_some_order(actual, |actual| order::same_lanes(expected, *axis, actual))
+            Expected::Value(expected, accuracy) => compare(expected, actual, accuracy),
+            Expected::Bounded(expected, bound) => compare_bounded(expected, bound, actual),
+            Expected::AnyOf(values) => any_of(values, actual),
+            Expected::Set(expected) => self.in_some_order(actual, |actual| unordered::same_set(expected, actual)),
+            Expected::PermutedAlongAxis(expected, axis) => {
+                self.in_some_order(actual, |actual| unordered::same_lanes(expected, *axis, actual))
             }
-            Want::Distributed { law, .. } => self.by_chance(actual, |actual| chance::drawn(law, actual)),
-            Want::Unspecified(..) => self.check_declared(actual),
-            Want::Drawn(sample) => self.by_chance(actual, |actual| chance::same_mean(sample, actual)),
-            Want::Dropped { source, ratio } => self.by_chance(actual, |actual| chance::dropped(source, *ratio, actual)),
-            Want::Mask { ratio, .. } => self.by_chance(actual, |actual| chance::mask(*ratio, actual)),
+            Expected::SampledFrom { law, .. } => self.by_chance(actual, |actual| statistics::drawn(law, actual)),
+            Expected::Unspecified(..) => self.check_declared(actual),
+            Expected::SameMeanAs(sample) => self.by_chance(actual, |actual| statistics::same_mean(sample, actual)),
+            Expected::DropoutOf { source, ratio } => {
+                self.by_chance(actual, |actual| statistics::dropped(source, *ratio, actual))
+            }
+            Expected::Mask { ratio, .. } => self.by_chance(actual, |actual| statistics::mask(*ratio, actual)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::report::{escape, terminal};
-use crate::run::{CaseResult, Conclusion, Tally};
+use crate::run::{CaseResult, Conclusion, GateResult};
 use crate::runtime::Declaration;
 
 /// The most cases that a table has; a page that is too long is cut off by who shows it.
@@ -13,12 +13,12 @@ const MOST: usize = 50;
 const LONGEST: usize = 200;
 
 /// The summary of a run.
-pub fn markdown(runtime: &Declaration, tally: &Tally) -> String {
+pub fn markdown(runtime: &Declaration, tally: &GateResult) -> String {
     let verdict = match tally.conclusion() {
         Conclusion::Broken => "❌ cases could not be had",
         Conclusion::Regressions => "❌ regressions",
         Conclusion::Improvements => "⚠️ the expectation file is out of date",
-        Conclusion::Nothing => "❌ no case bears on the runtime",
+        Conclusion::NothingJudged => "❌ no case counts for the runtime",
         Conclusion::AsExpected => "✅ as expected",
     };
     let mut text = format!("## ONNX conformance of {}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
@@ -41,7 +41,7 @@ pub fn markdown(runtime: &Declaration, tally: &Tally) -> String {
     }
     table(&mut text, "Regressions", &tally.regressions);
     table(&mut text, "Better than expected", &tally.improvements);
-    list(&mut text, "Expectations to change", tally.faults.iter().map(ToString::to_string));
+    list(&mut text, "Expectations to change", tally.entry_problems.iter().map(ToString::to_string));
     list(&mut text, "Cases that could not be had", tally.broken.iter().cloned());
     text
 }

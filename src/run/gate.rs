@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::case::Variant;
-use crate::run::{Book, CaseResult, Entry, Event, Outcome, Standing, Summary};
+use crate::run::{CaseResult, Entry, Event, ExpectationMatcher, Outcome, Summary, Verdict};
 use crate::suite::{Filter, is_glob};
 
 /// What a run came to, result by result.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct GateResult {
     /// How many cases ended how.
     pub summary: Summary,
     /// The cases that do worse than expected.
@@ -21,17 +21,17 @@ pub struct Tally {
     /// How many cases fail as expected.
     pub expected: usize,
     /// What is wrong with the expectations themselves, where it shows.
-    pub faults: Vec<Fault>,
+    pub entry_problems: Vec<EntryProblem>,
     /// Why cases could not be had.
     pub broken: Vec<String>,
     /// What the runtime did wrong outside of any case, such as not ending when asked.
     pub problems: Vec<String>,
-    met: BTreeMap<usize, Met>,
+    met: BTreeMap<usize, EntryMatches>,
 }
 
 /// What an entry of the expectations met.
 #[derive(Debug, Default)]
-pub(super) struct Met {
+pub(super) struct EntryMatches {
     /// How its cases ended, those that are judged.
     pub(super) outcomes: BTreeMap<Outcome, usize>,
     /// The operators that each of its cases has; nothing before the first case that names any.
@@ -42,22 +42,22 @@ pub(super) struct Met {
 
 /// What is wrong with an entry of the expectations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct EntryProblem {
     /// The entry and where it stands.
     pub place: String,
     /// What is wrong with it.
-    pub kind: FaultKind,
+    pub kind: ExpectationProblem,
 }
 
 /// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum ExpectationProblem {
     /// No case that is judged belongs to it.
     MatchesNothing,
     /// Its cases do not end alike.
-    Mixed(Vec<(Outcome, usize)>),
+    MixedOutcomes(Vec<(Outcome, usize)>),
     /// Its cases are those of several operators, and it does not say so.
-    Spans(usize),
+    SpansOperators(usize),
 }
 
 /// What of the suite a run is about.
@@ -78,15 +78,15 @@ pub enum Conclusion {
     Regressions,
     /// Nothing does worse, but the expectations are out of date.
     Improvements,
-    /// No case bears on the runtime.
-    Nothing,
+    /// No case counts for the runtime.
+    NothingJudged,
     /// Everything is as expected.
     AsExpected,
 }
 
-impl Tally {
+impl GateResult {
     /// Counts what happened, and says how a result stands.
-    pub fn add(&mut self, event: &Event, book: &Book) -> Option<Standing> {
+    pub fn add(&mut self, event: &Event, book: &ExpectationMatcher) -> Option<Verdict> {
         match event {
             Event::Finished(result) => Some(self.add_result(result, book)),
             Event::Broken(error) => {
@@ -97,34 +97,34 @@ impl Tally {
     }
 
     /// Counts a result, and says how it stands.
-    pub fn add_result(&mut self, result: &CaseResult, book: &Book) -> Standing {
+    pub fn add_result(&mut self, result: &CaseResult, book: &ExpectationMatcher) -> Verdict {
         self.summary.add(result);
         self.flaky.extend(result.flaky.is_some().then(|| result.clone()));
         let (standing, owner) = book.standing(result);
-        if let Some(at) = owner.filter(|_| result.bears()) {
+        if let Some(at) = owner.filter(|_| result.counts_when_strict()) {
             self.met.entry(at).or_default().add(result, book);
         }
         match standing {
-            Standing::Regression => self.regressions.push(result.clone()),
-            Standing::Improvement => self.improvements.push(result.clone()),
-            Standing::Expected => self.expected += 1,
-            Standing::Pass | Standing::Silent => {}
+            Verdict::Regression => self.regressions.push(result.clone()),
+            Verdict::Improvement => self.improvements.push(result.clone()),
+            Verdict::ExpectedFailure => self.expected += 1,
+            Verdict::Pass | Verdict::NotJudged => {}
         }
         standing
     }
 
     /// Puts the cases in order after the last event, and notes what is wrong with the expectations as far as a run of
     /// this scope can show it.
-    pub fn finish(&mut self, book: &Book, scope: &Scope<'_>) {
+    pub fn finish(&mut self, book: &ExpectationMatcher, scope: &Scope<'_>) {
         self.regressions.sort_by(|a, b| a.id.cmp(&b.id));
         self.improvements.sort_by(|a, b| a.id.cmp(&b.id));
         let entries = book.expectations().expect.iter().enumerate().filter(|(at, _)| book.is_active(*at));
         for (at, entry) in entries {
             let kind = match self.met.get(&at) {
                 Some(met) => met.fault(entry),
-                None => scope.reaches(entry).then_some(FaultKind::MatchesNothing),
+                None => scope.reaches(entry).then_some(ExpectationProblem::MatchesNothing),
             };
-            self.faults.extend(kind.map(|kind| Fault { place: book.expectations().place(at), kind }));
+            self.entry_problems.extend(kind.map(|kind| EntryProblem { place: book.expectations().place(at), kind }));
         }
     }
 
@@ -134,18 +134,18 @@ impl Tally {
             Conclusion::Broken
         } else if !self.regressions.is_empty() || !self.problems.is_empty() {
             Conclusion::Regressions
-        } else if !self.faults.is_empty() || !self.improvements.is_empty() {
+        } else if !self.entry_problems.is_empty() || !self.improvements.is_empty() {
             Conclusion::Improvements
         } else if self.summary.count(Outcome::Pass) + self.expected + self.summary.open == 0 {
-            Conclusion::Nothing
+            Conclusion::NothingJudged
         } else {
             Conclusion::AsExpected
         }
     }
 }
 
-impl Met {
-    pub(super) fn add(&mut self, result: &CaseResult, book: &Book) {
+impl EntryMatches {
+    pub(super) fn add(&mut self, result: &CaseResult, book: &ExpectationMatcher) {
         if book.judges(result) {
             *self.outcomes.entry(result.outcome).or_default() += 1;
         }
@@ -160,14 +160,17 @@ impl Met {
         });
     }
 
-    pub(super) fn fault(&self, entry: &Entry) -> Option<FaultKind> {
+    pub(super) fn fault(&self, entry: &Entry) -> Option<ExpectationProblem> {
         if self.outcomes.len() > 1 {
-            return Some(FaultKind::Mixed(self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect()));
+            return Some(ExpectationProblem::MixedOutcomes(
+                self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect(),
+            ));
         }
         // What a runtime lacks is one thing, whatever operators want it; a glob stands for more than one.
         let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
         let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
-        (spans && !is_one_thing && !entry.spans_operators).then_some(FaultKind::Spans(self.operators.len()))
+        (spans && !is_one_thing && !entry.spans_operators)
+            .then_some(ExpectationProblem::SpansOperators(self.operators.len()))
     }
 }
 
@@ -185,17 +188,17 @@ impl Scope<'_> {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for EntryProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault { place, kind } = self;
+        let EntryProblem { place, kind } = self;
         match kind {
-            FaultKind::MatchesNothing => write!(f, "expectation that matches nothing: {place}"),
-            FaultKind::Mixed(outcomes) => {
+            ExpectationProblem::MatchesNothing => write!(f, "expectation that matches nothing: {place}"),
+            ExpectationProblem::MixedOutcomes(outcomes) => {
                 let outcomes: Vec<String> =
                     outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
                 write!(f, "expectation that covers different outcomes ({}): {place}", outcomes.join(", "))
             }
-            FaultKind::Spans(count) => {
+            ExpectationProblem::SpansOperators(count) => {
                 write!(f, "expectation that covers {count} operators without `spans_operators: true`: {place}")
             }
         }
@@ -209,21 +212,21 @@ mod tests {
     use crate::run::outcome::tests::{lacking, result};
     use crate::runtime::Declaration;
 
-    fn faults(entries: &str, results: &[CaseResult], filter: &[&str], variant: Variant) -> Vec<String> {
+    fn problems(entries: &str, results: &[CaseResult], filter: &[&str], variant: Variant) -> Vec<String> {
         let text = format!("runtime: a\nexpect:\n{entries}");
         let file = Expectations::parse("a.yaml", &text).unwrap();
-        let book = Book::new(file, &Declaration::named("a", "1"), false).unwrap();
-        let mut tally = Tally::default();
+        let book = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap();
+        let mut tally = GateResult::default();
         for result in results {
             tally.add_result(result, &book);
         }
         let filter = Filter::new(filter).unwrap();
         tally.finish(&book, &Scope { filter: Some(&filter), variant });
-        tally.faults.iter().map(ToString::to_string).collect()
+        tally.entry_problems.iter().map(ToString::to_string).collect()
     }
 
     fn check(entries: &str, results: &[CaseResult], expected: &[&str]) {
-        assert_eq!(faults(entries, results, &[], Variant::Runtime), expected);
+        assert_eq!(problems(entries, results, &[], Variant::Runtime), expected);
     }
 
     #[test]
@@ -231,9 +234,9 @@ mod tests {
         let entries = "  - {cases: d/Abs-1/x, outcome: error}\n  - {unsupported: x}\n";
         let said = "expectation that matches nothing: a.yaml";
         check(entries, &[], &[&format!("{said}:3: cases: d/Abs-1/x"), &format!("{said}:4: unsupported: x")]);
-        assert_eq!(faults(entries, &[], &["d/Abs-1"], Variant::Runtime).len(), 1);
-        assert_eq!(faults(entries, &[], &["d/Sum-1"], Variant::Runtime).len(), 0);
-        assert_eq!(faults(entries, &[], &[], Variant::Constants).len(), 0);
+        assert_eq!(problems(entries, &[], &["d/Abs-1"], Variant::Runtime).len(), 1);
+        assert_eq!(problems(entries, &[], &["d/Sum-1"], Variant::Runtime).len(), 0);
+        assert_eq!(problems(entries, &[], &[], Variant::Constants).len(), 0);
     }
 
     #[test]
@@ -258,7 +261,7 @@ mod tests {
         let versions = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-6/x", Outcome::Error)];
         check("  - {cases: 'd/A*/x', outcome: error}\n", &versions, &[]);
         let lacks = [lacking("d/Abs-1/x", "tensor(x) in d/Abs-1"), lacking("d/Add-1/x", "tensor(x) in d/Add-1")];
-        assert_eq!(faults("  - {unsupported: 'tensor(x)*'}\n", &lacks, &[], Variant::Runtime).len(), 1);
+        assert_eq!(problems("  - {unsupported: 'tensor(x)*'}\n", &lacks, &[], Variant::Runtime).len(), 1);
         check("  - {unsupported: 'tensor(x)*', spans_operators: true}\n", &lacks, &[]);
         check("  - {unsupported: x}\n", &[lacking("d/Abs-1/x", "x"), lacking("d/Add-1/x", "x")], &[]);
     }
@@ -273,6 +276,6 @@ mod tests {
         let both = ["ai.onnx/Abs-13", "ai.onnx/Abs-13 T=tensor(float)", "ai.onnx/Add-13"];
         check(entry, &[node("onnx-1/node/test_a", &both), node("onnx-1/node/test_ab", &["ai.onnx/Add-14"])], &[]);
         let other = [node("onnx-1/node/test_a", &both), node("onnx-1/node/test_ab", &["ai.onnx/And-7"])];
-        assert_eq!(faults(entry, &other, &[], Variant::Runtime).len(), 1);
+        assert_eq!(problems(entry, &other, &[], Variant::Runtime).len(), 1);
     }
 }

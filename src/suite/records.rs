@@ -10,7 +10,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
 use rayon::prelude::*;
 
 use crate::case::{digest, digest_of_texts};
-use crate::generate::{GenerateError, Operators, cases};
+use crate::generate::{GenerateError, OperatorCatalog, cases};
 
 /// How wide a line may become by another id.
 const WIDTH: usize = 110;
@@ -20,28 +20,28 @@ const RECORDS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/records.rs"
 
 /// What the record of an operator says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Index {
+pub struct OperatorRecord {
     /// The digest of the files that the cases are made from: where it is another, the ids may be.
     pub source: String,
     /// The versions by since.
-    pub versions: BTreeMap<u32, Recorded>,
+    pub versions: BTreeMap<u32, VersionRecord>,
 }
 
 /// What is recorded of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct VersionRecord {
     /// The ids behind the name of the version.
     pub ids: BTreeSet<String>,
     /// The digest of the cases.
     pub digest: String,
 }
 
-impl Index {
+impl OperatorRecord {
     /// The text of the file.
     pub fn to_text(&self) -> String {
         let mut text = "# Written by `cargo xtask gen`: what op.yaml makes, for review; do not edit.\n".to_owned();
         let _ = writeln!(text, "source {}", self.source);
-        for (since, Recorded { ids, digest }) in &self.versions {
+        for (since, VersionRecord { ids, digest }) in &self.versions {
             let _ = writeln!(text, "{since} {} {digest}", ids.len());
         }
         text.push('\n');
@@ -62,15 +62,16 @@ impl Index {
     }
 
     /// Reads the file; nothing where it is none, as after a merge that went wrong.
-    pub fn parse(text: &str) -> Option<Index> {
+    pub fn parse(text: &str) -> Option<OperatorRecord> {
         let mut lines = text.lines().skip_while(|line| line.starts_with('#'));
-        let mut index = Index { source: lines.next()?.strip_prefix("source ")?.to_owned(), ..Index::default() };
+        let mut index =
+            OperatorRecord { source: lines.next()?.strip_prefix("source ")?.to_owned(), ..OperatorRecord::default() };
         let mut counts = BTreeMap::new();
         for line in lines.by_ref().take_while(|line| !line.is_empty()) {
             let mut words = line.split(' ');
             let since: u32 = words.next()?.parse().ok()?;
             counts.insert(since, words.next()?.parse::<usize>().ok()?);
-            let recorded = Recorded { digest: words.next()?.to_owned(), ..Recorded::default() };
+            let recorded = VersionRecord { digest: words.next()?.to_owned(), ..VersionRecord::default() };
             index.versions.insert(since, recorded);
         }
         for line in lines {
@@ -83,7 +84,7 @@ impl Index {
                 }
             }
         }
-        let is_whole = |(since, recorded): (&u32, &Recorded)| counts.get(since) == Some(&recorded.ids.len());
+        let is_whole = |(since, recorded): (&u32, &VersionRecord)| counts.get(since) == Some(&recorded.ids.len());
         index.versions.iter().all(is_whole).then_some(index)
     }
 }
@@ -94,9 +95,9 @@ pub(super) fn path_of(operator: &str) -> String {
 }
 
 /// The embedded record of an operator, such as `ai.onnx/Abs`; nothing where there is none, or no whole one.
-pub(super) fn embedded_record(operator: &str) -> Option<Index> {
+pub(super) fn embedded_record(operator: &str) -> Option<OperatorRecord> {
     let at = RECORDS.binary_search_by_key(&operator, |(name, _)| name).ok()?;
-    Index::parse(RECORDS.get(at)?.1)
+    OperatorRecord::parse(RECORDS.get(at)?.1)
 }
 
 /// The digest of the embedded files that decide the ids of an operator's cases: its own, and those that all share.
@@ -116,7 +117,7 @@ fn operators() -> impl Iterator<Item = &'static str> {
 
 /// Every record as it should be, by its path: all cases of the embedded op.yaml files are made.
 pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
-    let files = Operators::embedded();
+    let files = OperatorCatalog::embedded();
     let all: Vec<&str> = operators().collect();
     all.into_par_iter().map(|operator| Ok((path_of(operator), record(&files, operator)?.to_text()))).collect()
 }
@@ -130,16 +131,16 @@ pub fn stale_records() -> Vec<String> {
     operators().filter(is_stale).chain(of_nothing).map(path_of).collect()
 }
 
-fn record(files: &Operators, operator: &str) -> Result<Index, GenerateError> {
+fn record(files: &OperatorCatalog, operator: &str) -> Result<OperatorRecord, GenerateError> {
     let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
-    let mut index = Index { source: digest_of_sources(operator), ..Index::default() };
+    let mut index = OperatorRecord { source: digest_of_sources(operator), ..OperatorRecord::default() };
     for since in Specs::embedded().versions(domain, name) {
         let version = OperatorVersion::new(domain, name, since);
         files.check_whole(&version)?;
         let cases = cases(files, &version, &|_| true)?;
         let prefix = format!("{}/", version.qualified());
         let ids = cases.iter().map(|case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned()).collect();
-        index.versions.insert(since, Recorded { ids, digest: digest(&cases) });
+        index.versions.insert(since, VersionRecord { ids, digest: digest(&cases) });
     }
     Ok(index)
 }
@@ -165,8 +166,8 @@ fn write_group(text: &mut String, head: &str, ends: &[&str]) {
 mod tests {
     use super::*;
 
-    fn recorded(ids: &[&str]) -> Recorded {
-        Recorded { ids: ids.iter().map(|&id| id.to_owned()).collect(), digest: "0123".to_owned() }
+    fn recorded(ids: &[&str]) -> VersionRecord {
+        VersionRecord { ids: ids.iter().map(|&id| id.to_owned()).collect(), digest: "0123".to_owned() }
     }
 
     #[test]
@@ -174,12 +175,12 @@ mod tests {
         let many: Vec<String> = (0..40).map(|number| format!("many/T={number}")).collect();
         let mut first = recorded(&["literal", "whole/T=float", "whole/T=int8"]);
         first.ids.extend(many);
-        let index = Index {
+        let index = OperatorRecord {
             source: "89ab".to_owned(),
             versions: [(1, first), (13, recorded(&["literal", "whole/T=float"])), (28, recorded(&[]))].into(),
         };
         let text = index.to_text();
-        assert_eq!(Index::parse(&text), Some(index));
+        assert_eq!(OperatorRecord::parse(&text), Some(index));
         assert!(text.contains("\n13 2 0123\n28 0 0123\n\n1,13 / literal\n"), "{text}");
         assert!(text.contains("\n1,13 /whole/ T=float\n"), "{text}");
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
@@ -192,10 +193,10 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_no_index() {
-        let index = Index { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
+        let index = OperatorRecord { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
         let text = index.to_text();
-        assert_eq!(Index::parse(text.strip_suffix("1 /b/ c\n").unwrap()), None);
-        assert_eq!(Index::parse(""), None);
-        assert_eq!(Index::parse("<<<<<<<"), None);
+        assert_eq!(OperatorRecord::parse(text.strip_suffix("1 /b/ c\n").unwrap()), None);
+        assert_eq!(OperatorRecord::parse(""), None);
+        assert_eq!(OperatorRecord::parse("<<<<<<<"), None);
     }
 }

@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 use onnx_conformance_reference::spec::yaml;
 use serde::Deserialize;
 
-use crate::case::{Case, Evidence, Feed, Judged, read_folder, read_text};
+use crate::case::{Case, Evidence, Feed, UpstreamOverride, read_folder, read_text};
 use crate::compare::Accuracy;
 use crate::suite::upstream::rejudge;
-use crate::suite::{Source, SuiteError, Unit};
+use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// What stands behind a case's name where the function body takes the place of the operator.
 const EXPANDED: &str = "_expanded";
 
 /// The vendored cases of an ONNX release.
 #[derive(Debug)]
-pub struct Corpus {
+pub struct VendoredCases {
     folder: PathBuf,
     prefix: String,
     rules: OnceLock<Rules>,
@@ -50,12 +50,12 @@ struct Tolerance {
     atol: f64,
 }
 
-impl Corpus {
+impl VendoredCases {
     /// The cases in the folder of a release, called as the release is. No file is read before it is needed.
-    pub fn new(folder: &Path) -> Corpus {
+    pub fn new(folder: &Path) -> VendoredCases {
         let release = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let prefix = format!("onnx-{release}");
-        Corpus { folder: folder.to_owned(), prefix, rules: OnceLock::new(), expanded: OnceLock::new() }
+        VendoredCases { folder: folder.to_owned(), prefix, rules: OnceLock::new(), expanded: OnceLock::new() }
     }
 
     fn rules(&self) -> Result<&Rules, SuiteError> {
@@ -112,9 +112,9 @@ fn read(path: &Path) -> Result<String, SuiteError> {
     read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })
 }
 
-impl Source for Corpus {
+impl Source for VendoredCases {
     /// As many cases as `tolerances.yaml` records: a corpus that collapsed is none.
-    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
         let path = self.folder.join("SHA256SUMS");
         let checksums = read(&path)?;
         let cases: Vec<&str> = listed(&checksums).collect();
@@ -127,16 +127,16 @@ impl Source for Corpus {
                 return Err(SuiteError::File { path, rule });
             }
         }
-        Ok(cases.iter().map(|case| Unit { name: format!("{}/{case}", self.prefix) }).collect())
+        Ok(cases.iter().map(|case| CaseGroup { name: format!("{}/{case}", self.prefix) }).collect())
     }
 
-    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
         // A case is there where its model is; the list of checksums is long, and read only to list all.
         let is_there = |case: &&str| !case.contains("..") && self.folder.join(case).join("model.onnx").is_file();
-        Ok(self.case_of(name).filter(is_there).map(|_| Unit { name: name.to_owned() }))
+        Ok(self.case_of(name).filter(is_there).map(|_| CaseGroup { name: name.to_owned() }))
     }
 
-    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         Ok(vec![unit.name.clone()])
     }
 
@@ -144,13 +144,13 @@ impl Source for Corpus {
         read(&self.folder.join("SHA256SUMS"))
     }
 
-    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
         let Some(name) = self.case_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
         let (folder, rules) = (self.folder.join(name), self.rules()?);
         let mut case = read_folder(&unit.name, &folder, &Self::accuracy(rules, name), Self::feed(rules, name))?;
         rejudge(&mut case);
         // What is drawn differs between an operator and its body.
-        let is_drawn = matches!(case.judged, Some(Judged::Draws | Judged::Dropout));
+        let is_drawn = matches!(case.judged, Some(UpstreamOverride::Draws | UpstreamOverride::Dropout));
         if !is_drawn && self.expanded()?.contains(name) {
             case.evidence.push(Evidence::Body);
         }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_vendored_case_is_found_by_its_name() {
-        let corpus = Corpus::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx/1.23.2"));
+        let corpus = VendoredCases::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx/1.23.2"));
         let units = corpus.units().unwrap();
         assert!(units.iter().all(|unit| corpus.unit(&unit.name).unwrap().as_ref() == Some(unit)));
         for name in ["onnx-1.23.2/node/test_no_such", "onnx-1.23.2/node", "onnx-1.23.2/simple/../node/test_abs"] {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_no_release_is_an_error() {
-        let corpus = Corpus::new(Path::new("no/such/folder"));
+        let corpus = VendoredCases::new(Path::new("no/such/folder"));
         assert!(corpus.units().is_err());
         assert_eq!(corpus.unit("ai.onnx/Sum-13").unwrap(), None);
     }

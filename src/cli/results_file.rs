@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 
-use crate::cli::output;
+use crate::cli::print;
 use crate::run::{CaseResult, Header, Read, ResultsError, WholeFile, read_results, write_header, write_result};
 
 /// Where this process is going to write results, and no other does meanwhile.
@@ -94,7 +94,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     let file = File::open(path).with_context(place)?;
     let read = read_results(&mut BufReader::new(file)).with_context(place)?;
     if read.is_torn {
-        output::note(&format!("{}: the last line is cut off, and left out", place()));
+        print::note(&format!("{}: the last line is cut off, and left out", place()));
     }
     Ok(read)
 }

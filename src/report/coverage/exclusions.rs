@@ -1,4 +1,4 @@
-//! `specs/excuses.yaml`: what no case can reach, and why.
+//! `specs/exclusions.yaml`: what no case can reach, and why.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::Deserialize;
 
-use crate::report::coverage::goal::Goal;
+use crate::report::coverage::item::CoverageItem;
 
 /// What no case can reach, and why.
 #[derive(Debug, Default)]
-pub struct Excuses {
+pub struct Exclusions {
     entries: Vec<Entry>,
 }
 
@@ -19,7 +19,7 @@ pub struct Excuses {
 struct File {
     /// The closed list of reasons, by a short name.
     reasons: BTreeMap<String, String>,
-    excuses: Vec<Entry>,
+    exclusions: Vec<Entry>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -27,24 +27,24 @@ struct File {
 struct Entry {
     reason: String,
     /// As the list of what is missing calls them, behind their group; a last `*` stands for anything.
-    goals: Vec<String>,
+    items: Vec<String>,
     /// `ai.onnx/Abs` for all versions, `ai.onnx/Abs-13` for one.
     operators: Vec<String>,
 }
 
-const PATH: &str = "excuses.yaml";
+const PATH: &str = "exclusions.yaml";
 
-impl Excuses {
+impl Exclusions {
     /// Those that the program was built with.
-    pub fn embedded() -> Result<Excuses, Box<YamlError>> {
-        let text = Specs::embedded().file(PATH).unwrap_or("{reasons: {}, excuses: []}");
-        Excuses::read(&format!("specs/{PATH}"), text)
+    pub fn embedded() -> Result<Exclusions, Box<YamlError>> {
+        let text = Specs::embedded().file(PATH).unwrap_or("{reasons: {}, exclusions: []}");
+        Exclusions::read(&format!("specs/{PATH}"), text)
     }
 
     /// Reads the file; `path` is what errors call it.
-    pub fn read(path: &str, text: &str) -> Result<Excuses, Box<YamlError>> {
+    pub fn read(path: &str, text: &str) -> Result<Exclusions, Box<YamlError>> {
         let file: File = yaml::read(path, text)?;
-        for entry in &file.excuses {
+        for entry in &file.exclusions {
             if !file.reasons.contains_key(&entry.reason) {
                 let wanted = format!("reason: {}", entry.reason);
                 let place = text.lines().enumerate().find_map(|(line, text)| Some((line + 1, text.find(&wanted)? + 9)));
@@ -53,15 +53,15 @@ impl Excuses {
                 return Err(Box::new(YamlError::new(path, text, place.unwrap_or((1, 1)), message, Some(help))));
             }
         }
-        Ok(Excuses { entries: file.excuses })
+        Ok(Exclusions { entries: file.exclusions })
     }
 
-    /// The reason why a goal of a version cannot be reached, if there is one.
-    pub fn reason(&self, version: &OperatorVersion, goal: &Goal) -> Option<&str> {
+    /// The reason why a item of a version cannot be reached, if there is one.
+    pub fn reason(&self, version: &OperatorVersion, item: &CoverageItem) -> Option<&str> {
         let (operator, version) = (format!("{}/{}", version.domain, version.name), version.qualified());
-        let name = format!("{} {goal}", goal.aspect.group());
+        let name = format!("{} {item}", item.kind.group());
         let entry = self.entries.iter().find(|entry| {
-            entry.goals.iter().any(|pattern| fits(pattern, &name))
+            entry.items.iter().any(|pattern| fits(pattern, &name))
                 && entry.operators.iter().any(|other| *other == operator || *other == version)
         })?;
         Some(&entry.reason)
@@ -79,23 +79,25 @@ fn fits(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::report::coverage::enums::Enums;
-    use crate::report::coverage::goal::{Aspect, goals};
+    use crate::report::coverage::item::{CoverageKind, items};
 
     const TEXT: &str = "
 reasons: {bounded: the result is no larger than an input}
-excuses:
-  - {reason: bounded, goals: [values overflow, types T=*], operators: [ai.onnx/Abs, ai.onnx/Neg-13]}
+exclusions:
+  - {reason: bounded, items: [values overflow, types T=*], operators: [ai.onnx/Abs, ai.onnx/Neg-13]}
 ";
 
     #[test]
     fn an_excuse_is_for_an_operator_or_a_version() {
-        let excuses = Excuses::read("excuses.yaml", TEXT).unwrap();
-        let reason = |name, since, goal: &Goal| excuses.reason(&OperatorVersion::new("", name, since), goal).is_some();
-        let overflow = Goal::new(Aspect::Overflow);
+        let exclusions = Exclusions::read("exclusions.yaml", TEXT).unwrap();
+        let reason = |name, since, item: &CoverageItem| {
+            exclusions.reason(&OperatorVersion::new("", name, since), item).is_some()
+        };
+        let overflow = CoverageItem::new(CoverageKind::Overflow);
         assert!(reason("Abs", 6, &overflow) && reason("Abs", 13, &overflow) && reason("Neg", 13, &overflow));
         assert!(!reason("Neg", 6, &overflow));
-        assert!(reason("Abs", 6, &Goal::of(Aspect::TypeCell, "T=tensor(bool)")));
-        assert!(!reason("Abs", 6, &Goal::new(Aspect::NotANumber)));
+        assert!(reason("Abs", 6, &CoverageItem::of(CoverageKind::TypeCell, "T=tensor(bool)")));
+        assert!(!reason("Abs", 6, &CoverageItem::new(CoverageKind::NotANumber)));
     }
 
     #[test]
@@ -103,19 +105,19 @@ excuses:
         let specs = Specs::embedded();
         let enums = Enums::read(specs).unwrap();
         let named = |version: &OperatorVersion| {
-            let goals = goals(specs.get(version).unwrap(), *specs.opsets(version).unwrap().end(), &enums);
-            goals.iter().map(|goal| format!("{} {goal}", goal.aspect.group())).collect::<Vec<_>>()
+            let items = items(specs.get(version).unwrap(), *specs.opsets(version).unwrap().end(), &enums);
+            items.iter().map(|item| format!("{} {item}", item.kind.group())).collect::<Vec<_>>()
         };
         let mut unused = Vec::new();
-        for entry in &Excuses::embedded().unwrap().entries {
+        for entry in &Exclusions::embedded().unwrap().entries {
             for operator in &entry.operators {
                 let stands_for = |version: &OperatorVersion| {
                     version.qualified() == *operator || format!("{}/{}", version.domain, version.name) == *operator
                 };
                 let names: Vec<String> = specs.all().filter(stands_for).flat_map(|version| named(&version)).collect();
                 let is_used = |pattern: &String| names.iter().any(|name| fits(pattern, name));
-                if !entry.goals.iter().any(is_used) {
-                    unused.push(format!("{operator} has none of {:?}", entry.goals));
+                if !entry.items.iter().any(is_used) {
+                    unused.push(format!("{operator} has none of {:?}", entry.items));
                 }
             }
         }
@@ -124,7 +126,7 @@ excuses:
 
     #[test]
     fn a_reason_outside_the_list_is_refused_where_it_stands() {
-        let error = Excuses::read("excuses.yaml", &TEXT.replace("reason: bounded", "reason: lazy")).unwrap_err();
-        assert_eq!(error.to_string(), "excuses.yaml:4: there is no reason 'lazy'");
+        let error = Exclusions::read("exclusions.yaml", &TEXT.replace("reason: bounded", "reason: lazy")).unwrap_err();
+        assert_eq!(error.to_string(), "exclusions.yaml:4: there is no reason 'lazy'");
     }
 }

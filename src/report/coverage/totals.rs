@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::case::{Evidence, Level};
-use crate::report::coverage::excuses::Excuses;
-use crate::report::coverage::goal::{Aspect, Goal};
+use crate::report::coverage::exclusions::Exclusions;
+use crate::report::coverage::item::{CoverageItem, CoverageKind};
 use crate::report::coverage::reach::Reached;
 use crate::report::coverage::sizes::Sizes;
 
@@ -17,16 +17,16 @@ const MOST_EXCUSED_CELLS: usize = 60;
 /// What all cases of a run reach together, of what there is to reach.
 #[derive(Debug)]
 pub struct Coverage<'a> {
-    pub(super) excuses: &'a Excuses,
-    pub(super) goals: BTreeMap<OperatorVersion, BTreeSet<Goal>>,
+    pub(super) exclusions: &'a Exclusions,
+    pub(super) items: BTreeMap<OperatorVersion, BTreeSet<CoverageItem>>,
     pub(super) deprecated: BTreeSet<OperatorVersion>,
     pub(super) versions: Vec<(Evidence, String)>,
-    pub(super) tally: Tally,
+    pub(super) tally: CoverageTotals,
 }
 
 /// What the cases reached so far, and how many there were of which kind.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CoverageTotals {
     pub(super) reached: Reached,
     pub(super) cases: Cases,
     pub(super) sizes: Sizes,
@@ -45,10 +45,10 @@ pub(super) struct Cases {
     pub(super) refusals: BTreeMap<Level, usize>,
 }
 
-/// How far an aspect is reached.
+/// How far an kind is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many goals some case reaches.
+    /// How many items some case reaches.
     pub reached: usize,
     /// How many more an excuse stands for.
     pub excused: usize,
@@ -57,16 +57,16 @@ pub struct Count {
 }
 
 impl Coverage<'_> {
-    /// What no case reaches and nothing excuses: a line for each version and group of goals.
+    /// What no case reaches and nothing excludes: a line for each version and group of items.
     pub fn missing(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (version, goals) in &self.goals {
+        for (version, items) in &self.items {
             let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
-            for goal in goals.iter().filter(|goal| self.state(version, goal) == State::Missing) {
-                let group = goal.aspect.group();
+            for item in items.iter().filter(|item| self.state(version, item) == State::Missing) {
+                let group = item.kind.group();
                 match groups.last_mut().filter(|(last, _)| *last == group) {
-                    Some((_, names)) => names.push(goal.to_string()),
-                    None => groups.push((group, vec![goal.to_string()])),
+                    Some((_, names)) => names.push(item.to_string()),
+                    None => groups.push((group, vec![item.to_string()])),
                 }
             }
             let version = version.qualified();
@@ -104,42 +104,42 @@ impl Coverage<'_> {
         counts
     }
 
-    /// The goals that an excuse stands for although a case reaches them.
-    pub fn needless(&self) -> Vec<String> {
-        let is_needless = |version: &OperatorVersion, goal: &Goal| {
-            self.is_reached(version, goal) && self.excuses.reason(version, goal).is_some()
+    /// The items that an excuse stands for although a case reaches them.
+    pub fn unused_exclusions(&self) -> Vec<String> {
+        let is_needless = |version: &OperatorVersion, item: &CoverageItem| {
+            self.is_reached(version, item) && self.exclusions.reason(version, item).is_some()
         };
         let mut lines = Vec::new();
-        for (version, goals) in &self.goals {
-            for goal in goals.iter().filter(|goal| is_needless(version, goal)) {
-                lines.push(format!("{} {} {goal}", version.qualified(), goal.aspect.group()));
+        for (version, items) in &self.items {
+            for item in items.iter().filter(|item| is_needless(version, item)) {
+                lines.push(format!("{} {} {item}", version.qualified(), item.kind.group()));
             }
         }
         lines
     }
 
-    fn is_reached(&self, version: &OperatorVersion, goal: &Goal) -> bool {
-        self.tally.reached.contains(&(version.clone(), goal.clone()))
+    fn is_reached(&self, version: &OperatorVersion, item: &CoverageItem) -> bool {
+        self.tally.reached.contains(&(version.clone(), item.clone()))
     }
 
-    fn state(&self, version: &OperatorVersion, goal: &Goal) -> State {
-        if self.is_reached(version, goal) {
+    fn state(&self, version: &OperatorVersion, item: &CoverageItem) -> State {
+        if self.is_reached(version, item) {
             State::Reached
-        } else if self.excuses.reason(version, goal).is_some() {
+        } else if self.exclusions.reason(version, item).is_some() {
             State::Excused
         } else {
             State::Missing
         }
     }
 
-    /// How far each aspect is reached.
-    pub fn counts(&self) -> BTreeMap<Aspect, Count> {
-        let mut counts: BTreeMap<Aspect, Count> = Aspect::ALL.map(|aspect| (aspect, Count::default())).into();
-        for (version, goals) in &self.goals {
-            for goal in goals {
-                let count = counts.entry(goal.aspect).or_default();
+    /// How far each kind is reached.
+    pub fn counts(&self) -> BTreeMap<CoverageKind, Count> {
+        let mut counts: BTreeMap<CoverageKind, Count> = CoverageKind::ALL.map(|kind| (kind, Count::default())).into();
+        for (version, items) in &self.items {
+            for item in items {
+                let count = counts.entry(item.kind).or_default();
                 count.all += 1;
-                match self.state(version, goal) {
+                match self.state(version, item) {
                     State::Reached => count.reached += 1,
                     State::Excused => count.excused += 1,
                     State::Missing => {}
@@ -152,13 +152,13 @@ impl Coverage<'_> {
     /// The totals, a line each, with their denominators.
     pub fn summary(&self) -> String {
         let mut text = String::new();
-        for (aspect, count) in self.counts() {
-            let _ = writeln!(text, "{}: {count}", aspect.title());
-            if aspect == Aspect::TypeCell && count.excused > MOST_EXCUSED_CELLS {
+        for (kind, count) in self.counts() {
+            let _ = writeln!(text, "{}: {count}", kind.title());
+            if kind == CoverageKind::TypeCell && count.excused > MOST_EXCUSED_CELLS {
                 let _ = writeln!(text, "  more than {MOST_EXCUSED_CELLS} type cells are excused");
             }
         }
-        let run = |version: &&OperatorVersion| self.is_reached(version, &Goal::new(Aspect::Executed));
+        let run = |version: &&OperatorVersion| self.is_reached(version, &CoverageItem::new(CoverageKind::Executed));
         let run = self.deprecated.iter().filter(run).count();
         let _ = writeln!(text, "deprecated operator versions that a case runs: {run} of {}", self.deprecated.len());
         let _ = write!(text, "{}", self.cases_line());
@@ -185,8 +185,8 @@ impl Coverage<'_> {
             "\n## What the cases reach\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \
                         what is missing.\n\n| | reached | excused | of |\n|---|--:|--:|--:|\n"
                 .to_owned();
-        for (aspect, Count { reached, excused, all }) in self.counts() {
-            let _ = writeln!(text, "| {} | {reached} | {excused} | {all} |", aspect.title());
+        for (kind, Count { reached, excused, all }) in self.counts() {
+            let _ = writeln!(text, "| {} | {reached} | {excused} | {all} |", kind.title());
         }
         let _ = write!(text, "\n{}\n", self.cases_line().replace('\n', "  \n"));
         text

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use onnx_conformance_reference::spec::{Specs, diff};
 use serde::Serialize;
 
-use crate::report::coverage::{Aspect, Count};
+use crate::report::coverage::{Count, CoverageKind};
 use crate::report::matrix::{Column, Counts, Matrix, State, States, VersionRow};
 use crate::report::terminal;
 use crate::run::{CaseResult, Outcome};
@@ -23,7 +23,7 @@ const SCRIPT: &str = include_str!("templates/page.js");
 pub fn page(
     matrix: &Matrix<'_>,
     specs: &Specs,
-    reach: &BTreeMap<Aspect, Count>,
+    reach: &BTreeMap<CoverageKind, Count>,
     evidence: Vec<(String, usize)>,
 ) -> Result<String, serde_json::Error> {
     let data = in_script(&serde_json::to_string(&Data { evidence, ..Data::new(matrix, specs, reach) })?);
@@ -126,7 +126,7 @@ enum CellData {
 }
 
 impl<'a> Data<'a> {
-    fn new(matrix: &'a Matrix<'a>, specs: &'a Specs, reach: &BTreeMap<Aspect, Count>) -> Data<'a> {
+    fn new(matrix: &'a Matrix<'a>, specs: &'a Specs, reach: &BTreeMap<CoverageKind, Count>) -> Data<'a> {
         let domains: Vec<DomainData> = specs
             .domains()
             .map(|name| DomainData { name, newest: specs.newest_opset(name).unwrap_or_default() })
@@ -296,7 +296,7 @@ mod tests {
         page(
             &matrix,
             Specs::embedded(),
-            &BTreeMap::from([(Aspect::Overflow, Count { reached: 1, excused: 2, all: 4 })]),
+            &BTreeMap::from([(CoverageKind::Overflow, Count { reached: 1, excused: 2, all: 4 })]),
             vec![("literal".to_owned(), 3), ("nothing".to_owned(), 1)],
         )
         .unwrap()
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_page_says_how_far_the_suite_reaches_and_what_confirms_it() {
-        assert_eq!(data_of(&page_of(&[]))["reach"], serde_json::json!([[Aspect::Overflow.title(), [1, 2, 4]]]));
+        assert_eq!(data_of(&page_of(&[]))["reach"], serde_json::json!([[CoverageKind::Overflow.title(), [1, 2, 4]]]));
         assert_eq!(data_of(&page_of(&[]))["evidence"], serde_json::json!([["literal", 3], ["nothing", 1]]));
     }
 

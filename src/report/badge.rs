@@ -7,7 +7,8 @@ use crate::runtime::Declaration;
 
 /// The share of cases that pass among those that were put to the runtime and judged.
 pub fn badge(runtime: &Declaration, summary: &Summary) -> String {
-    let judged: usize = summary.counts().filter(|(outcome, _)| !outcome.is_silent()).map(|(_, count)| count).sum();
+    let judged: usize =
+        summary.counts().filter(|(outcome, _)| !outcome.is_inconclusive()).map(|(_, count)| count).sum();
     let passed = summary.count(Outcome::Pass);
     let share = if judged == 0 { 0.0 } else { passed as f64 * 100.0 / judged as f64 };
     let color = match share {

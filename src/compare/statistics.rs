@@ -18,7 +18,7 @@ pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
         return Err(different(DifferenceKind::Values, format!("a drawn element is {value}")));
     }
     let ((want, want_variance), (got, got_variance)) = (moments(&expected), moments(&drawn));
-    // Few elements may all be alike by chance, so that a variance of their own says nothing: an eighth is added.
+    // Few elements may all be alike by statistics, so that a variance of their own says nothing: an eighth is added.
     let allowed = DEVIATIONS * libm::sqrt((want_variance + got_variance + 0.125) / (expected.len().max(1) as f64));
     if (want - got).abs() <= allowed {
         return Ok(());
@@ -77,7 +77,7 @@ fn as_many(fallen: usize, all: usize, ratio: f64) -> Result<(), Difference> {
 
 /// A distribution that a draw has.
 #[derive(Clone, Debug)]
-pub enum Law {
+pub enum Distribution {
     /// Normal.
     Normal {
         /// The mean.
@@ -98,32 +98,32 @@ pub enum Law {
     Multinomial(Tensor),
 }
 
-impl fmt::Display for Law {
+impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Law::Normal { mean, deviation } => {
+            Distribution::Normal { mean, deviation } => {
                 write!(f, "drawn from the normal distribution of mean {mean} and standard deviation {deviation}")
             }
-            Law::Uniform { low, high } => write!(f, "drawn evenly from {low} to {high}"),
-            Law::Bernoulli(_) => f.write_str("1 with the probabilities of the input, or else 0"),
-            Law::Multinomial(_) => f.write_str("classes drawn by the weights of the input"),
+            Distribution::Uniform { low, high } => write!(f, "drawn evenly from {low} to {high}"),
+            Distribution::Bernoulli(_) => f.write_str("1 with the probabilities of the input, or else 0"),
+            Distribution::Multinomial(_) => f.write_str("classes drawn by the weights of the input"),
         }
     }
 }
 
 /// A draw is one of a distribution, as far as chance lets it be known.
-pub fn drawn(law: &Law, actual: &Tensor) -> Result<(), Difference> {
+pub fn drawn(law: &Distribution, actual: &Tensor) -> Result<(), Difference> {
     let values = actual.floats();
     if values.is_empty() {
         return Ok(());
     }
     match law {
-        Law::Normal { mean, deviation } => {
+        Distribution::Normal { mean, deviation } => {
             let below = |value: f64| 0.5 * libm::erfc((mean - value) / (deviation * std::f64::consts::SQRT_2));
             check_moments(&values, *mean, deviation * deviation, 2.0)?;
             check_shape(&values, below)
         }
-        Law::Uniform { low, high } => {
+        Distribution::Uniform { low, high } => {
             if let Some(value) = values.iter().find(|value| !(*low..=*high).contains(*value)) {
                 return Err(wrong(format!("a drawn element is {value}, which is not from {low} to {high}")));
             }
@@ -131,8 +131,8 @@ pub fn drawn(law: &Law, actual: &Tensor) -> Result<(), Difference> {
             check_moments(&values, (low + high) / 2.0, width * width / 12.0, 0.8)?;
             check_shape(&values, |value| ((value - low) / width).clamp(0.0, 1.0))
         }
-        Law::Bernoulli(probabilities) => check_bernoulli(&probabilities.floats(), &values),
-        Law::Multinomial(weights) => check_multinomial(weights, actual),
+        Distribution::Bernoulli(probabilities) => check_bernoulli(&probabilities.floats(), &values),
+        Distribution::Multinomial(weights) => check_multinomial(weights, actual),
     }
 }
 
@@ -306,13 +306,13 @@ mod tests {
                 low
             })
             .collect();
-        let law = |mean, deviation| Law::Normal { mean, deviation };
+        let law = |mean, deviation| Distribution::Normal { mean, deviation };
         assert_eq!(drawn(&law(0.0, 1.0), &floats(&normal)), Ok(()));
         for (mean, deviation) in [(0.2, 1.0), (0.0, 1.3), (0.0, 0.7)] {
             assert!(drawn(&law(mean, deviation), &floats(&normal)).is_err(), "{mean} {deviation}");
         }
         let even = even(4000);
-        let law = |low, high| Law::Uniform { low, high };
+        let law = |low, high| Distribution::Uniform { low, high };
         assert_eq!(drawn(&law(0.0, 1.0), &floats(&even)), Ok(()));
         for (low, high) in [(0.0, 0.9), (0.0, 1.2), (-0.1, 1.0)] {
             assert!(drawn(&law(low, high), &floats(&even)).is_err(), "{low} {high}");
@@ -333,7 +333,7 @@ mod tests {
                 _ => f64::from(u8::from(at % 16 == 3)),
             })
             .collect();
-        let law = Law::Bernoulli(floats(&probabilities));
+        let law = Distribution::Bernoulli(floats(&probabilities));
         assert_eq!(drawn(&law, &floats(&right)), Ok(()));
         let mut never = right.clone();
         never[0] = 1.0;
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn classes_are_as_frequent_as_their_weights_say() {
         let weights = Tensor::of_floats(ElementType::Float, &[1, 2], &[0.0, libm::log(3.0)]).unwrap();
-        let law = Law::Multinomial(weights);
+        let law = Distribution::Multinomial(weights);
         let draws = |of: fn(usize) -> i128| {
             let values: Vec<i128> = (0..1000).map(of).collect();
             Tensor::of_integers(ElementType::Int32, &[1, 1000], &values).unwrap()

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cli::results::ResultsFile;
+use crate::cli::results_file::ResultsFile;
 use crate::cli::runtime::ended_early;
-use crate::cli::{Progress, output};
+use crate::cli::{Progress, print};
 use crate::run::{Event, Plan, Summary, run};
 use crate::runtime::{Host, Stop, StopReason};
 
@@ -48,7 +48,7 @@ impl Job<'_> {
         let elapsed = started.elapsed();
         let problems = self.runtime.finish();
         for problem in &problems {
-            output::note(&format!("{}: {problem}", self.runtime.declaration().name));
+            print::note(&format!("{}: {problem}", self.runtime.declaration().name));
         }
         if let Some(error) = unwritten {
             return Err(error);

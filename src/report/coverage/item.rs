@@ -1,0 +1,379 @@
+//! What there is to reach of an operator version, as its signature says.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence};
+use onnx_conformance_reference::types::ValueType;
+
+use crate::report::coverage::enums::Enums;
+
+/// A kind of item: a line of the totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the title of each says what it is")]
+pub enum CoverageKind {
+    Executed,
+    LastOpset,
+    TypeCell,
+    AttributeLeftOut,
+    AttributeDefault,
+    AttributeOther,
+    Enumerated,
+    InputGiven,
+    InputLeftOut,
+    InputEmptyName,
+    InputCount,
+    OutputGiven,
+    OutputLeftOut,
+    OutputEmptyName,
+    OutputCount,
+    NotANumber,
+    PositiveInfinity,
+    NegativeInfinity,
+    NegativeZero,
+    Subnormal,
+    Overflow,
+    Smallest,
+    Largest,
+    Empty,
+    RankZero,
+    Constraint,
+    Refusal,
+}
+
+impl CoverageKind {
+    /// Every kind, in the order of the totals.
+    pub const ALL: [CoverageKind; 27] = [
+        CoverageKind::Executed,
+        CoverageKind::LastOpset,
+        CoverageKind::TypeCell,
+        CoverageKind::AttributeLeftOut,
+        CoverageKind::AttributeDefault,
+        CoverageKind::AttributeOther,
+        CoverageKind::Enumerated,
+        CoverageKind::InputGiven,
+        CoverageKind::InputLeftOut,
+        CoverageKind::InputEmptyName,
+        CoverageKind::InputCount,
+        CoverageKind::OutputGiven,
+        CoverageKind::OutputLeftOut,
+        CoverageKind::OutputEmptyName,
+        CoverageKind::OutputCount,
+        CoverageKind::NotANumber,
+        CoverageKind::PositiveInfinity,
+        CoverageKind::NegativeInfinity,
+        CoverageKind::NegativeZero,
+        CoverageKind::Subnormal,
+        CoverageKind::Overflow,
+        CoverageKind::Smallest,
+        CoverageKind::Largest,
+        CoverageKind::Empty,
+        CoverageKind::RankZero,
+        CoverageKind::Constraint,
+        CoverageKind::Refusal,
+    ];
+
+    /// What the totals call it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            CoverageKind::Executed => "operator versions that a case runs",
+            CoverageKind::LastOpset => "operator versions at the last opset of their range",
+            CoverageKind::TypeCell => "type cells",
+            CoverageKind::AttributeLeftOut => "attributes left out",
+            CoverageKind::AttributeDefault => "attributes at their default, written out",
+            CoverageKind::AttributeOther => "attributes at another value",
+            CoverageKind::Enumerated => "values of enumerated attributes",
+            CoverageKind::InputGiven => "optional inputs given",
+            CoverageKind::InputLeftOut => "optional inputs left out",
+            CoverageKind::InputEmptyName => "optional inputs left out by an empty name",
+            CoverageKind::InputCount => "counts of variadic inputs (1, 2, 3 and more)",
+            CoverageKind::OutputGiven => "optional outputs asked for",
+            CoverageKind::OutputLeftOut => "optional outputs left out",
+            CoverageKind::OutputEmptyName => "optional outputs left out by an empty name",
+            CoverageKind::OutputCount => "counts of variadic outputs (1, 2, 3 and more)",
+            CoverageKind::NotANumber => "float operators: NaN",
+            CoverageKind::PositiveInfinity => "float operators: infinity",
+            CoverageKind::NegativeInfinity => "float operators: negative infinity",
+            CoverageKind::NegativeZero => "float operators: -0.0",
+            CoverageKind::Subnormal => "float operators: a subnormal number",
+            CoverageKind::Overflow => "float operators: finite inputs, infinite output",
+            CoverageKind::Smallest => "integer operators: the smallest integer",
+            CoverageKind::Largest => "integer operators: the largest integer",
+            CoverageKind::Empty => "first inputs that are empty",
+            CoverageKind::RankZero => "first inputs of rank 0",
+            CoverageKind::Constraint => "constraints refused or tested",
+            CoverageKind::Refusal => "refusals that follow from signatures",
+        }
+    }
+
+    /// What is missing is listed by these.
+    pub const fn group(self) -> &'static str {
+        match self {
+            CoverageKind::Executed | CoverageKind::LastOpset => "runs",
+            CoverageKind::TypeCell => "types",
+            CoverageKind::AttributeLeftOut
+            | CoverageKind::AttributeDefault
+            | CoverageKind::AttributeOther
+            | CoverageKind::Enumerated => "attributes",
+            CoverageKind::InputGiven
+            | CoverageKind::InputLeftOut
+            | CoverageKind::InputEmptyName
+            | CoverageKind::InputCount => "inputs",
+            CoverageKind::OutputGiven
+            | CoverageKind::OutputLeftOut
+            | CoverageKind::OutputEmptyName
+            | CoverageKind::OutputCount => "outputs",
+            CoverageKind::NotANumber
+            | CoverageKind::PositiveInfinity
+            | CoverageKind::NegativeInfinity
+            | CoverageKind::NegativeZero
+            | CoverageKind::Subnormal
+            | CoverageKind::Overflow
+            | CoverageKind::Smallest
+            | CoverageKind::Largest => "values",
+            CoverageKind::Empty | CoverageKind::RankZero => "shapes",
+            CoverageKind::Constraint => "constraints",
+            CoverageKind::Refusal => "refusals",
+        }
+    }
+}
+
+/// Something of an operator version that a case can reach.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CoverageItem {
+    /// The kind.
+    pub kind: CoverageKind,
+    /// Of what; empty where the version has but one of the kind.
+    pub of: String,
+}
+
+impl CoverageItem {
+    /// The item of a kind that a version has one of.
+    pub fn new(kind: CoverageKind) -> CoverageItem {
+        CoverageItem { kind, of: String::new() }
+    }
+
+    /// The item of a kind that a version has several of.
+    pub fn of(kind: CoverageKind, of: impl Into<String>) -> CoverageItem {
+        CoverageItem { kind, of: of.into() }
+    }
+}
+
+/// How exclusions and lists of what is missing name an item, besides its group.
+impl fmt::Display for CoverageItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = &self.of;
+        match self.kind {
+            CoverageKind::Executed => f.write_str("any"),
+            CoverageKind::LastOpset => write!(f, "at opset {of}"),
+            CoverageKind::TypeCell | CoverageKind::Enumerated | CoverageKind::Constraint | CoverageKind::Refusal => {
+                f.write_str(of)
+            }
+            CoverageKind::AttributeLeftOut | CoverageKind::InputLeftOut | CoverageKind::OutputLeftOut => {
+                write!(f, "{of} left out")
+            }
+            CoverageKind::AttributeDefault => write!(f, "{of} at its default"),
+            CoverageKind::AttributeOther => write!(f, "{of} at another value"),
+            CoverageKind::InputGiven | CoverageKind::OutputGiven => write!(f, "{of} given"),
+            CoverageKind::InputEmptyName | CoverageKind::OutputEmptyName => write!(f, "{of} as \"\""),
+            CoverageKind::InputCount | CoverageKind::OutputCount => write!(f, "{of}"),
+            CoverageKind::NotANumber => f.write_str("NaN"),
+            CoverageKind::PositiveInfinity => f.write_str("inf"),
+            CoverageKind::NegativeInfinity => f.write_str("-inf"),
+            CoverageKind::NegativeZero => f.write_str("-0.0"),
+            CoverageKind::Subnormal => f.write_str("subnormal"),
+            CoverageKind::Overflow => f.write_str("overflow"),
+            CoverageKind::Smallest => f.write_str("smallest integer"),
+            CoverageKind::Largest => f.write_str("largest integer"),
+            CoverageKind::Empty => f.write_str("empty"),
+            CoverageKind::RankZero => f.write_str("rank 0"),
+        }
+    }
+}
+
+/// What there is to reach of a version that is in use and means its operator up to the opset `last`.
+pub(super) fn items(spec: &OpSpec, last: u32, enums: &Enums) -> BTreeSet<CoverageItem> {
+    let mut items = BTreeSet::from([
+        CoverageItem::new(CoverageKind::Executed),
+        CoverageItem::of(CoverageKind::LastOpset, last.to_string()),
+    ]);
+    for (parameter, types) in &spec.types {
+        items.extend(
+            types
+                .iter()
+                .map(|value_type| CoverageItem::of(CoverageKind::TypeCell, format!("{parameter}={value_type}"))),
+        );
+    }
+    attributes(spec, enums, &mut items);
+    let sides = [
+        (
+            &spec.inputs,
+            [
+                CoverageKind::InputGiven,
+                CoverageKind::InputLeftOut,
+                CoverageKind::InputEmptyName,
+                CoverageKind::InputCount,
+            ],
+        ),
+        (
+            &spec.outputs,
+            [
+                CoverageKind::OutputGiven,
+                CoverageKind::OutputLeftOut,
+                CoverageKind::OutputEmptyName,
+                CoverageKind::OutputCount,
+            ],
+        ),
+    ];
+    for (formals, kinds) in sides {
+        for (at, formal) in formals.iter().enumerate() {
+            let is_first_output = at == 0 && kinds[0] == CoverageKind::OutputGiven;
+            let can_be_left_out = !is_first_output && formals[at + 1..].iter().all(can_be_absent);
+            presence(formal, kinds, is_first_output, can_be_left_out, &mut items);
+        }
+    }
+    values(spec, &mut items);
+    refusals(spec, &mut items);
+    items
+}
+
+fn attributes(spec: &OpSpec, enums: &Enums, items: &mut BTreeSet<CoverageItem>) {
+    for (name, attribute) in &spec.attributes {
+        items.insert(CoverageItem::of(CoverageKind::AttributeOther, name));
+        if !attribute.required {
+            items.insert(CoverageItem::of(CoverageKind::AttributeLeftOut, name));
+        }
+        if attribute.default.is_some() {
+            items.insert(CoverageItem::of(CoverageKind::AttributeDefault, name));
+        }
+        if matches!(attribute.kind, AttributeType::String | AttributeType::Strings) {
+            let values = enums.values(&spec.version, name);
+            items.extend(
+                values.iter().map(|value| CoverageItem::of(CoverageKind::Enumerated, format!("{name}={value}"))),
+            );
+        }
+    }
+}
+
+fn can_be_absent(formal: &FormalParameter) -> bool {
+    matches!(formal.presence, Presence::Optional | Presence::Variadic { min: 0, .. })
+}
+
+/// A parameter is left out together with all that follow it, where they can be, and but for the first output: a node has
+/// one.
+fn presence(
+    formal: &FormalParameter,
+    kinds: [CoverageKind; 4],
+    is_first_output: bool,
+    can_be_left_out: bool,
+    items: &mut BTreeSet<CoverageItem>,
+) {
+    let [given, left_out, empty_name, count] = kinds;
+    let name = &formal.name;
+    match formal.presence {
+        Presence::Single => {}
+        Presence::Optional => {
+            items.insert(CoverageItem::of(given, name));
+            items.insert(CoverageItem::of(empty_name, name));
+            if can_be_left_out {
+                items.insert(CoverageItem::of(left_out, name));
+            }
+        }
+        Presence::Variadic { min, .. } => {
+            let least = if is_first_output { min.max(1) } else { min };
+            items.extend((least..=3.max(least)).map(|number| CoverageItem::of(count, counted(name, number))));
+        }
+    }
+}
+
+/// How often a variadic parameter is given; three stand for more.
+pub(super) fn counted(name: &str, number: usize) -> String {
+    if number < 3 { format!("{name} {number} times") } else { format!("{name} 3 times or more") }
+}
+
+fn values(spec: &OpSpec, items: &mut BTreeSet<CoverageItem>) {
+    if spec.inputs.iter().any(|formal| elements(spec, formal).any(has_infinity)) {
+        let kinds = [
+            CoverageKind::NotANumber,
+            CoverageKind::PositiveInfinity,
+            CoverageKind::NegativeInfinity,
+            CoverageKind::NegativeZero,
+            CoverageKind::Subnormal,
+        ];
+        items.extend(kinds.map(CoverageItem::new));
+        if spec.outputs.iter().any(|formal| elements(spec, formal).any(has_infinity)) {
+            items.insert(CoverageItem::new(CoverageKind::Overflow));
+        }
+    }
+    if spec.inputs.iter().any(|formal| takes_integers_as_data(spec, formal)) {
+        items.extend([CoverageKind::Smallest, CoverageKind::Largest].map(CoverageItem::new));
+    }
+    if spec.inputs.first().is_some_and(|formal| elements(spec, formal).next().is_some()) {
+        items.extend([CoverageKind::Empty, CoverageKind::RankZero].map(CoverageItem::new));
+    }
+}
+
+/// The element types of the tensors that a parameter takes.
+pub(super) fn elements<'a>(spec: &'a OpSpec, formal: &'a FormalParameter) -> impl Iterator<Item = ElementType> + 'a {
+    spec.allowed(&formal.kind).iter().filter_map(|value_type| match value_type {
+        ValueType::Tensor(element) => Some(*element),
+        _ => None,
+    })
+}
+
+/// Whether a type is a float of IEEE 754's kind; what 8 bits and less make of large numbers is their own.
+fn has_infinity(element: ElementType) -> bool {
+    let format = element.float_format().filter(|format| format.has_infinity());
+    element.is_float() && element.bits() >= 16 && format.is_some()
+}
+
+/// Whether integers are what the operator computes with, or moves, rather than counts, indices or shapes: those are of
+/// `int32` or `int64` alone.
+pub(super) fn takes_integers_as_data(spec: &OpSpec, formal: &FormalParameter) -> bool {
+    let is_index = |element: ElementType| matches!(element, ElementType::Int32 | ElementType::Int64);
+    elements(spec, formal).any(ElementType::is_integer) && elements(spec, formal).any(|element| !is_index(element))
+}
+
+/// What the signature alone excludes, as the ids of refusals name it.
+fn refusals(spec: &OpSpec, items: &mut BTreeSet<CoverageItem>) {
+    let mut add = |name: String| items.insert(CoverageItem::of(CoverageKind::Refusal, name));
+    for formal in &spec.inputs {
+        if let FormalType::Parameter(parameter) = &formal.kind
+            && (1..ElementType::ALL.len()).contains(&elements(spec, formal).count())
+        {
+            add(format!("type of {parameter}"));
+        }
+        if formal.presence == Presence::Single {
+            add(format!("missing={}", formal.name));
+        }
+    }
+    match spec.inputs.last() {
+        Some(formal) if formal.is_heterogeneous() => {}
+        Some(formal) if formal.is_variadic() => {
+            if spec.allowed(&formal.kind).len() > 1 {
+                add(format!("mixed={}", formal.name));
+            }
+        }
+        _ => drop(add("surplus-input".to_owned())),
+    }
+    add("unknown attribute".to_owned());
+    for (name, attribute) in &spec.attributes {
+        if attribute.required {
+            add(format!("missing-attribute={name}"));
+        }
+        add(format!("attribute-type={name}"));
+    }
+}
+
+/// The item of a refusal by the end of its id; nothing where it does not follow from the signature.
+pub(super) fn refused(spec: &OpSpec, name: &str) -> Option<CoverageItem> {
+    let (rule, of) = name.split_once('=').unwrap_or((name, ""));
+    let item = match rule {
+        "attribute" => "unknown attribute".to_owned(),
+        "missing" | "mixed" | "surplus-input" | "missing-attribute" | "attribute-type" => name.to_owned(),
+        parameter if !of.is_empty() && spec.types.contains_key(parameter) => format!("type of {parameter}"),
+        _ => return None,
+    };
+    Some(CoverageItem::of(CoverageKind::Refusal, item))
+}
