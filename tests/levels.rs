@@ -9,7 +9,7 @@ use onnx_conformance::generate::{OperatorCatalog, ResolvedAccuracy, cases};
 use onnx_conformance::suite::{Filter, Suite, VendoredCases};
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::Limits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::onnx::type_proto;

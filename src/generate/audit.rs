@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat, Kind};
 use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::Limits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::proto::decode::NoExternalData;

@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use onnx_conformance_reference::executor::magnitudes;
-use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::Limits;
 use onnx_conformance_reference::model::Model;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::Limits;
 use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};

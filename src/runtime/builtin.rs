@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run};
-use onnx_conformance_reference::kernels::budget::{Limits, Observer};
-use onnx_conformance_reference::kernels::error::KernelError;
+use onnx_conformance_reference::kernels::framework::budget::{Limits, Observer};
+use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 use onnx_conformance_reference::proto::measure::MeasureError;
 use onnx_conformance_reference::value::Value;

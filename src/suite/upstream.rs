@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::magnitudes;
-use onnx_conformance_reference::kernels::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::Limits;
 use onnx_conformance_reference::model::{LoadLimits, Model, Node, read_model};
 use onnx_conformance_reference::proto::{GraphProto, decode};
 use onnx_conformance_reference::tensor::Tensor;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance::reference::deadline::Deadline;
 use onnx_conformance::reference::executor::run;
-use onnx_conformance::reference::kernels::budget::Limits;
+use onnx_conformance::reference::kernels::framework::budget::Limits;
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::model::{LoadLimits, read_model};
 use onnx_conformance::reference::proto::Message as _;

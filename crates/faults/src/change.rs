@@ -1,9 +1,9 @@
 //! What a fault does to a call of a kernel.
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
-use onnx_conformance_reference::kernels::call::{Call, Outputs, Result};
-use onnx_conformance_reference::kernels::error::KernelError;
-use onnx_conformance_reference::kernels::registry::{self, Kernel};
+use onnx_conformance_reference::kernels::framework::call::{Call, Outputs, Result};
+use onnx_conformance_reference::kernels::framework::error::KernelError;
+use onnx_conformance_reference::kernels::framework::registry::{self, Kernel};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::tensor::index::Walk;
 use onnx_conformance_reference::tensor::shape::broadcast;

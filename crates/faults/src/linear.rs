@@ -1,8 +1,8 @@
 //! Sums that are added up in the element type, term by term.
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::kernels::call::{Call, Result};
-use onnx_conformance_reference::kernels::registry::Kernel;
+use onnx_conformance_reference::kernels::framework::call::{Call, Result};
+use onnx_conformance_reference::kernels::framework::registry::Kernel;
 use onnx_conformance_reference::tensor::{Buffer, Tensor};
 use onnx_conformance_reference::value::Value;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::kernels::call::{Call, Result};
-use onnx_conformance_reference::kernels::registry::Kernel;
+use onnx_conformance_reference::kernels::framework::call::{Call, Result};
+use onnx_conformance_reference::kernels::framework::registry::Kernel;
 use onnx_conformance_reference::model::Attribute;
 use onnx_conformance_reference::spec::{AttributeType, FormalType, OpSpec, Presence, Specs};
 use onnx_conformance_reference::types::ValueType;

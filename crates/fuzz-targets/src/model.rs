@@ -9,8 +9,8 @@ use onnx_conformance::case::{Case, DataSet, Expected, ExpectedOutput, Level, Var
 use onnx_conformance::report::describe_case::describe;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run as execute};
-use onnx_conformance_reference::kernels::budget::Limits;
-use onnx_conformance_reference::kernels::error::KernelError;
+use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::Specs;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::executor::{RunError, run};
-use crate::kernels::budget::Limits;
+use crate::kernels::framework::budget::Limits;
 use crate::model::text::parse_model;
 use crate::model::{Attribute, Graph, LoadLimits, Model, Node, Opsets, Parameter, read_model};
 use crate::proto::Message;

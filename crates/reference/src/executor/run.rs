@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::kernels::budget::{Budget, Limits};
-use crate::kernels::call::{Call, Outputs, Result, Subgraphs};
-use crate::kernels::error::{KernelError, Missing, invalid, unsupported};
-use crate::kernels::registry;
-use crate::kernels::sparse::densify;
+use crate::kernels::framework::budget::{Budget, Limits};
+use crate::kernels::framework::call::{Call, Outputs, Result, Subgraphs};
+use crate::kernels::framework::error::{KernelError, Missing, invalid, unsupported};
+use crate::kernels::framework::registry;
+use crate::kernels::framework::sparse::densify;
 use crate::model::check::{find_spec, validate_node};
 use crate::model::{Attribute, Dim, Function, Graph, Model, Node, Opsets, Parameter};
 use crate::spec::{Argument, FormalParameter, FormalType, OpSpec, OperatorVersion, SignatureError};

@@ -273,8 +273,8 @@ mod tests {
 
     use super::*;
     use crate::executor::run;
-    use crate::kernels::budget::Limits;
-    use crate::kernels::error::KernelError;
+    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::error::KernelError;
     use crate::model::text::parse_model;
     use crate::model::{LoadLimits, read_model};
     use crate::proto::decode::NoExternalData;

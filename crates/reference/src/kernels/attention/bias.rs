@@ -2,8 +2,8 @@
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::attention::scores::Sizes;
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{broadcast, broadcast_strides};
 

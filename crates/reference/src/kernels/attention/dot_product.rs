@@ -4,10 +4,16 @@ use crate::dtype::ElementType;
 use crate::kernels::attention::bias::{Bias, ShortMask};
 use crate::kernels::attention::heads::{append, merge, split};
 use crate::kernels::attention::scores::{Sizes, round_all, rounded, scaled_products, softmax, weigh};
-use crate::kernels::call::{Call, Outputs, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Attention", 23, |call| attention(call, ShortMask::Broadcast)),
+    Kernel::new("Attention", 24, |call| attention(call, ShortMask::Masked)),
+];
 
 /// The stage whose scores the fourth output shows, as `qk_matmul_output_mode` numbers them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +25,7 @@ enum Stage {
 }
 
 /// Attention. Every stage of the function body is in the type of Q, but for the softmax, which has its own.
-pub(super) fn attention(call: &Call<'_>, short: ShortMask) -> Result {
+fn attention(call: &Call<'_>, short: ShortMask) -> Result {
     check(call)?;
     let (query, heads) = (call.tensor(0)?, call.optional_int("kv_num_heads"));
     let packed = query.rank() == 3;

@@ -2,13 +2,16 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
+pub(super) const KERNELS: &[Kernel] = &[Kernel::of("ai.onnx.preview", "FlexAttention", 1, flex_attention)];
+
 /// `FlexAttention`. The products are in the type of Q, what follows in the precision of the softmax.
-pub(super) fn flex_attention(call: &Call<'_>) -> Result {
+fn flex_attention(call: &Call<'_>) -> Result {
     let (query, key, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let sizes = Sizes::of(call, query, key, value)?;
     let element = query.element_type();

@@ -1,7 +1,7 @@
 //! Tensors of heads: packed into the last axis or apart, appended to what was cached.
 
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::index::Walk;
 

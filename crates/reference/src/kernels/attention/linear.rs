@@ -3,9 +3,12 @@
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::divide;
 use crate::kernels::attention::scores::{round_all, rounded};
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("LinearAttention", 27, linear_attention)];
 
 /// What a token does to the state.
 #[derive(Clone, Copy)]
@@ -43,7 +46,7 @@ struct Gate {
 
 /// `LinearAttention`. As in the function body, the state is float between tokens, and so is the output before it is
 /// rounded into its own type.
-pub(super) fn linear_attention(call: &Call<'_>) -> Result {
+fn linear_attention(call: &Call<'_>) -> Result {
     let rule = rule(call)?;
     let sizes = Sizes::read(call)?;
     let tokens = Tokens::read(call, rule, &sizes)?;

@@ -1,9 +1,12 @@
 //! `RotaryEmbedding`: turns pairs of elements by an angle that depends on the position.
 
 use crate::kernels::attention::heads::divide;
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("RotaryEmbedding", 23, rotary_embedding)];
 
 /// How a tensor of heads lies in memory, and which part of each head turns.
 struct Layout {
@@ -18,7 +21,7 @@ struct Layout {
 }
 
 /// `RotaryEmbedding`.
-pub(super) fn rotary_embedding(call: &Call<'_>) -> Result {
+fn rotary_embedding(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let layout = Layout::read(call, input)?;
     let rows = cache_rows(call, &layout)?;

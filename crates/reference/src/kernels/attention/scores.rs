@@ -2,8 +2,8 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::axes;
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::sum::sum;

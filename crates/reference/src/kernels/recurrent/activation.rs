@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
 
 /// An activation function and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]

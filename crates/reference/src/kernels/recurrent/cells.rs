@@ -1,11 +1,23 @@
 //! The equations of the three cells.
 
-use crate::kernels::call::{Call, Result};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};
 use crate::kernels::recurrent::sequence::{Inputs, Layout, Sizes, check};
 
+/// The equations of version 1 multiply the state by the untransposed recurrence weights, a slip that version 7
+/// corrects: the stacked shape of R, exporters and tests of the time all say transposed. One kernel serves both.
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst)),
+    Kernel::new("GRU", 14, |call| gru(call, Layout::from_attribute(call)?)),
+    Kernel::new("LSTM", 1, |call| lstm(call, Layout::TimeFirst)),
+    Kernel::new("LSTM", 14, |call| lstm(call, Layout::from_attribute(call)?)),
+    Kernel::new("RNN", 1, |call| rnn(call, Layout::TimeFirst)),
+    Kernel::new("RNN", 14, |call| rnn(call, Layout::from_attribute(call)?)),
+];
+
 /// RNN: H = f(X Wi + H Ri + biases).
-pub(super) fn rnn(call: &Call<'_>, layout: Layout) -> Result {
+fn rnn(call: &Call<'_>, layout: Layout) -> Result {
     let inputs = Inputs::read(call, 1, layout)?;
     let hidden = inputs.sizes.hidden;
     let functions = activations(call, inputs.sizes.directions, &["Tanh"])?;
@@ -23,7 +35,7 @@ pub(super) fn rnn(call: &Call<'_>, layout: Layout) -> Result {
 }
 
 /// GRU, its gates in the order update, reset, hidden.
-pub(super) fn gru(call: &Call<'_>, layout: Layout) -> Result {
+fn gru(call: &Call<'_>, layout: Layout) -> Result {
     let inputs = Inputs::read(call, 3, layout)?;
     let Sizes { batch, hidden, directions, .. } = inputs.sizes;
     let functions = activations(call, directions, &["Sigmoid", "Tanh"])?;
@@ -65,7 +77,7 @@ pub(super) fn gru(call: &Call<'_>, layout: Layout) -> Result {
 }
 
 /// LSTM, its gates in the order input, output, forget, cell; its peepholes input, output, forget.
-pub(super) fn lstm(call: &Call<'_>, layout: Layout) -> Result {
+fn lstm(call: &Call<'_>, layout: Layout) -> Result {
     let inputs = Inputs::read(call, 4, layout)?;
     let Sizes { hidden, directions, .. } = inputs.sizes;
     let functions = activations(call, directions, &["Sigmoid", "Tanh", "Tanh"])?;

@@ -2,9 +2,9 @@
 
 use crate::deadline::Deadline;
 use crate::dtype::ElementType;
-use crate::kernels::budget::Budget;
-use crate::kernels::call::{Call, Outputs, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::budget::Budget;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::index::Walk;

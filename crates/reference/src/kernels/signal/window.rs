@@ -1,11 +1,18 @@
 //! The windows: sums of cosines, computed in float throughout, as their function bodies do.
 
 use crate::dtype::ElementType;
-use crate::kernels::call::{Call, Result};
-use crate::kernels::error::invalid;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("BlackmanWindow", 17, |call| window(call, [0.42, 0.5, 0.08])),
+    Kernel::new("HammingWindow", 17, |call| window(call, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
+    Kernel::new("HannWindow", 17, |call| window(call, [0.5, 0.5, 0.0])),
+];
 
 /// The window with these coefficients: a0 - a1 cos(w n) + a2 cos(2 w n).
-pub(super) fn window(call: &Call<'_>, coefficients: [f64; 3]) -> Result {
+fn window(call: &Call<'_>, coefficients: [f64; 3]) -> Result {
     let size = call.tensor(0)?.single_integer();
     let Some(size) = size.and_then(|size| usize::try_from(size).ok()) else {
         return Err(invalid("size must be a scalar that is not negative"));

@@ -1,0 +1,344 @@
+//! Subgraphs that run once, often, or for each item: `If`, `Loop`, `SequenceMap`.
+
+use std::sync::Arc;
+
+use crate::dtype::ElementType;
+use crate::kernels::control_flow::stack::Stack;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::model::{Dim, Graph, Parameter};
+use crate::tensor::Tensor;
+use crate::types::ValueType;
+use crate::value::{Optional, Sequence, Value};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("If", 1, |call| choose(call, true)),
+    Kernel::new("If", 11, |call| choose(call, false)),
+    Kernel::new("Loop", 1, repeat),
+    Kernel::new("SequenceMap", 17, map),
+];
+
+/// The outputs of one of two branches. Both must declare as many outputs of the same types, and, before version 11,
+/// of the same shapes.
+fn choose(call: &Call<'_>, same_shapes: bool) -> Result {
+    let (yes, no) = (call.graph("then_branch")?, call.graph("else_branch")?);
+    check_branches(call, yes, no, same_shapes)?;
+    let branch = if truth(call.tensor(0)?, "the condition")? { yes } else { no };
+    call.outputs_of_body(call.run(branch, Vec::new())?.into())
+}
+
+fn check_branches(call: &Call<'_>, yes: &Graph, no: &Graph, same_shapes: bool) -> Result<(), KernelError> {
+    let (then_count, else_count, wanted) = (yes.outputs.len(), no.outputs.len(), call.output_count());
+    if then_count != else_count || wanted > then_count {
+        return Err(invalid(format!(
+            "then_branch has {then_count} outputs, else_branch {else_count} and the node {wanted}; they must agree"
+        )));
+    }
+    let differ = |(yes, no): &(&Parameter, &Parameter)| {
+        let types = yes.value_type.as_ref().zip(no.value_type.as_ref()).is_some_and(|(yes, no)| yes != no);
+        types || (same_shapes && fixed_shape(yes).zip(fixed_shape(no)).is_some_and(|(yes, no)| yes != no))
+    };
+    match yes.outputs.iter().zip(&no.outputs).find(differ) {
+        Some((yes, no)) => Err(invalid(format!(
+            "output '{}' of then_branch and '{}' of else_branch are declared differently",
+            yes.name, no.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The declared shape, where every size is a number.
+fn fixed_shape(parameter: &Parameter) -> Option<Vec<usize>> {
+    let size = |dim: &Dim| match dim {
+        Dim::Size(size) => Some(*size),
+        Dim::Name(_) | Dim::Unknown => None,
+    };
+    parameter.shape.as_ref()?.iter().map(size).collect()
+}
+
+fn truth(tensor: &Tensor, what: &str) -> Result<bool, KernelError> {
+    let one = || invalid(format!("{what} has shape {:?}; it must have one element", tensor.shape()));
+    tensor.single_integer().map(|value| value != 0).ok_or_else(one)
+}
+
+/// Runs the body while the condition holds and the trip count is not reached, either of which may be left out.
+///
+/// The body takes the number of the trip, the condition and the carried values, and gives the next condition, the next
+/// carried values and what is stacked along a new first axis.
+fn repeat(call: &Call<'_>) -> Result {
+    let body = call.graph("body")?;
+    let (trips, condition) = (trip_count(call)?, call.optional_tensor(1)?);
+    let mut carried = (2..call.inputs.len()).map(|at| call.value(at).cloned()).collect::<Result<Vec<Value>>>()?;
+    let mut stacks = stacks(call, body, carried.len())?;
+    let mut going = condition.map_or(Ok(true), |condition| truth(condition, "the condition"))?;
+    let mut trip = 0;
+    while (going || condition.is_none()) && trips.is_none_or(|trips| trip < trips) {
+        check_trip(call, trip)?;
+        let inputs = [
+            Value::from(call.integers(ElementType::Int64, &[], [i128::from(trip)])?),
+            Value::from(call.integers(ElementType::Bool, &[], [i128::from(going)])?),
+        ];
+        let states = carried.drain(..).zip(body.inputs.iter().skip(2)).map(|(value, declared)| admit(value, declared));
+        let mut outputs = call.run(body, inputs.into_iter().chain(states).collect())?.into_iter();
+        let next = outputs.next().ok_or_else(|| invalid("the body gives no condition"))?;
+        going = match &next {
+            Value::Tensor(next) => truth(next, "the condition that the body gives")?,
+            other => return Err(invalid(format!("the condition that the body gives is {other}, not tensor(bool)"))),
+        };
+        carried.extend(outputs.by_ref().take(body.inputs.len().saturating_sub(2)));
+        for (stack, value) in stacks.iter_mut().zip(outputs) {
+            stack.push(value)?;
+        }
+        trip += 1;
+    }
+    let mut outputs: Vec<Option<Value>> = carried.into_iter().map(Some).collect();
+    for stack in stacks {
+        let wanted = call.wants(outputs.len());
+        outputs.push(if wanted { Some(stack.join(call, 0)?.into()) } else { None });
+    }
+    call.outputs_of_body(Outputs(outputs))
+}
+
+/// The value, made optional where the body declares its input so: what a trip gives without, the next may take with.
+fn admit(value: Value, declared: &Parameter) -> Value {
+    match &declared.value_type {
+        Some(ValueType::Optional(item_type)) if **item_type == value.value_type() => {
+            Value::Optional(Optional { item_type: (**item_type).clone(), item: Some(Arc::new(value)) })
+        }
+        _ => value,
+    }
+}
+
+/// The most trips, or nothing where the node sets no number; a negative one means none.
+fn trip_count(call: &Call<'_>) -> Result<Option<u64>, KernelError> {
+    let Some(count) = call.optional_tensor(0)? else { return Ok(None) };
+    let one = || invalid(format!("the trip count has shape {:?}; it must be a scalar", count.shape()));
+    Ok(Some(u64::try_from(count.single_integer().ok_or_else(one)?.max(0)).unwrap_or(u64::MAX)))
+}
+
+/// One stack for each output of the body after the condition and the carried values.
+fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<Stack<'a>>, KernelError> {
+    let (inputs, outputs, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
+    if inputs != carried + 2 || outputs <= carried || wanted >= outputs {
+        return Err(invalid(format!(
+            "with {carried} carried values and {wanted} outputs, the body takes {} inputs and gives at least {} \
+             outputs; this one has {inputs} and {outputs}",
+            carried + 2,
+            wanted.max(carried) + 1
+        )));
+    }
+    Ok(body.outputs.iter().skip(carried + 1).map(Stack::new).collect())
+}
+
+fn check_trip(call: &Call<'_>, trip: u64) -> Result<(), KernelError> {
+    call.budget.check_time()?;
+    let most = call.budget.limits().trips;
+    if trip < most { Ok(()) } else { Err(KernelError::Limit(format!("the loop is over the limit of {most} trips"))) }
+}
+
+/// Runs the body for each item of the first sequence, with the item of every other sequence at the same place and with
+/// every tensor whole, and collects each output in a sequence.
+fn map(call: &Call<'_>) -> Result {
+    let body = call.graph("body")?;
+    let count = call.sequence(0)?.items.len();
+    let inputs = (0..call.inputs.len()).map(|at| call.value(at)).collect::<Result<Vec<_>>>()?;
+    let other_length = inputs.iter().find(|input| matches!(input, Value::Sequence(s) if s.items.len() != count));
+    if let Some(other) = other_length {
+        return Err(invalid(format!("the first sequence has {count} items, another is {other}; they must be as long")));
+    }
+    if call.output_count() > body.outputs.len() {
+        let (wanted, given) = (call.output_count(), body.outputs.len());
+        return Err(invalid(format!("the node has {wanted} outputs, but the body gives {given}")));
+    }
+    let item = |input: &Value, at: usize| match input {
+        Value::Sequence(sequence) => sequence.items.get(at).cloned(),
+        other => Some(other.clone()),
+    };
+    let mut collected: Vec<Vec<Value>> = body.outputs.iter().map(|_| Vec::new()).collect();
+    for at in 0..count {
+        call.budget.check_time()?;
+        let arguments = inputs.iter().filter_map(|input| item(input, at)).collect();
+        for (items, value) in collected.iter_mut().zip(call.run(body, arguments)?) {
+            items.push(value);
+        }
+    }
+    let sequences = body.outputs.iter().zip(collected).map(|(declared, items)| collect(declared, items));
+    call.outputs_of_body(sequences.collect::<Result<Vec<Value>, _>>()?.into())
+}
+
+/// A sequence of what the body gave, whose type the items have, or, where there is none, the body declares.
+fn collect(declared: &Parameter, items: Vec<Value>) -> Result<Value, KernelError> {
+    let name = &declared.name;
+    let first = items.first().map(Value::value_type);
+    let Some(item_type @ ValueType::Tensor(_)) = first.or_else(|| declared.value_type.clone()) else {
+        return Err(invalid(format!("output '{name}' of the body must be a tensor, and declared so for no items")));
+    };
+    match items.iter().find(|item| item.value_type() != item_type) {
+        Some(other) => Err(invalid(format!("output '{name}' of the body is once {item_type} and once {other}"))),
+        None => Ok(Value::Sequence(Sequence::new(item_type, items))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::RunError;
+    use crate::testing::{floats, ints, run_text, typed};
+
+    fn run(opset: i64, graph: &str, inputs: &[(&str, Tensor)]) -> Result<Vec<Value>, RunError> {
+        let inputs: Vec<(&str, Value)> = inputs.iter().map(|(name, value)| (*name, value.clone().into())).collect();
+        run_text(&format!("<ir_version: 8, opset_import: [\"\" : {opset}]> {graph}"), &inputs)
+    }
+
+    fn tensors(outputs: &[Value]) -> Vec<Vec<f64>> {
+        outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect()
+    }
+
+    fn truth(value: bool) -> Tensor {
+        typed(ElementType::Bool, &[], &[f64::from(u8::from(value))])
+    }
+
+    const BRANCHES: &str = "g (bool c) => (float[] y) { y = If <
+        then_branch = t () => (float[2] a) { a = Constant <value = float[2] {1, 2}> () },
+        else_branch = e () => (float[SHAPE] b) { b = Constant <value = float[SHAPE] {3, 4}> () }> (c) }";
+
+    #[test]
+    fn a_condition_chooses_a_branch() {
+        let model = BRANCHES.replace("SHAPE", "2");
+        for opset in [1, 11, 13, 16] {
+            assert_eq!(tensors(&run(opset, &model, &[("c", truth(true))]).unwrap()), [[1.0, 2.0]]);
+            assert_eq!(tensors(&run(opset, &model, &[("c", truth(false))]).unwrap()), [[3.0, 4.0]]);
+        }
+    }
+
+    #[test]
+    fn branches_may_differ_in_shape_since_version_11() {
+        let model = BRANCHES.replace("SHAPE", "1, 2");
+        assert!(run(1, &model, &[("c", truth(true))]).is_err());
+        assert_eq!(tensors(&run(11, &model, &[("c", truth(false))]).unwrap()), [[3.0, 4.0]]);
+    }
+
+    #[test]
+    fn a_body_gives_types_that_the_version_allows() {
+        let branch = "() => (seq(float[]) a) { a = SequenceEmpty () }";
+        let model = format!(
+            "g (bool c) => (seq(float[]) y) {{ y = If <then_branch = t {branch}, else_branch = e {branch}> (c) }}"
+        );
+        let error = run(12, &model, &[("c", truth(true))]).unwrap_err().to_string();
+        assert!(error.contains("If-11 gives no output of type seq(tensor(float))"), "{error}");
+        assert!(run(13, &model, &[("c", truth(true))]).is_ok());
+        let model = "g (int64 m) => (seq(float[]) y) { y = Loop <
+            body = b (int64 i, bool before, int64 k) => (bool after, seq(float[]) list) {
+                after = Identity (before)
+                list = SequenceEmpty () }> (m, , m) }";
+        let error = run(12, model, &[("m", ints(&[], &[1]))]).unwrap_err().to_string();
+        assert!(error.contains("Loop-11 gives no output of type seq(tensor(float))"), "{error}");
+    }
+
+    #[test]
+    fn empty_names_at_the_end_of_a_variadic_input_say_nothing() {
+        let model = "g (float[N] x) => (float[] y, seq(float[]) s) {
+            y = Einsum <equation = \"i->i\"> (x, , )
+            s = SequenceConstruct (x, , ) }";
+        let outputs = run(13, model, &[("x", floats(&[2], &[1.0, 2.0]))]).unwrap();
+        assert_eq!(
+            (tensors(&outputs), outputs[1].to_string()),
+            (vec![vec![1.0, 2.0]], "seq(tensor(float)) of 1 items".to_owned())
+        );
+        assert_eq!(doubled(16, "m", "c", 2, true).unwrap()[0], [4.0]);
+        let model = DOUBLING.replace("MAX", "m").replace("COND", "c").replace("(m, c, v)", "(m, c, v, )");
+        let inputs = [("m", ints(&[], &[2])), ("c", truth(true)), ("v", floats(&[], &[1.0]))];
+        assert_eq!(tensors(&run(16, &model, &inputs).unwrap())[0], [4.0]);
+    }
+
+    /// Doubles `v`, and stacks the trip number, until the doubled value is 8 or more.
+    const DOUBLING: &str = "g (int64 m, bool c, float v) => (float last, int64[] trips) { last, trips = Loop <
+        body = b (int64 i, bool before, float x) => (bool after, float twice, int64 trip) {
+            twice = Add (x, x)
+            limit = Constant <value = float {8}> ()
+            after = Less (twice, limit)
+            trip = Identity (i) }> (MAX, COND, v) }";
+
+    fn doubled(opset: i64, max: &str, condition: &str, m: i64, c: bool) -> Result<Vec<Vec<f64>>, RunError> {
+        let model = DOUBLING.replace("MAX", max).replace("COND", condition);
+        let inputs = [("m", ints(&[], &[m])), ("c", truth(c)), ("v", floats(&[], &[1.0]))];
+        run(opset, &model, &inputs).map(|outputs| tensors(&outputs))
+    }
+
+    #[test]
+    fn trip_count_and_condition_may_each_be_left_out() {
+        for opset in [9, 11, 13, 16, 19] {
+            let none: Vec<f64> = Vec::new();
+            assert_eq!(doubled(opset, "m", "c", 10, true).unwrap(), [vec![8.0], vec![0.0, 1.0, 2.0]]);
+            assert_eq!(doubled(opset, "m", "c", 2, true).unwrap(), [vec![4.0], vec![0.0, 1.0]]);
+            assert_eq!(doubled(opset, "", "c", 0, true).unwrap(), [vec![8.0], vec![0.0, 1.0, 2.0]]);
+            assert_eq!(doubled(opset, "m", "", 5, false).unwrap()[0], [32.0]);
+            assert_eq!(doubled(opset, "m", "c", 5, false).unwrap(), [vec![1.0], none.clone()]);
+            assert_eq!(doubled(opset, "m", "", -3, true).unwrap(), [vec![1.0], none]);
+        }
+    }
+
+    #[test]
+    fn a_loop_without_an_end_meets_the_limit_of_trips() {
+        let error = doubled(16, "", "", 0, true).unwrap_err().to_string();
+        assert!(error.contains("over the limit of 1000 trips"), "{error}");
+    }
+
+    #[test]
+    fn no_trip_leaves_stacks_of_the_declared_type_and_rank() {
+        let model = "g (int64[] m) => (float16[] y) { y = Loop <
+            body = b (int64 i, bool before) => (bool after, float16[3, N] part) {
+                after = Identity (before)
+                part = Constant <value = float16[3, 1] {0, 0, 0}> () }> (m,) }";
+        let outputs = run(11, model, &[("m", ints(&[], &[0]))]).unwrap();
+        let y = outputs[0].as_tensor().unwrap();
+        assert_eq!((y.element_type(), y.shape()), (ElementType::Float16, &[0, 3, 0][..]));
+        let outputs = run(11, model, &[("m", ints(&[1], &[2]))]).unwrap();
+        assert_eq!(outputs[0].as_tensor().unwrap().shape(), [2, 3, 1]);
+    }
+
+    #[test]
+    fn stacked_parts_must_keep_their_shape() {
+        let model = "g (int64 m, float[N] v) => (float[] w, float[] y) { w, y = Loop <
+            body = b (int64 i, bool before, float[] x) => (bool after, float[] longer, float[] part) {
+                after = Identity (before)
+                longer = Concat <axis = 0> (x, x)
+                part = Identity (x) }> (m, , v) }";
+        let inputs = [("m", ints(&[], &[2])), ("v", floats(&[1], &[1.0]))];
+        let error = run(13, model, &inputs).unwrap_err().to_string();
+        assert!(error.contains("tensor(float)[1] in the first trip and tensor(float)[2] in a later one"), "{error}");
+    }
+
+    #[test]
+    fn a_loop_may_carry_a_sequence() {
+        let model = "g (int64 m, float[N] v) => (seq(float[]) s) {
+            empty = SequenceEmpty ()
+            s = Loop <body = b (int64 i, bool before, seq(float[]) list) => (bool after, seq(float[]) longer) {
+                after = Identity (before)
+                longer = SequenceInsert (list, v) }> (m, , empty) }";
+        let inputs = [("m", ints(&[], &[3])), ("v", floats(&[2], &[1.0, 2.0]))];
+        match run(13, model, &inputs).map(|mut outputs| outputs.remove(0)) {
+            Ok(Value::Sequence(sequence)) => assert_eq!(sequence.items.len(), 3),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_map_pairs_sequences_and_repeats_tensors() {
+        let model = "<ir_version: 8, opset_import: [\"\" : 17]> g (seq(float[]) a, seq(float[]) b, float c) => (seq(float[]) s) {
+            s = SequenceMap <body = m (float[] x, float[] y, float z) => (float[] sum) {
+                half = Add (x, y)
+                sum = Add (half, z) }> (a, b, c) }";
+        let sequence = |values: &[f64]| {
+            let items = values.iter().map(|&value| floats(&[1], &[value]).into()).collect();
+            Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), items))
+        };
+        let run = |a: &[f64], b: &[f64]| {
+            run_text(model, &[("a", sequence(a)), ("b", sequence(b)), ("c", floats(&[], &[100.0]).into())])
+        };
+        assert_eq!(run(&[1.0, 2.0], &[10.0, 20.0]).unwrap(), [sequence(&[111.0, 122.0])]);
+        assert_eq!(run(&[], &[]).unwrap(), [sequence(&[])]);
+        assert!(run(&[1.0], &[]).is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! Subgraphs that run once, often, or for each item.
+
+pub(crate) mod if_loop;
+pub(crate) mod scan;
+pub(crate) mod stack;
+
+use crate::kernels::framework::registry::Kernel;
+
+/// The rows of each file.
+pub(super) const FAMILIES: &[&[Kernel]] = &[if_loop::KERNELS, scan::KERNELS];

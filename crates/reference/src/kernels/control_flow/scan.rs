@@ -1,0 +1,300 @@
+//! Scan: a body that runs over the parts of tensors and carries states along.
+
+use crate::kernels::control_flow::stack::{Stack, slice};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::model::Graph;
+use crate::tensor::Tensor;
+use crate::tensor::shape::normalize_axis;
+use crate::value::Value;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Scan", 8, scan_batches), Kernel::new("Scan", 9, scan)];
+
+/// What a node scans: the body and its split into states and scanned tensors.
+struct Scan<'a> {
+    body: &'a Graph,
+    states: Vec<&'a Tensor>,
+    inputs: Vec<ScanInput<'a>>,
+}
+
+struct ScanInput<'a> {
+    tensor: &'a Tensor,
+    axis: usize,
+    backward: bool,
+}
+
+impl<'a> Scan<'a> {
+    /// Splits the inputs from `from` on; `directions` names the attribute with a flag for each scanned tensor.
+    fn of(call: &Call<'a>, from: usize, directions: &str) -> Result<Scan<'a>, KernelError> {
+        let body = call.graph("body")?;
+        let tensors = call.tensors(from)?;
+        let count = call.int("num_scan_inputs")?;
+        let scanned =
+            usize::try_from(count).ok().filter(|count| (1..=tensors.len()).contains(count)).ok_or_else(|| {
+                invalid(format!("num_scan_inputs is {count}; it must be from 1 to the {} inputs", tensors.len()))
+            })?;
+        let (states, inputs) = tensors.split_at(tensors.len() - scanned);
+        let backward = flags(call, directions, scanned)?;
+        let inputs = inputs.iter().zip(backward);
+        let inputs = inputs.map(|(&tensor, backward)| ScanInput { tensor, axis: 0, backward });
+        let scan = Scan { body, states: states.to_vec(), inputs: inputs.collect() };
+        let (takes, gives, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
+        if takes != tensors.len() || gives < scan.states.len() || wanted > gives {
+            return Err(invalid(format!(
+                "the body must take {} inputs and give at least {} outputs; this one has {takes} and {gives}",
+                tensors.len(),
+                wanted.max(scan.states.len())
+            )));
+        }
+        Ok(scan)
+    }
+
+    /// The one length that all scanned tensors have along their axes.
+    fn length(&self) -> Result<usize, KernelError> {
+        let mut lengths = self.inputs.iter().map(|input| input.tensor.shape().get(input.axis).copied());
+        let first = lengths.next().flatten();
+        match first {
+            Some(length) if lengths.all(|other| other == first) => Ok(length),
+            _ => {
+                let shapes: Vec<&[usize]> = self.inputs.iter().map(|input| input.tensor.shape()).collect();
+                Err(invalid(format!("the scanned tensors have shapes {shapes:?}; their scan axes must be as long")))
+            }
+        }
+    }
+
+    /// The states after `length` trips from the given ones, and a stack for each other output of the body.
+    fn run(
+        &self,
+        call: &Call<'_>,
+        mut states: Vec<Value>,
+        length: usize,
+    ) -> Result<(Vec<Value>, Vec<Stack<'a>>), KernelError> {
+        let count = states.len();
+        let mut stacks: Vec<Stack<'a>> = self.body.outputs.iter().skip(count).map(Stack::new).collect();
+        for trip in 0..length {
+            call.budget.check_time()?;
+            let mut inputs = states.clone();
+            for input in &self.inputs {
+                let index = if input.backward { length - 1 - trip } else { trip };
+                inputs.push(slice(call, input.tensor, input.axis, index)?.into());
+            }
+            let mut outputs = call.run(self.body, inputs)?.into_iter();
+            let next: Vec<Value> = outputs.by_ref().take(count).collect();
+            check_states(&states, &next)?;
+            states = next;
+            for (stack, value) in stacks.iter_mut().zip(outputs) {
+                stack.push(value)?;
+            }
+        }
+        Ok((states, stacks))
+    }
+}
+
+/// A state keeps its type and shape.
+fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
+    let same = |(before, after): &(&Value, &Value)| match (before.as_tensor(), after.as_tensor()) {
+        (Some(before), Some(after)) => (before.element_type(), before.shape()) == (after.element_type(), after.shape()),
+        _ => false,
+    };
+    match before.iter().zip(after).enumerate().find(|(_, pair)| !same(pair)) {
+        Some((at, (before, after))) => {
+            Err(invalid(format!("state {at} is {before} and becomes {after}; every trip must keep type and shape")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A list of 0s and 1s, one for each of `count`; without the attribute all are 0.
+fn flags(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<bool>, KernelError> {
+    let flags = per_item(call, name, count)?;
+    match flags.iter().find(|flag| !matches!(flag, 0 | 1)) {
+        Some(flag) => Err(invalid(format!("attribute {name} holds {flag}; it must be 0 or 1"))),
+        None => Ok(flags.into_iter().map(|flag| flag == 1).collect()),
+    }
+}
+
+fn per_item(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, KernelError> {
+    match call.optional_ints(name) {
+        Some(values) if values.len() != count => {
+            Err(invalid(format!("attribute {name} has {} values; it must have {count}", values.len())))
+        }
+        Some(values) => Ok(values.to_vec()),
+        None => Ok((0..count).map(|_| 0).collect()),
+    }
+}
+
+/// Axes, which may count from the back since version 11.
+fn axes(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, KernelError> {
+    let axes = per_item(call, name, count)?;
+    match axes.iter().find(|&&axis| axis < 0 && call.since() < 11) {
+        Some(axis) => Err(invalid(format!("attribute {name} holds {axis}; negative axes come with Scan-11"))),
+        None => Ok(axes),
+    }
+}
+
+/// Since version 9: no batches, an axis for each scanned tensor and each stacked output, and directions for both.
+fn scan(call: &Call<'_>) -> Result {
+    let mut scan = Scan::of(call, 0, "scan_input_directions")?;
+    let input_axes = axes(call, "scan_input_axes", scan.inputs.len())?;
+    for (input, axis) in scan.inputs.iter_mut().zip(input_axes) {
+        input.axis = normalize_axis(axis, input.tensor.rank())?;
+    }
+    let stacked = scan.body.outputs.len() - scan.states.len();
+    let output_axes = axes(call, "scan_output_axes", stacked)?;
+    let prepend = flags(call, "scan_output_directions", stacked)?;
+    let states = scan.states.iter().map(|&state| Value::from(state.clone())).collect();
+    let (mut outputs, stacks) = scan.run(call, states, scan.length()?)?;
+    for ((mut stack, axis), prepend) in stacks.into_iter().zip(output_axes).zip(prepend) {
+        if prepend {
+            stack.reverse();
+        }
+        outputs.push(stack.join(call, axis)?.into());
+    }
+    call.outputs_of_body(outputs.into())
+}
+
+/// Version 8: every tensor has a batch axis 0, the scanned ones a sequence axis 1, and each batch may have a length of
+/// its own, past which the outputs are unspecified; here they are zeros. A backward scan of a short sequence begins at
+/// its own end.
+fn scan_batches(call: &Call<'_>) -> Result {
+    let whole = Scan::of(call, 1, "directions")?;
+    let tensors = || whole.states.iter().copied().chain(whole.inputs.iter().map(|input| input.tensor));
+    let batches = tensors().map(|tensor| tensor.shape().first().copied()).collect::<Option<Vec<usize>>>();
+    let batch_count = match batches.as_deref() {
+        Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => *first,
+        _ => {
+            let shapes: Vec<&[usize]> = tensors().map(Tensor::shape).collect();
+            return Err(invalid(format!("the inputs have shapes {shapes:?}; all must have the same batch size first")));
+        }
+    };
+    let along = |input: &ScanInput<'_>| input.tensor.shape().get(1).copied();
+    let Some(longest) = whole.inputs.first().and_then(along) else {
+        return Err(invalid("a scanned tensor must have a batch axis and a sequence axis"));
+    };
+    let lengths = sequence_lengths(call, batch_count, longest)?;
+    let mut results: Vec<Stack<'_>> = whole.body.outputs.iter().map(Stack::new).collect();
+    for (batch, length) in lengths.into_iter().enumerate() {
+        let part = |tensor: &Tensor| slice(call, tensor, 0, batch);
+        let states = whole.states.iter().map(|&state| part(state).map(Value::from)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = whole.inputs.iter().map(|input| part(input.tensor)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = inputs.iter().zip(&whole.inputs);
+        let inputs = inputs.map(|(tensor, input)| ScanInput { tensor, axis: 0, backward: input.backward }).collect();
+        let scan = Scan { body: whole.body, states: Vec::new(), inputs };
+        scan.length()?;
+        let (states, stacks) = scan.run(call, states, length)?;
+        let stacked = stacks.into_iter().map(|stack| stack.padded(call, 0, longest).map(Value::from));
+        for (result, value) in results.iter_mut().zip(states.into_iter().map(Ok).chain(stacked)) {
+            result.push(value?)?;
+        }
+    }
+    let joined = results.into_iter().map(|stack| stack.join(call, 0));
+    call.outputs_of_body(joined.collect::<Result<Vec<Tensor>, _>>()?.into())
+}
+
+/// The length of each batch's sequence.
+fn sequence_lengths(call: &Call<'_>, batches: usize, longest: usize) -> Result<Vec<usize>, KernelError> {
+    let Some(lengths) = call.optional_tensor(0)? else {
+        return Ok((0..batches).map(|_| longest).collect());
+    };
+    let wrong = || {
+        let lengths = Value::from(lengths.clone());
+        invalid(format!("sequence_lens is {lengths}; it must hold {batches} lengths from 0 to {longest}"))
+    };
+    if lengths.shape() != [batches] {
+        return Err(wrong());
+    }
+    let length = |value: i64| usize::try_from(value).ok().filter(|&length| length <= longest).ok_or_else(wrong);
+    call.budget.read_indices(lengths)?.into_iter().map(length).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::executor::RunError;
+    use crate::tensor::Tensor;
+    use crate::testing::{floats, ints, run_text};
+    use crate::value::Value;
+
+    /// Sums the parts of `x` into the state and stacks the sums so far.
+    fn sums(opset: i64, attributes: &str, inputs: &str, values: &[(&str, Tensor)]) -> Result<Vec<Tensor>, RunError> {
+        let text = format!(
+            "<ir_version: 8, opset_import: [\"\" : {opset}]>
+            g (int64[] lengths, float[] s, float[] x) => (float[] last, float[] all) {{ last, all = Scan <
+                num_scan_inputs = 1 {attributes},
+                body = b (float[] before, float[] part) => (float[] after, float[] sum) {{
+                    after = Add (before, part)
+                    sum = Identity (after) }}> ({inputs}) }}"
+        );
+        let unused = [("lengths", ints(&[0], &[])), ("s", floats(&[0], &[])), ("x", floats(&[0], &[]))];
+        let value = |(name, default): &(&'static str, Tensor)| {
+            let given = values.iter().find(|(given, _)| given == name);
+            (*name, Value::from(given.map_or(default, |(_, value)| value).clone()))
+        };
+        let outputs = run_text(&text, &unused.iter().map(value).collect::<Vec<_>>())?;
+        Ok(outputs.iter().filter_map(Value::as_tensor).cloned().collect())
+    }
+
+    fn shaped(tensors: &[Tensor]) -> Vec<(Vec<usize>, Vec<f64>)> {
+        tensors.iter().map(|tensor| (tensor.shape().to_vec(), tensor.floats())).collect()
+    }
+
+    #[test]
+    fn parts_are_taken_and_stacked_along_axes_in_either_direction() {
+        let inputs = [("s", floats(&[2], &[0.0, 0.0])), ("x", floats(&[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))];
+        let last = (vec![2], vec![9.0, 12.0]);
+        let plain = sums(9, "", "s, x", &inputs).unwrap();
+        assert_eq!(shaped(&plain), [last.clone(), (vec![3, 2], vec![1.0, 2.0, 4.0, 6.0, 9.0, 12.0])]);
+        let back = sums(9, ", scan_input_directions = [1]", "s, x", &inputs).unwrap();
+        assert_eq!(shaped(&back), [last.clone(), (vec![3, 2], vec![5.0, 6.0, 8.0, 10.0, 9.0, 12.0])]);
+        let prepended = sums(9, ", scan_output_directions = [1]", "s, x", &inputs).unwrap();
+        assert_eq!(shaped(&prepended)[1], (vec![3, 2], vec![9.0, 12.0, 4.0, 6.0, 1.0, 2.0]));
+        let columns = sums(9, ", scan_output_axes = [1]", "s, x", &inputs).unwrap();
+        assert_eq!(shaped(&columns)[1], (vec![2, 3], vec![1.0, 4.0, 9.0, 2.0, 6.0, 12.0]));
+        assert_eq!(shaped(&sums(11, ", scan_output_axes = [-1]", "s, x", &inputs).unwrap()), shaped(&columns));
+        let state = [("s", floats(&[3], &[0.0; 3])), inputs[1].clone()];
+        let across = sums(11, ", scan_input_axes = [-1]", "s, x", &state).unwrap();
+        assert_eq!(shaped(&across)[0], (vec![3], vec![3.0, 7.0, 11.0]));
+    }
+
+    #[test]
+    fn what_the_text_excludes_is_refused() {
+        let inputs = [("s", floats(&[2], &[0.0, 0.0])), ("x", floats(&[3, 2], &[1.0; 6]))];
+        for (opset, attributes) in [
+            (9, ", scan_output_axes = [-1]"),
+            (11, ", scan_output_axes = [2]"),
+            (11, ", scan_input_axes = [0, 1]"),
+            (11, ", scan_input_directions = [2]"),
+        ] {
+            assert!(sums(opset, attributes, "s, x", &inputs).is_err(), "{attributes} was taken");
+        }
+        let grows = [("s", floats(&[1], &[0.0])), inputs[1].clone()];
+        let error = sums(9, "", "s, x", &grows).unwrap_err().to_string();
+        assert!(error.contains("state 0 is tensor(float)[1] and becomes tensor(float)[2]"), "{error}");
+    }
+
+    #[test]
+    fn nothing_to_scan_leaves_the_state_and_an_empty_stack() {
+        let inputs = [("s", floats(&[], &[7.0])), ("x", floats(&[0], &[]))];
+        let outputs = sums(9, "", "s, x", &inputs).unwrap();
+        assert_eq!(shaped(&outputs), [(vec![], vec![7.0]), (vec![0], vec![])]);
+    }
+
+    #[test]
+    fn version_8_scans_each_batch_for_its_own_length() {
+        let inputs = [
+            ("lengths", ints(&[2], &[1, 3])),
+            ("s", floats(&[2, 1], &[0.0, 100.0])),
+            ("x", floats(&[2, 3, 1], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
+        ];
+        let all = sums(8, "", ", s, x", &inputs).unwrap();
+        assert_eq!(shaped(&all)[0], (vec![2, 1], vec![6.0, 115.0]));
+        assert_eq!(shaped(&all)[1], (vec![2, 3, 1], vec![1.0, 3.0, 6.0, 104.0, 109.0, 115.0]));
+        let some = sums(8, "", "lengths, s, x", &inputs).unwrap();
+        assert_eq!(shaped(&some)[0], (vec![2, 1], vec![1.0, 115.0]));
+        assert_eq!(shaped(&some)[1], (vec![2, 3, 1], vec![1.0, 0.0, 0.0, 104.0, 109.0, 115.0]));
+        let back = sums(8, ", directions = [1]", "lengths, s, x", &inputs).unwrap();
+        assert_eq!(shaped(&back)[1], (vec![2, 3, 1], vec![1.0, 0.0, 0.0, 106.0, 111.0, 115.0]));
+        let wrong = [("lengths", ints(&[2], &[1, 4])), inputs[1].clone(), inputs[2].clone()];
+        assert!(sums(8, "", "lengths, s, x", &wrong).is_err());
+    }
+}

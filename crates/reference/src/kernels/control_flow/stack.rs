@@ -1,0 +1,123 @@
+//! Taking tensors apart along an axis and putting them together again, for the loops of Loop and Scan.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::Call;
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::model::{Dim, Parameter};
+use crate::tensor::Tensor;
+use crate::tensor::shape::normalize_axis;
+use crate::types::ValueType;
+use crate::value::Value;
+
+/// The part of `source` at `index` along `axis`, of one dimension less.
+pub(super) fn slice(call: &Call<'_>, source: &Tensor, axis: usize, index: usize) -> Result<Tensor, KernelError> {
+    let (before, from) = source.shape().split_at(axis.min(source.rank()));
+    let Some((&size, after)) = from.split_first() else {
+        return Err(invalid(format!("a tensor of shape {:?} has no axis {axis} to scan", source.shape())));
+    };
+    let shape = [before, after].concat();
+    let (outer, inner) = extents(source, before, after);
+    let positions = (0..outer).flat_map(|at| {
+        let start = (at * size + index) * inner;
+        start..start + inner
+    });
+    call.take(source, &shape, positions)
+}
+
+/// The numbers of elements before and after an axis; none where the tensor is empty, whose other sizes may overflow.
+fn extents(tensor: &Tensor, before: &[usize], after: &[usize]) -> (usize, usize) {
+    match tensor.len() {
+        0 => (0, 0),
+        _ => (before.iter().product(), after.iter().product()),
+    }
+}
+
+/// What the body gave for one output in each trip, to be joined along a new axis.
+pub(super) struct Stack<'a> {
+    /// The body's output, which says the type where there is no trip.
+    declared: &'a Parameter,
+    parts: Vec<Tensor>,
+}
+
+impl<'a> Stack<'a> {
+    /// An empty stack for an output of a body.
+    pub(super) fn new(declared: &'a Parameter) -> Stack<'a> {
+        Stack { declared, parts: Vec::new() }
+    }
+
+    /// Adds the value of one trip, which must be a tensor of the same type and shape as those before.
+    pub(super) fn push(&mut self, value: Value) -> Result<(), KernelError> {
+        let name = &self.declared.name;
+        let Value::Tensor(part) = value else {
+            return Err(invalid(format!("scan output '{name}' of the body is {value}; only tensors can be stacked")));
+        };
+        if let Some(first) = self.parts.first()
+            && (first.element_type(), first.shape()) != (part.element_type(), part.shape())
+        {
+            let (first, part) = (Value::from(first.clone()), Value::from(part));
+            return Err(invalid(format!(
+                "scan output '{name}' of the body was {first} in the first trip and {part} in a later one"
+            )));
+        }
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// Lets the last trip come first.
+    pub(super) fn reverse(&mut self) {
+        self.parts.reverse();
+    }
+
+    /// All parts along a new axis, counted from the back of the result when negative.
+    pub(super) fn join(self, call: &Call<'_>, axis: i64) -> Result<Tensor, KernelError> {
+        let count = self.parts.len();
+        self.padded(call, axis, count)
+    }
+
+    /// The same with zeros, or empty strings, for the places from the last part up to `length`.
+    pub(super) fn padded(self, call: &Call<'_>, axis: i64, length: usize) -> Result<Tensor, KernelError> {
+        let Some(first) = self.parts.first() else { return self.blank(call, axis, length) };
+        let element = first.element_type();
+        let axis = normalize_axis(axis, first.rank() + 1)?;
+        let (before, after) = first.shape().split_at(axis.min(first.rank()));
+        let shape = [before, &[length], after].concat();
+        let (outer, inner) = extents(first, before, after);
+        let zero = blank(element)?;
+        let mut sources: Vec<&Tensor> = self.parts.iter().collect();
+        let count = sources.len();
+        sources.push(&zero);
+        let place = |outer: usize, trip: usize, at: usize| {
+            if trip < count { (trip, outer * inner + at) } else { (count, 0) }
+        };
+        let places =
+            (0..outer).flat_map(|o| (0..length).flat_map(move |trip| (0..inner).map(move |at| place(o, trip, at))));
+        Ok(call.allocate(element, &shape)?.select(&sources, places)?)
+    }
+
+    /// What no trip leaves: the declared type, the declared sizes, and 0 for each size that is not.
+    fn blank(&self, call: &Call<'_>, axis: i64, length: usize) -> Result<Tensor, KernelError> {
+        let name = &self.declared.name;
+        let Some(ValueType::Tensor(element)) = self.declared.value_type else {
+            return Err(invalid(format!(
+                "no trip was made, so the type of scan output '{name}' must be declared in the body as a tensor"
+            )));
+        };
+        let size = |dim: &Dim| match dim {
+            Dim::Size(size) => *size,
+            Dim::Name(_) | Dim::Unknown => 0,
+        };
+        let mut shape: Vec<usize> = self.declared.shape.iter().flatten().map(size).collect();
+        shape.insert(normalize_axis(axis, shape.len() + 1)?, length);
+        let buffer = call.allocate(element, &shape)?;
+        let places = (0..buffer.len()).map(|_| 0);
+        Ok(buffer.take(&blank(element)?, places)?)
+    }
+}
+
+/// One zero, or one empty string.
+fn blank(element: ElementType) -> Result<Tensor, KernelError> {
+    Ok(match element {
+        ElementType::String => Tensor::of_strings(&[1], &[""])?,
+        _ => Tensor::of_integers(element, &[1], &[0])?,
+    })
+}

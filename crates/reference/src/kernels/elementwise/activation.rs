@@ -1,0 +1,296 @@
+//! Relu and the other functions that follow a layer, element by element.
+//!
+//! Formulas that cancel or overflow are rewritten into equal ones that do not: `exp(x) - 1` as expm1, the logarithm of
+//! `1 + exp(x)` by the larger of its terms, `1 + erf(x)` as erfc(-x).
+
+use std::f64::consts::FRAC_1_SQRT_2;
+
+use crate::dtype::ElementType;
+use crate::kernels::elementwise::map::{Pair, coefficient, map_floats, map_numbers, rounded};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Celu", 12, celu),
+    Kernel::new("Elu", 1, elu),
+    Kernel::new("Gelu", 20, gelu),
+    Kernel::new("HardSigmoid", 1, hard_sigmoid),
+    Kernel::new("HardSwish", 14, hard_swish),
+    Kernel::new("LeakyRelu", 1, leaky_relu),
+    Kernel::new("Mish", 18, |call| map_floats(call, |x| x * libm::tanh(softplus(x)))),
+    Kernel::new("PRelu", 1, |call| prelu(&by_channel(call)?)),
+    Kernel::new("PRelu", 7, |call| prelu(&Pair::unidirectional(call)?)),
+    Kernel::new("Relu", 1, |call| map_numbers(call, |x| if x < 0.0 { 0.0 } else { x }, |x| x.max(0))),
+    Kernel::new("Selu", 1, selu),
+    Kernel::new("Shrink", 9, shrink),
+    Kernel::new("Sigmoid", 1, |call| map_floats(call, sigmoid)),
+    Kernel::new("Softplus", 1, |call| map_floats(call, softplus)),
+    Kernel::new("Softsign", 1, |call| map_floats(call, |x| x / (1.0 + x.abs()))),
+    Kernel::new("SwiGLU", 28, swiglu),
+    Kernel::new("Swish", 24, swish),
+    Kernel::new("ThresholdedRelu", 10, thresholded_relu),
+];
+
+/// `1 / (1 + exp(-x))`, written for negative numbers so that nothing overflows.
+fn sigmoid(x: f64) -> f64 {
+    let small = libm::exp(-x.abs());
+    if x < 0.0 { small / (1.0 + small) } else { 1.0 / (1.0 + small) }
+}
+
+/// `ln(1 + exp(x))`.
+fn softplus(x: f64) -> f64 {
+    let tail = libm::log1p(libm::exp(-x.abs()));
+    if x > 0.0 { x + tail } else { tail }
+}
+
+/// The numbers between 0 and 1; NaN stays.
+fn unit_interval(x: f64) -> f64 {
+    x.clamp(0.0, 1.0)
+}
+
+/// The element type of the first input.
+fn element(call: &Call<'_>) -> Result<ElementType> {
+    Ok(call.tensor(0)?.element_type())
+}
+
+/// An attribute of an operator over the first input, rounded where the body casts it.
+fn parameter(call: &Call<'_>, name: &str) -> Result<f64> {
+    coefficient(call, name, element(call)?)
+}
+
+fn celu(call: &Call<'_>) -> Result {
+    let alpha = parameter(call, "alpha")?;
+    map_floats(call, |x| if x > 0.0 || x.is_nan() { x } else { (alpha * libm::expm1(x / alpha)).min(0.0) })
+}
+
+fn elu(call: &Call<'_>) -> Result {
+    let alpha = parameter(call, "alpha")?;
+    map_floats(call, |x| if x < 0.0 { alpha * libm::expm1(x) } else { x })
+}
+
+/// The exact function, or the estimate through tanh, whose two constants the body casts from float.
+fn gelu(call: &Call<'_>) -> Result {
+    let element = element(call)?;
+    match call.string("approximate")? {
+        "none" => map_floats(call, |x| 0.5 * x * libm::erfc(-x * FRAC_1_SQRT_2)),
+        "tanh" => {
+            let scale = rounded(element, f64::from(std::f32::consts::FRAC_2_PI)).sqrt();
+            let cubic = rounded(element, f64::from(0.044_715_f32));
+            // (1 + tanh(u)) / 2 is the sigmoid of 2u.
+            map_floats(call, |x| x * sigmoid(2.0 * scale * (x + cubic * x * x * x)))
+        }
+        other => Err(invalid(format!("attribute approximate is '{other}'; it may be 'none' or 'tanh'"))),
+    }
+}
+
+fn hard_sigmoid(call: &Call<'_>) -> Result {
+    let (alpha, beta) = (parameter(call, "alpha")?, parameter(call, "beta")?);
+    map_floats(call, |x| unit_interval(alpha * x + beta))
+}
+
+/// `HardSigmoid` with the slope 1/6, which the body gives as a float and casts, times the input.
+fn hard_swish(call: &Call<'_>) -> Result {
+    let slope = rounded(element(call)?, f64::from(1.0_f32 / 6.0));
+    map_floats(call, |x| x * unit_interval(slope * x + 0.5))
+}
+
+fn leaky_relu(call: &Call<'_>) -> Result {
+    let alpha = parameter(call, "alpha")?;
+    map_floats(call, |x| if x < 0.0 { alpha * x } else { x })
+}
+
+/// Lines a slope up with X as versions below 7 do: one element, one a channel (axis 1), or one an element.
+fn by_channel<'c, 'a>(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
+    let (x, slope) = (call.tensor(0)?, call.tensor(1)?);
+    match slope.shape() {
+        shape if shape == x.shape() => Pair::broadcast(call),
+        _ if slope.len() == 1 => Pair::along(call, None),
+        [channels] if x.shape().get(1) == Some(channels) => Pair::along(call, Some(1)),
+        shape => Err(invalid(format!(
+            "a slope of shape {shape:?} fits no X of shape {:?} in version {}: it has one element, or as many as \
+             axis 1 of X; version 7 broadcasts it",
+            x.shape(),
+            call.since()
+        ))),
+    }
+}
+
+fn prelu(pair: &Pair<'_, '_>) -> Result {
+    pair.numbers(
+        |x, slope| if x < 0.0 { slope * x } else { x },
+        |x, slope| if x < 0 { x.wrapping_mul(slope) } else { x },
+    )
+}
+
+fn selu(call: &Call<'_>) -> Result {
+    let (alpha, gamma) = (parameter(call, "alpha")?, parameter(call, "gamma")?);
+    map_floats(call, |x| gamma * if x > 0.0 { x } else { alpha * libm::expm1(x) })
+}
+
+/// Integers see both attributes as the body casts them to their type: truncated.
+fn shrink(call: &Call<'_>) -> Result {
+    let element = element(call)?;
+    let (lambd, bias) = (parameter(call, "lambd")?, parameter(call, "bias")?);
+    let [limit, step] = [call.float("lambd")?, call.float("bias")?].map(|x| element.decode_i128(element.truncate(x)));
+    map_numbers(
+        call,
+        |x| match x {
+            _ if x < -lambd => x + bias,
+            _ if x > lambd => x - bias,
+            _ => 0.0,
+        },
+        |x| match x {
+            _ if x < -limit => x + step,
+            _ if x > limit => x - step,
+            _ => 0,
+        },
+    )
+}
+
+fn swish(call: &Call<'_>) -> Result {
+    let alpha = parameter(call, "alpha")?;
+    map_floats(call, |x| x * sigmoid(alpha * x))
+}
+
+/// Swish of the first input times the second, which has the same shape.
+fn swiglu(call: &Call<'_>) -> Result {
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    if a.shape() != b.shape() {
+        return Err(invalid(format!(
+            "shapes {:?} and {:?} differ; SwiGLU does not broadcast: expand one of them first",
+            a.shape(),
+            b.shape()
+        )));
+    }
+    let alpha = parameter(call, "alpha")?;
+    Pair::broadcast(call)?.floats(|a, b| a * sigmoid(alpha * a) * b)
+}
+
+fn thresholded_relu(call: &Call<'_>) -> Result {
+    let alpha = parameter(call, "alpha")?;
+    map_floats(call, |x| if x > alpha { x } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType as E;
+    use crate::testing::{OneNode, floats, node, typed};
+
+    const NAN: f64 = f64::NAN;
+    const INF: f64 = f64::INFINITY;
+
+    fn with(operator: &str, opset: i64, element: E, input: &[f64]) -> OneNode {
+        node(operator, opset).input(typed(element, &[input.len()], input))
+    }
+
+    fn check(node: OneNode, expected: &[f64]) {
+        let values = node.tensor().floats();
+        assert_eq!(values.len(), expected.len());
+        for (at, (value, expected)) in values.iter().zip(expected).enumerate() {
+            assert!(value == expected || value.is_nan() && expected.is_nan(), "{value} at {at}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn infinities_and_nan_go_through() {
+        let x = [-INF, INF, NAN, 0.0];
+        check(with("Relu", 6, E::Float, &x), &[0.0, INF, NAN, 0.0]);
+        check(with("LeakyRelu", 6, E::Float, &x), &[-INF, INF, NAN, 0.0]);
+        check(with("Elu", 6, E::Float, &x).set("alpha", 2.0f32), &[-2.0, INF, NAN, 0.0]);
+        check(with("Celu", 12, E::Float, &x).set("alpha", 2.0f32), &[-2.0, INF, NAN, 0.0]);
+        check(with("HardSigmoid", 6, E::Float, &x), &[0.0, 1.0, NAN, 0.5]);
+        check(with("Sigmoid", 13, E::Float, &x), &[0.0, 1.0, NAN, 0.5]);
+        check(with("Softplus", 1, E::Float, &x), &[0.0, INF, NAN, std::f32::consts::LN_2.into()]);
+        check(with("ThresholdedRelu", 10, E::Float, &x), &[0.0, INF, 0.0, 0.0]);
+        check(with("Shrink", 9, E::Float, &x), &[-INF, INF, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn tails_neither_overflow_nor_cancel() {
+        check(with("Softplus", 1, E::Double, &[1000.0, -1000.0]), &[1000.0, 0.0]);
+        check(with("Softplus", 22, E::Bfloat16, &[1e30]), &[E::Bfloat16.decode_f64(E::Bfloat16.round(1e30))]);
+        check(with("Mish", 18, E::Double, &[100.0, 0.0]), &[100.0, 0.0]);
+        check(with("Elu", 22, E::Double, &[-1e-20, 3.0]), &[-1e-20, 3.0]);
+        check(with("Gelu", 20, E::Double, &[40.0, 0.0, -1e200]), &[40.0, 0.0, 0.0]);
+        check(with("Gelu", 20, E::Double, &[40.0, 0.0, -1e200]).set("approximate", "tanh"), &[40.0, 0.0, 0.0]);
+        assert!(with("Sigmoid", 6, E::Double, &[-740.0]).tensor().floats()[0] > 0.0);
+        // The normal distribution below -6 is 9.865876450377e-10.
+        let tail = with("Gelu", 20, E::Double, &[-6.0]).tensor().floats()[0];
+        assert!((tail / (-6.0 * 9.865_876_450_377e-10) - 1.0).abs() < 1e-12, "{tail}");
+    }
+
+    #[test]
+    fn simple_values_are_exact() {
+        check(with("Relu", 14, E::Int8, &[-128.0, 127.0, 0.0]), &[0.0, 127.0, 0.0]);
+        check(with("Softsign", 22, E::Float, &[1.0, -3.0]), &[0.5, -0.75]);
+        check(with("HardSigmoid", 1, E::Float, &[1.0]).set("alpha", 0.25f32), &[0.75]);
+        check(with("Swish", 24, E::Float, &[4.0, 0.0]).set("alpha", 0.0f32), &[2.0, 0.0]);
+        check(with("Celu", 28, E::Bfloat16, &[3.0, -INF]), &[3.0, -1.0]);
+        let gated = node("SwiGLU", 28).input(floats(&[2], &[2.0, 4.0])).input(floats(&[2], &[3.0, -1.0]));
+        check(gated.set("alpha", 0.0f32), &[3.0, -2.0]);
+    }
+
+    #[test]
+    fn selu_has_constants_of_four_digits_in_its_first_version() {
+        let (alpha, gamma) = (f64::from(1.6732f32), f64::from(1.0507f32));
+        check(with("Selu", 1, E::Double, &[1.0, -INF]), &[gamma, -gamma * alpha]);
+        check(with("Selu", 6, E::Double, &[1.0]), &[1.050_701_022_148_132_3]);
+    }
+
+    #[test]
+    fn a_body_that_casts_its_coefficients_is_followed() {
+        // In float16, 0.01 is 1311/2^17: 5 of it round to 1639/2^15, but 5 times 0.01 itself to 1638/2^15.
+        check(with("LeakyRelu", 16, E::Float16, &[-5.0]), &[-1639.0 / 32768.0]);
+        check(with("LeakyRelu", 6, E::Float16, &[-5.0]), &[-1638.0 / 32768.0]);
+        // In float16, 1/6 is 1365/8192: 2 * (2/6 + 1/2) is 1706.5/1024, a tie, which goes to the even one.
+        check(with("HardSwish", 14, E::Float16, &[2.0]), &[1706.0 / 1024.0]);
+        // In float16, 0.3 is 1229/4096, which does not pass itself.
+        check(with("ThresholdedRelu", 10, E::Float16, &[1229.0 / 4096.0]).set("alpha", 0.3f32), &[0.0]);
+    }
+
+    #[test]
+    fn integers_shrink_by_truncated_attributes() {
+        let set = |node: OneNode| node.set("lambd", 1.5f32).set("bias", 1.5f32);
+        let x = [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0];
+        check(set(with("Shrink", 9, E::Int8, &x)), &[-2.0, -1.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
+        check(set(with("Shrink", 9, E::Float, &x)), &[-1.5, -0.5, 0.0, 0.0, 0.0, 0.5, 1.5]);
+        check(set(with("Shrink", 9, E::Uint8, &[0.0, 1.0, 2.0, 255.0])), &[0.0, 0.0, 1.0, 254.0]);
+        check(with("Shrink", 9, E::Int64, &x), &x);
+        check(with("Shrink", 9, E::Int8, &[-128.0]).set("bias", -1.0f32), &[127.0]);
+    }
+
+    #[test]
+    fn legacy_slopes_belong_to_channels() {
+        let x = || floats(&[1, 2, 2], &[-1.0, 2.0, -3.0, -4.0]);
+        for opset in [1, 6] {
+            check(node("PRelu", opset).input(x()).input(floats(&[2], &[2.0, 3.0])), &[-2.0, 2.0, -9.0, -12.0]);
+            check(node("PRelu", opset).input(x()).input(floats(&[1], &[2.0])), &[-2.0, 2.0, -6.0, -8.0]);
+            let message = node("PRelu", opset).input(x()).input(floats(&[3], &[0.0; 3])).error();
+            assert!(message.contains("axis 1"), "{message}");
+        }
+        check(node("PRelu", 7).input(x()).input(floats(&[2], &[2.0, 3.0])), &[-2.0, 2.0, -6.0, -12.0]);
+        check(node("PRelu", 7).input(x()).input(floats(&[2, 1], &[2.0, 3.0])), &[-2.0, 2.0, -9.0, -12.0]);
+        let wider = node("PRelu", 7).input(floats(&[1], &[1.0])).input(floats(&[2], &[0.0; 2]));
+        assert!(wider.error().contains("does not broadcast"));
+    }
+
+    #[test]
+    fn integers_take_slopes_from_9_on() {
+        let prelu = |element| {
+            let slope = typed(element, &[], &[3.0]);
+            with("PRelu", 9, element, &[7.0, 0.0]).input(slope)
+        };
+        check(prelu(E::Uint64), &[7.0, 0.0]);
+        let least = f64::from(i32::MIN);
+        check(with("PRelu", 9, E::Int32, &[-7.0, least]).input(typed(E::Int32, &[], &[3.0])), &[-21.0, least]);
+    }
+
+    #[test]
+    fn what_the_text_excludes_is_refused() {
+        let gelu = with("Gelu", 20, E::Float, &[1.0]).set("approximate", "erf");
+        assert!(gelu.error().contains("'none' or 'tanh'"));
+        let gated = node("SwiGLU", 28).input(floats(&[2], &[2.0, 4.0])).input(floats(&[1], &[3.0]));
+        assert!(gated.error().contains("does not broadcast"));
+    }
+}

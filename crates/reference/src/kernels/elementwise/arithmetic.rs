@@ -1,0 +1,262 @@
+//! Add, Sub, Mul, Div, Mod and Pow.
+
+use crate::kernels::elementwise::map::Pair;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Add", 1, |call| add(&Pair::legacy(call)?)),
+    Kernel::new("Add", 7, |call| add(&Pair::broadcast(call)?)),
+    Kernel::new("Sub", 1, |call| subtract(&Pair::legacy(call)?)),
+    Kernel::new("Sub", 7, |call| subtract(&Pair::broadcast(call)?)),
+    Kernel::new("Mul", 1, |call| multiply(&Pair::legacy(call)?)),
+    Kernel::new("Mul", 7, |call| multiply(&Pair::broadcast(call)?)),
+    Kernel::new("Div", 1, |call| divide(&Pair::legacy(call)?)),
+    Kernel::new("Div", 7, |call| divide(&Pair::broadcast(call)?)),
+    Kernel::new("Mod", 10, modulo_before_28),
+    Kernel::new("Mod", 28, modulo),
+    Kernel::new("Pow", 1, |call| power(&Pair::legacy(call)?)),
+    Kernel::new("Pow", 7, |call| power(&Pair::broadcast(call)?)),
+];
+
+fn add(pair: &Pair<'_, '_>) -> Result {
+    pair.numbers(|a, b| a + b, i128::wrapping_add)
+}
+
+fn subtract(pair: &Pair<'_, '_>) -> Result {
+    pair.numbers(|a, b| a - b, i128::wrapping_sub)
+}
+
+fn multiply(pair: &Pair<'_, '_>) -> Result {
+    pair.numbers(|a, b| a * b, i128::wrapping_mul)
+}
+
+/// Integers truncate toward zero. The text leaves their division by zero open; it gives 0, as `NumPy` does.
+fn divide(pair: &Pair<'_, '_>) -> Result {
+    pair.numbers(|a, b| a / b, |a, b| a.checked_div(b).unwrap_or(0))
+}
+
+/// Mod before 28: floating types have only the remainder of C's fmod.
+fn modulo_before_28(call: &Call<'_>) -> Result {
+    let element = call.tensor(0)?.element_type();
+    if element.is_float() && call.int("fmod")? == 0 {
+        return Err(invalid(format!("attribute fmod is 0, but {element} takes 1 before version 28")));
+    }
+    modulo(call)
+}
+
+/// `a - q * b`, where `q` is `a / b` rounded down with `fmod` 0 and toward zero with `fmod` 1.
+///
+/// The text leaves the remainder of an integer by zero open; it gives 0, as `NumPy` does.
+fn modulo(call: &Call<'_>) -> Result {
+    let pair = Pair::broadcast(call)?;
+    match call.int("fmod")? {
+        0 => pair.numbers(floor_remainder, |a, b| {
+            let remainder = a.checked_rem(b).unwrap_or(0);
+            if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }
+        }),
+        1 => pair.numbers(libm::fmod, |a, b| a.checked_rem(b).unwrap_or(0)),
+        other => Err(invalid(format!("attribute fmod is {other}; it may be 0 or 1"))),
+    }
+}
+
+/// The remainder with the sign of `b`, also where it is zero.
+fn floor_remainder(a: f64, b: f64) -> f64 {
+    let remainder = libm::fmod(a, b);
+    if remainder == 0.0 {
+        0f64.copysign(b)
+    } else if (remainder < 0.0) != (b < 0.0) {
+        remainder + b
+    } else {
+        remainder
+    }
+}
+
+/// The result has the type of the base. Integers wrap; a floating exponent that is an integer counts as one.
+fn power(pair: &Pair<'_, '_>) -> Result {
+    match (pair.a.element_type().is_float(), pair.b.element_type().is_float()) {
+        (true, true) => pair.floats(libm::pow),
+        (true, false) => pair.floats_with_integers(float_power),
+        (false, false) => pair.integers(integer_power),
+        (false, true) => pair.integers_with_floats(|base, exponent| {
+            #[expect(clippy::cast_possible_truncation, reason = "the value is an integer within the range")]
+            if exponent.fract() == 0.0 && exponent.abs() < 1e30 {
+                integer_power(base, exponent as i128)
+            } else {
+                saturated(libm::pow(base as f64, exponent))
+            }
+        }),
+    }
+}
+
+/// The power as floats have it, with the sign of the exponent's true parity, which beyond 2^53 an `f64` loses.
+fn float_power(base: f64, exponent: i128) -> f64 {
+    let magnitude = libm::pow(base.abs(), exponent as f64);
+    if base.is_sign_negative() && exponent % 2 != 0 { -magnitude } else { magnitude }
+}
+
+/// The power modulo 2^128. A negative exponent gives the reciprocal truncated toward zero, and 0 for base 0, as
+/// division by zero does.
+fn integer_power(base: i128, exponent: i128) -> i128 {
+    if exponent < 0 {
+        return match base {
+            1 => 1,
+            -1 if exponent % 2 == 0 => 1,
+            -1 => -1,
+            _ => 0,
+        };
+    }
+    let (mut result, mut square, mut rest) = (1i128, base, exponent);
+    while rest > 0 {
+        if rest % 2 == 1 {
+            result = result.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        rest /= 2;
+    }
+    result
+}
+
+/// A floating power truncated to an integer of at most 64 bits, or the nearer end of that range.
+#[expect(clippy::cast_possible_truncation, reason = "the truncation and saturation are meant")]
+fn saturated(power: f64) -> i128 {
+    i128::from(power as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType as E;
+    use crate::testing::{floats, ints, node, typed};
+
+    #[test]
+    fn legacy_broadcasting_places_the_second_input_by_axis() {
+        type Row<'a> = (&'a [usize], &'a [f64], Option<i64>, [f64; 12]);
+        let a: Vec<f64> = (0..12).map(f64::from).collect();
+        let rows: [Row<'_>; 6] = [
+            (&[], &[10.0], None, [10., 11., 12., 13., 14., 15., 16., 17., 18., 19., 20., 21.]),
+            (&[1, 1], &[10.0], None, [10., 11., 12., 13., 14., 15., 16., 17., 18., 19., 20., 21.]),
+            (&[2], &[0.0, 100.0], None, [0., 101., 2., 103., 4., 105., 6., 107., 8., 109., 10., 111.]),
+            (&[2], &[0.0, 100.0], Some(0), [0., 1., 2., 3., 4., 5., 106., 107., 108., 109., 110., 111.]),
+            (&[3], &[0.0, 100.0, 200.0], Some(1), [0., 1., 102., 103., 204., 205., 6., 7., 108., 109., 210., 211.]),
+            (&[2, 1], &[0.0, 100.0], Some(0), [0., 1., 2., 3., 4., 5., 106., 107., 108., 109., 110., 111.]),
+        ];
+        for (shape, b, axis, expected) in rows {
+            let mut add = node("Add", 6).input(floats(&[2, 3, 2], &a)).input(floats(shape, b)).set("broadcast", 1);
+            if let Some(axis) = axis {
+                add = add.set("axis", axis);
+            }
+            let sum = add.tensor();
+            assert_eq!((sum.shape(), sum.floats()), (&[2, 3, 2][..], expected.to_vec()), "{shape:?} at {axis:?}");
+        }
+    }
+
+    #[test]
+    fn legacy_shapes_that_do_not_fit_are_refused() {
+        let rows: [(&[usize], i64, Option<i64>); 5] =
+            [(&[2], 0, None), (&[3], 1, None), (&[2, 2], 1, Some(1)), (&[1, 1, 1], 1, None), (&[3], 1, Some(2))];
+        for (shape, broadcast, axis) in rows {
+            let b = floats(shape, &[1.0, 2.0, 3.0, 4.0][..shape.iter().product()]);
+            let mut sub = node("Sub", 1).input(floats(&[3, 2], &[0.0; 6])).input(b).set("broadcast", broadcast);
+            if let Some(axis) = axis {
+                sub = sub.set("axis", axis);
+            }
+            let message = sub.error();
+            assert!(message.contains("axis"), "{shape:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn integers_wrap_and_truncate() {
+        let int32 = |values: &[f64]| typed(E::Int32, &[values.len()], values);
+        let (min, max) = (f64::from(i32::MIN), f64::from(i32::MAX));
+        let rows = [
+            ("Add", [max, min], [1.0, -1.0], [min, max]),
+            ("Sub", [min, 0.0], [1.0, min], [max, min]),
+            ("Mul", [max, min], [2.0, -1.0], [-2.0, min]),
+            ("Div", [-7.0, min], [2.0, -1.0], [-3.0, min]),
+            ("Div", [7.0, 7.0], [-2.0, 0.0], [-3.0, 0.0]),
+        ];
+        for (operator, a, b, expected) in rows {
+            let result = node(operator, 14).input(int32(&a)).input(int32(&b)).tensor();
+            assert_eq!(result.floats(), expected, "{operator} of {a:?} and {b:?}");
+        }
+    }
+
+    #[test]
+    fn unsigned_64_bit_products_do_not_overflow() {
+        let max = crate::tensor::Tensor::of_integers(E::Uint64, &[1], &[i128::from(u64::MAX)]).unwrap();
+        let product = node("Mul", 14).input(max.clone()).input(max).tensor();
+        assert_eq!(product.integers(), [1]);
+    }
+
+    #[test]
+    fn the_remainder_takes_the_sign_of_the_divisor_or_of_the_dividend() {
+        let a = ints(&[6], &[-7, 7, -7, 7, 5, i64::MIN]);
+        let b = ints(&[6], &[3, -3, -3, 3, 0, -1]);
+        for (fmod, expected) in [(0, [2, -2, -1, 1, 0, 0]), (1, [-1, 1, -1, 1, 0, 0])] {
+            for opset in [10, 28] {
+                let result = node("Mod", opset).input(a.clone()).input(b.clone()).set("fmod", fmod).tensor();
+                assert_eq!(result.indices(), expected, "fmod {fmod}");
+            }
+        }
+    }
+
+    #[test]
+    fn floats_have_a_floored_remainder_from_28_on() {
+        let inf = f64::INFINITY;
+        let a = [-7.5, 7.5, -0.0, 0.0, 3.0, -3.0, inf, 1.0, -4.0];
+        let b = [2.0, -2.0, 5.0, -5.0, inf, inf, 2.0, 0.0, -2.0];
+        let expected = [0.5, -0.5, 0.0, -0.0, 3.0, inf, f64::NAN, f64::NAN, -0.0];
+        let result = node("Mod", 28).input(floats(&[9], &a)).input(floats(&[9], &b)).tensor();
+        for ((value, expected), at) in result.floats().into_iter().zip(expected).zip(0..) {
+            assert!(value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan(), "{value} at {at}");
+        }
+        let before = node("Mod", 13).input(floats(&[1], &[1.0])).input(floats(&[1], &[2.0]));
+        assert!(before.error().contains("fmod"));
+        let other = node("Mod", 13).input(floats(&[1], &[1.0])).input(floats(&[1], &[2.0])).set("fmod", 2);
+        assert!(other.error().contains("0 or 1"));
+    }
+
+    #[test]
+    fn powers_of_integers_wrap_and_keep_every_digit() {
+        let base = ints(&[7], &[3, 2, 0, -1, -1, 5, 0]);
+        let exponent = ints(&[7], &[39, 64, 0, -3, -4, -1, -1]);
+        let result = node("Pow", 13).input(base).input(exponent).tensor();
+        assert_eq!(result.indices(), [4_052_555_153_018_976_267, 0, 1, -1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn the_result_of_a_power_has_the_type_of_the_base() {
+        let result =
+            node("Pow", 12).input(ints(&[4], &[2, 2, 3, 9])).input(floats(&[4], &[1.9, 0.5, 39.0, -0.5])).tensor();
+        // 2^1.9 = 3.73, 2^0.5 = 1.41, 3^39 beyond 2^53, 9^-0.5 = 1/3.
+        assert_eq!((result.element_type(), result.indices()), (E::Int64, vec![3, 1, 4_052_555_153_018_976_267, 0]));
+        let odd = (1 << 53) + 1;
+        let result =
+            node("Pow", 15).input(typed(E::Bfloat16, &[2], &[-1.0, 2.0])).input(ints(&[2], &[odd, -2])).tensor();
+        assert_eq!((result.element_type(), result.floats()), (E::Bfloat16, vec![-1.0, 0.25]));
+        let result = node("Pow", 1).input(floats(&[2], &[2.0, -2.0])).input(floats(&[], &[3.0])).set("broadcast", 1);
+        assert_eq!(result.tensor().floats(), [8.0, -8.0]);
+    }
+
+    #[test]
+    fn half_precision_rounds_once() {
+        // 1 + 2^-8 lies midway between bfloat16's 1 and 1 + 2^-7, and goes to the even one.
+        let sum = |step: f64| {
+            let (a, b) = (typed(E::Bfloat16, &[1], &[1.0]), typed(E::Bfloat16, &[1], &[step]));
+            node("Add", 14).input(a).input(b).tensor().floats()
+        };
+        let tie = 1.0 / 256.0;
+        assert_eq!(sum(tie), [1.0]);
+        assert_eq!(sum(tie * 1.5), [1.007_812_5]);
+    }
+
+    #[test]
+    fn empty_tensors_and_scalars_broadcast() {
+        let empty = node("Add", 14).input(floats(&[0, 1], &[])).input(floats(&[3], &[1.0; 3])).tensor();
+        assert_eq!((empty.shape(), empty.len()), (&[0, 3][..], 0));
+        let scalar = node("Div", 14).input(floats(&[], &[1.0])).input(floats(&[], &[0.0])).tensor();
+        assert_eq!((scalar.shape(), scalar.floats()), (&[][..], vec![f64::INFINITY]));
+    }
+}

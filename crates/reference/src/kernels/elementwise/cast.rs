@@ -1,0 +1,311 @@
+//! Conversions between element types: `Cast`, `CastLike`, `BitCast`.
+
+use std::sync::Arc;
+
+use crate::dtype::{ElementType, Kind, RoundMode, round_e8m0};
+use crate::kernels::elementwise::number_format::{self, Numeral};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::packing::extend;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("BitCast", 26, bit_cast),
+    Kernel::new("Cast", 1, |call| cast(call, call.output_element(0, named_type(call.string("to")?)?)?)),
+    Kernel::new("Cast", 6, |call| {
+        let to = call.output_type("to", 0)?;
+        cast(call, to.ok_or_else(|| KernelError::Internal("Cast without to".to_owned()))?)
+    }),
+    Kernel::new("CastLike", 15, |call| cast(call, call.tensor(1)?.element_type())),
+];
+
+/// The type that `to` names before version 6: one of the names of `TensorProto.DataType`, in capitals.
+fn named_type(name: &str) -> Result<ElementType> {
+    ElementType::ALL.into_iter().find(|element| element.name().to_ascii_uppercase() == name).ok_or_else(|| {
+        invalid(format!("attribute to is '{name}', which is no name of TensorProto.DataType, such as FLOAT"))
+    })
+}
+
+fn cast(call: &Call<'_>, to: ElementType) -> Result {
+    let input = call.tensor(0)?;
+    let rounding = Rounding::of(call)?;
+    if input.element_type() == to {
+        return Ok(input.clone().into());
+    }
+    let output = call.allocate(to, input.shape())?;
+    let tensor = match (input.element_type().kind(), to.kind()) {
+        (Kind::String, _) => {
+            let read = |text: &Arc<str>| numeral(text).map(|numeral| rounding.numeral(to, numeral));
+            output.bits(input.strings().iter().map(read).collect::<Result<Vec<_>, _>>()?)?
+        }
+        (from, Kind::String) => {
+            debug_assert!(from != Kind::Complex, "no version casts complex numbers");
+            output.strings(
+                (0..input.len()).map(|at| number_format::print(input.element_type(), input.bits_at(at)).into()),
+            )?
+        }
+        (Kind::Float, Kind::Float) if to.bits() > 8 => output.floats(call.budget.read_floats(input)?)?,
+        (Kind::Float, _) => output.bits(input.stream(Tensor::floats).map(|x| rounding.float(to, x)))?,
+        _ => output.bits(input.stream(Tensor::integers).map(|value| rounding.integer(to, value)))?,
+    };
+    Ok(tensor.into())
+}
+
+fn numeral(text: &str) -> Result<Numeral, KernelError> {
+    number_format::parse(text).ok_or_else(|| {
+        invalid(format!("'{text}' is no number; write plain or scientific notation, INF, +INF, -INF or NaN"))
+    })
+}
+
+/// How a number becomes an element: the 8-bit floating types have several ways.
+#[derive(Clone, Copy)]
+pub(super) struct Rounding {
+    saturate: bool,
+    /// Whether an infinity saturates in the `fnuz` types too: their tables said NaN before version 24.
+    saturate_infinity: bool,
+    mode: RoundMode,
+}
+
+impl Rounding {
+    /// As the attributes `saturate` and `round_mode` and the version of the operator say.
+    pub(super) fn of(call: &Call<'_>) -> Result<Rounding> {
+        let mode = call.optional_string("round_mode").unwrap_or("up");
+        Ok(Rounding {
+            saturate: call.optional_int("saturate") != Some(0),
+            saturate_infinity: call.since() >= 24,
+            mode: RoundMode::from_name(mode)
+                .ok_or_else(|| invalid(format!("attribute round_mode is '{mode}'; it must be up, down or nearest")))?,
+        })
+    }
+
+    /// The bits that `x` becomes.
+    ///
+    /// The text leaves open what an integer type makes of a number out of its range. Here it loses its high bits, as
+    /// an integer does: so ONNX's own cases for the types below a byte have it.
+    pub(super) fn float(self, to: ElementType, x: f64) -> u64 {
+        use ElementType::{Float8e4m3fnuz, Float8e5m2fnuz, Float8e8m0};
+        #[expect(clippy::cast_possible_truncation, reason = "the integer part of a number is meant")]
+        match to {
+            _ if to.is_integer() && x.is_finite() => to.wrap(x as i128),
+            Float8e8m0 => round_e8m0(x, self.mode, self.saturate),
+            Float8e4m3fnuz | Float8e5m2fnuz if x.is_infinite() && !self.saturate_infinity => to.round(x),
+            _ if self.saturate => to.saturate_round(x),
+            _ if x.is_nan() && x.is_sign_negative() => {
+                to.float_format().and_then(|format| format.nan(true)).unwrap_or_else(|| to.round(x))
+            }
+            _ => to.round(x),
+        }
+    }
+
+    fn integer(self, to: ElementType, value: i128) -> u64 {
+        if to.is_float() && to.bits() <= 8 { self.float(to, crate::dtype::sticky_f64(value)) } else { to.wrap(value) }
+    }
+
+    fn numeral(self, to: ElementType, numeral: Numeral) -> u64 {
+        match numeral {
+            Numeral::Integer(value) => self.integer(to, value),
+            Numeral::Float { nearest, .. } if to == ElementType::Double || !to.is_float() => self.float(to, nearest),
+            Numeral::Float { sticky, .. } => self.float(to, sticky),
+        }
+    }
+}
+
+/// The same bits under another type of the same width. Types below a byte keep their low bits.
+fn bit_cast(call: &Call<'_>) -> Result {
+    let input = call.tensor(0)?;
+    let from = input.element_type();
+    let to = call.output_type("to", 0)?.ok_or_else(|| KernelError::Internal("BitCast without to".to_owned()))?;
+    if from.bits() != to.bits() {
+        let (from_bits, to_bits) = (from.bits(), to.bits());
+        return Err(invalid(format!("{from} has {from_bits} bits and {to} has {to_bits}; they must have as many")));
+    }
+    if to.bits() >= 8 {
+        return Ok(input.with_element_type(to)?.into());
+    }
+    let output = call.allocate(to, input.shape())?;
+    Ok(output.bits(input.bytes().iter().map(|&byte| u64::from(extend(to, byte))))?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::Tensor;
+    use crate::testing::{floats, ints, node, strings, typed};
+    use ElementType as E;
+
+    fn bits(tensor: &Tensor) -> Vec<u64> {
+        (0..tensor.len()).map(|at| tensor.bits_at(at)).collect()
+    }
+
+    fn cast_at(opset: i64, input: Tensor, to: E) -> Tensor {
+        node("Cast", opset).input(input).set("to", code(to)).tensor()
+    }
+
+    fn code(element: E) -> i64 {
+        i64::from(element.code())
+    }
+
+    #[test]
+    fn the_first_version_names_the_type() {
+        let cast = |to: &str| node("Cast", 1).input(floats(&[3], &[-1.9, 0.0, 3.5])).set("to", to);
+        assert_eq!(cast("INT32").tensor().floats(), [-1.0, 0.0, 3.0]);
+        assert_eq!(cast("BOOL").tensor().floats(), [1.0, 0.0, 1.0]);
+        for to in ["int32", "INT33", "STRING", "BFLOAT16"] {
+            cast(to).error();
+        }
+    }
+
+    #[test]
+    fn types_of_later_versions_are_refused() {
+        for (opset, to) in [(6, E::String), (9, E::Bfloat16), (13, E::Float8e5m2), (19, E::Int4), (23, E::Float8e8m0)] {
+            let error = node("Cast", opset).input(floats(&[1], &[1.0])).set("to", code(to)).error();
+            assert!(error.contains("gives no output"), "{error}");
+        }
+        node("Cast", 28).input(floats(&[1], &[1.0])).set("to", code(E::Complex64)).error();
+        node("Cast", 28).input(floats(&[1], &[1.0])).set("to", 99).error();
+    }
+
+    #[test]
+    fn integers_drop_their_high_bits_and_never_pass_through_a_float() {
+        let wide = ints(&[3], &[200, -1, (1 << 60) + (1 << 36) + 1]);
+        assert_eq!(cast_at(13, wide.clone(), E::Int8).integers(), [-56, -1, 1]);
+        assert_eq!(cast_at(13, wide.clone(), E::Uint16).integers(), [200, 65535, 1]);
+        assert_eq!(bits(&cast_at(13, wide.clone(), E::Float))[2], 0x5D80_0001);
+        assert_eq!(cast_at(13, wide, E::Bool).floats(), [1.0, 1.0, 1.0]);
+        assert_eq!(cast_at(25, ints(&[3], &[5, -3, 2]), E::Int2).integers(), [1, 1, -2]);
+        let extreme = ints(&[2], &[i64::MIN, i64::MAX]);
+        assert_eq!(
+            cast_at(13, extreme, E::Double).floats(),
+            [-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0]
+        );
+    }
+
+    #[test]
+    fn floats_truncate_and_only_zero_is_false() {
+        let x = floats(&[5], &[-2.7, -0.0, 0.25, f64::NAN, f64::INFINITY]);
+        assert_eq!(cast_at(9, x.clone(), E::Bool).floats(), [1.0, 0.0, 1.0, 1.0, 1.0]);
+        assert_eq!(cast_at(9, floats(&[3], &[-2.7, 2.9, -0.0]), E::Int64).integers(), [-2, 2, 0]);
+        assert_eq!(cast_at(9, x, E::Float16).floats()[4], f64::INFINITY);
+        assert_eq!(
+            cast_at(9, floats(&[2], &[65520.0, -1e30]), E::Float16).floats(),
+            [f64::INFINITY, f64::NEG_INFINITY]
+        );
+    }
+
+    #[test]
+    fn every_type_but_the_complex_ones_becomes_every_other() {
+        let types = || E::ALL.into_iter().filter(|element| element.kind() != Kind::Complex);
+        for from in types() {
+            let one = match from {
+                E::String => strings(&[1], &["1"]),
+                _ => typed(from, &[1], &[1.0]),
+            };
+            for to in types() {
+                let cast = cast_at(28, one.clone(), to);
+                assert_eq!(cast.element_type(), to, "{from} as {to}");
+                let back = cast_at(28, cast, E::Double).floats();
+                assert_eq!(back, [1.0], "{from} as {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_float_out_of_an_integers_range_loses_its_high_bits() {
+        assert_eq!(cast_at(21, floats(&[3], &[-9.5, 16.0, 7.9]), E::Uint4).floats(), [7.0, 0.0, 7.0]);
+        assert_eq!(cast_at(25, floats(&[2], &[2.0, -3.0]), E::Int2).floats(), [-2.0, 1.0]);
+        assert_eq!(cast_at(6, floats(&[2], &[300.0, -1.0]), E::Uint8).floats(), [44.0, 255.0]);
+    }
+
+    #[test]
+    fn a_chain_rounds_at_each_step_and_one_cast_rounds_once() {
+        let x = typed(E::Double, &[1], &[1.0 + 0.0625 + 1e-9]);
+        assert_eq!(cast_at(19, x.clone(), E::Float8e4m3fn).floats(), [1.125]);
+        assert_eq!(cast_at(19, cast_at(19, x, E::Float), E::Float8e4m3fn).floats(), [1.0]);
+    }
+
+    #[test]
+    fn float8_follows_the_two_tables() {
+        let x = floats(&[6], &[-0.0, f64::INFINITY, f64::NEG_INFINITY, 1e6, -1e6, f64::NAN]);
+        let cast = |opset: i64, to: E, saturate: i64| {
+            bits(&node("Cast", opset).input(x.clone()).set("to", code(to)).set("saturate", saturate).tensor())
+        };
+        assert_eq!(cast(19, E::Float8e4m3fn, 1), [0x80, 0x7E, 0xFE, 0x7E, 0xFE, 0x7F]);
+        assert_eq!(cast(19, E::Float8e4m3fn, 0), [0x80, 0x7F, 0xFF, 0x7F, 0xFF, 0x7F]);
+        assert_eq!(cast(19, E::Float8e5m2, 1)[..5], [0x80, 0x7B, 0xFB, 0x7B, 0xFB]);
+        assert_eq!(cast(19, E::Float8e5m2, 0)[..5], [0x80, 0x7C, 0xFC, 0x7C, 0xFC]);
+        assert_eq!(cast(23, E::Float8e4m3fnuz, 1), [0, 0x80, 0x80, 0x7F, 0xFF, 0x80]);
+        assert_eq!(cast(24, E::Float8e4m3fnuz, 1), [0, 0x7F, 0xFF, 0x7F, 0xFF, 0x80]);
+        assert_eq!(cast(24, E::Float8e5m2fnuz, 0), [0, 0x80, 0x80, 0x80, 0x80, 0x80]);
+    }
+
+    #[test]
+    fn a_negative_nan_keeps_its_sign_where_nothing_saturates() {
+        let nan = Tensor::from_bytes(E::Float, vec![1], (-f32::NAN).to_le_bytes().to_vec().into()).unwrap();
+        for (saturate, expected) in [(0, 0xFF), (1, 0x7F)] {
+            let cast = node("Cast", 19).input(nan.clone()).set("to", code(E::Float8e4m3fn)).set("saturate", saturate);
+            assert_eq!(bits(&cast.tensor()), [expected]);
+        }
+    }
+
+    #[test]
+    fn scales_round_as_the_mode_says() {
+        for (mode, saturate, expected) in [
+            ("up", 1, [0, 127, 128, 128, 254]),
+            ("down", 1, [0, 127, 127, 127, 254]),
+            ("nearest", 0, [255, 127, 127, 128, 255]),
+        ] {
+            let x = floats(&[5], &[0.0, 1.0, 1.25, 1.5, f64::INFINITY]);
+            let cast = node("Cast", 24).input(x).set("to", code(E::Float8e8m0));
+            let cast = cast.set("saturate", saturate).set("round_mode", mode);
+            assert_eq!(bits(&cast.tensor()), expected, "{mode}");
+        }
+        node("Cast", 24).input(floats(&[], &[1.0])).set("to", code(E::Float8e8m0)).set("round_mode", "even").error();
+    }
+
+    #[test]
+    fn strings_are_read_and_written() {
+        let text = strings(&[4], &["3.1", "1e-5", "-inf", "NaN"]);
+        let read = cast_at(9, text, E::Float).floats();
+        assert_eq!(read[..3], [f64::from(3.1_f32), f64::from(1e-5_f32), f64::NEG_INFINITY]);
+        assert!(read[3].is_nan());
+        assert_eq!(
+            cast_at(9, strings(&[2], &["100.5", "9007199254740993"]), E::Int64).integers(),
+            [100, 9_007_199_254_740_993]
+        );
+        assert_eq!(cast_at(9, strings(&[2], &["0.0", "2"]), E::Bool).floats(), [0.0, 1.0]);
+        assert_eq!(cast_at(23, strings(&[1], &["5.1"]), E::Float4e2m1).floats(), [6.0]);
+        let written = cast_at(9, floats(&[3], &[314.125, 1e10, f64::INFINITY]), E::String);
+        let texts: Vec<&str> = written.strings().iter().map(|text| &**text).collect();
+        assert_eq!(texts, ["314.125", "10000000000.0", "INF"]);
+        let error = node("Cast", 9).input(strings(&[1], &["Hello World!"])).set("to", 1).error();
+        assert!(error.contains("'Hello World!' is no number"), "{error}");
+    }
+
+    #[test]
+    fn cast_like_follows_its_own_versions_tables() {
+        let like = |opset: i64| {
+            let node = node("CastLike", opset).input(floats(&[1], &[f64::INFINITY]));
+            bits(&node.input(typed(E::Float8e5m2fnuz, &[0], &[])).tensor())
+        };
+        assert_eq!(like(19), [0x80]);
+        assert_eq!(like(24), [0x7F]);
+        let empty = node("CastLike", 15).input(floats(&[0, 2], &[])).input(strings(&[], &["x"])).tensor();
+        assert_eq!((empty.element_type(), empty.shape()), (E::String, &[0, 2][..]));
+    }
+
+    #[test]
+    fn bits_stay_the_same() {
+        let cast = |input: Tensor, to: E| node("BitCast", 26).input(input).set("to", code(to));
+        assert_eq!(cast(floats(&[1], &[1.0]), E::Int32).tensor().integers(), [0x3F80_0000]);
+        assert_eq!(cast(typed(E::Int4, &[2], &[-1.0, 3.0]), E::Uint4).tensor().floats(), [15.0, 3.0]);
+        assert_eq!(cast(typed(E::Uint4, &[2], &[8.0, 7.0]), E::Int4).tensor().floats(), [-8.0, 7.0]);
+        assert_eq!(cast(typed(E::Uint4, &[1], &[15.0]), E::Float4e2m1).tensor().floats(), [-6.0]);
+        assert_eq!(cast(typed(E::Uint2, &[1], &[3.0]), E::Int2).tensor().floats(), [-1.0]);
+        let pair = ints(&[1], &[(0x4000_0000 << 32) | 0x3F80_0000]);
+        let complex = cast(pair, E::Complex64).tensor().complexes();
+        assert_eq!((complex[0].re, complex[0].im), (1.0, 2.0));
+        let error = cast(floats(&[1], &[1.0]), E::Int64).error();
+        assert!(error.contains("float has 32 bits and int64 has 64"), "{error}");
+    }
+}

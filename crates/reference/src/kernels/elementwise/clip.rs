@@ -1,0 +1,105 @@
+//! Clip: numbers kept between two limits.
+
+use crate::kernels::elementwise::map::{map_floats, map_numbers};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+
+pub(super) const KERNELS: &[Kernel] =
+    &[Kernel::new("Clip", 1, clip_to_attributes), Kernel::new("Clip", 11, clip_to_inputs)];
+
+/// Clip below 11. Version 6 has the largest floats as defaults, also for double; version 1 says that an absent limit is
+/// the end of the type's range, which infinities are beyond.
+fn clip_to_attributes(call: &Call<'_>) -> Result {
+    let largest = call.tensor(0)?.element_type().max_finite();
+    let min = call.optional_float("min").or(largest.map(|largest| -largest));
+    let max = call.optional_float("max").or(largest);
+    map_floats(call, |x| between(x, min, max))
+}
+
+/// Clip from 11 on. The text has an absent limit default to the ends of the type's range, the body leaves the input
+/// as it is: infinities stay.
+fn clip_to_inputs(call: &Call<'_>) -> Result {
+    for (at, name) in [(1, "min"), (2, "max")] {
+        if let Some(limit) = call.optional_tensor(at)?.filter(|limit| limit.rank() != 0) {
+            return Err(invalid(format!(
+                "{name} has shape {:?}, but it must be a scalar: reshape it to []",
+                limit.shape()
+            )));
+        }
+    }
+    let (min, max) = (call.optional_tensor(1)?, call.optional_tensor(2)?);
+    let floats = [min, max].map(|limit| limit.and_then(Tensor::single_float));
+    let integers = [min, max].map(|limit| limit.and_then(Tensor::single_integer));
+    map_numbers(call, |x| between(x, floats[0], floats[1]), |x| between(x, integers[0], integers[1]))
+}
+
+/// The lower limit first, then the upper one, which wins where they cross. A NaN limits nothing and is not limited.
+fn between<T: PartialOrd + Copy>(x: T, min: Option<T>, max: Option<T>) -> T {
+    let raised = min.filter(|&min| x < min).unwrap_or(x);
+    max.filter(|&max| raised > max).unwrap_or(raised)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType as E;
+    use crate::tensor::Tensor;
+    use crate::testing::{floats, ints, node, typed};
+
+    const INF: f64 = f64::INFINITY;
+
+    #[test]
+    fn attributes_limit_below_11() {
+        let x = floats(&[4], &[-2.0, 0.5, 2.0, INF]);
+        for opset in [1, 6] {
+            let both = node("Clip", opset).input(x.clone()).set("min", -1.0f32).set("max", 1.0f32).tensor();
+            assert_eq!(both.floats(), [-1.0, 0.5, 1.0, 1.0]);
+        }
+        assert_eq!(
+            node("Clip", 1).input(x.clone()).set("min", 1.0f32).tensor().floats(),
+            [1.0, 1.0, 2.0, f64::from(f32::MAX)]
+        );
+        assert_eq!(node("Clip", 6).input(x).tensor().floats(), [-2.0, 0.5, 2.0, f64::from(f32::MAX)]);
+        let wide = typed(E::Double, &[1], &[-1e300]);
+        assert_eq!(node("Clip", 6).input(wide.clone()).tensor().floats(), [f64::from(f32::MIN)]);
+        assert_eq!(node("Clip", 1).input(wide).tensor().floats(), [-1e300]);
+    }
+
+    #[test]
+    fn inputs_limit_from_11_and_the_upper_one_wins() {
+        let scalar = |value: i64| ints(&[], &[value]);
+        let x = ints(&[3], &[i64::MIN, 3, i64::MAX]);
+        let rows = [
+            (Some(0), Some(i64::MAX - 1), [0, 3, i64::MAX - 1]),
+            (Some(5), Some(1), [1, 1, 1]),
+            (None, Some(2), [i64::MIN, 2, 2]),
+            (Some(4), None, [4, 4, i64::MAX]),
+            (None, None, [i64::MIN, 3, i64::MAX]),
+        ];
+        for (min, max, expected) in rows {
+            let add = |node: crate::testing::OneNode, limit: Option<i64>| match limit {
+                Some(value) => node.input(scalar(value)),
+                None => node.absent(),
+            };
+            let clipped = add(add(node("Clip", 12).input(x.clone()), min), max).tensor();
+            assert_eq!(clipped.indices(), expected, "{min:?} to {max:?}");
+        }
+    }
+
+    #[test]
+    fn nan_neither_limits_nor_is_limited() {
+        let x = typed(E::Bfloat16, &[3], &[f64::NAN, -INF, 3.0]);
+        let limit = |value: f64| -> Tensor { typed(E::Bfloat16, &[], &[value]) };
+        let clipped = node("Clip", 13).input(x.clone()).input(limit(f64::NAN)).input(limit(2.0)).tensor().floats();
+        assert!(clipped[0].is_nan());
+        assert_eq!(clipped[1..], [-INF, 2.0]);
+        assert_eq!(node("Clip", 13).input(x).input(limit(-1.0)).tensor().floats()[1..], [-1.0, 3.0]);
+    }
+
+    #[test]
+    fn a_limit_that_is_no_scalar_is_refused() {
+        let clip = node("Clip", 11).input(floats(&[2], &[1.0, 2.0])).input(floats(&[1], &[1.5]));
+        assert!(clip.error().contains("min has shape [1]"));
+    }
+}

@@ -1,0 +1,261 @@
+//! What the element-by-element families share: maps over one tensor, pairs of tensors, and coefficients.
+
+use rayon::prelude::*;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+use crate::tensor::read::{self, Stream};
+use crate::tensor::shape::{broadcast, normalize_axis, strides};
+
+/// From this many elements on, a map runs on several threads.
+const PARALLEL: usize = 1 << 16;
+
+/// Applies `function` to each number of the first input; the result is rounded once into its element type.
+pub(super) fn map_floats(call: &Call<'_>, function: impl Fn(f64) -> f64 + Sync) -> Result {
+    let tensor = call.tensor(0)?;
+    let values = (0..tensor.len()).step_by(PARALLEL).flat_map(|from| {
+        // bounded: by the block.
+        let mut values = tensor.part(from..from + PARALLEL).floats();
+        if values.len() < PARALLEL {
+            for value in &mut values {
+                *value = function(*value);
+            }
+        } else {
+            values.par_iter_mut().for_each(|value| *value = function(*value));
+        }
+        values
+    });
+    Ok(call.floats(tensor.element_type(), tensor.shape(), values)?.into())
+}
+
+/// Applies one function to the numbers of a floating first input, the other to those of an integer one, which wrap.
+pub(super) fn map_numbers(
+    call: &Call<'_>,
+    float: impl Fn(f64) -> f64 + Sync,
+    integer: impl Fn(i128) -> i128,
+) -> Result {
+    let tensor = call.tensor(0)?;
+    if tensor.element_type().is_float() {
+        return map_floats(call, float);
+    }
+    let values = tensor.stream(Tensor::integers).map(integer);
+    Ok(call.integers(tensor.element_type(), tensor.shape(), values)?.into())
+}
+
+/// A float attribute as the operator's text or body uses it: where the version has a function body, the body casts it
+/// to the element type of the input, so it is rounded there.
+pub(super) fn coefficient(call: &Call<'_>, name: &str, element: ElementType) -> Result<f64> {
+    let value = call.float(name)?;
+    Ok(if call.spec.function.is_some() { rounded(element, value) } else { value })
+}
+
+/// A constant that a function body casts to the element type of the input.
+pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
+    element.decode_f64(element.round(value))
+}
+
+/// The first two inputs, lined up with an output.
+pub(super) struct Pair<'c, 'a> {
+    pub(super) call: &'c Call<'a>,
+    pub(super) a: &'a Tensor,
+    pub(super) b: &'a Tensor,
+    shape: Vec<usize>,
+    a_order: Order,
+    b_order: Order,
+}
+
+/// In what order the elements of a tensor meet those of another.
+#[derive(Clone)]
+pub(super) enum Order {
+    /// As they lie.
+    Lying,
+    Walked(Walk),
+}
+
+impl Order {
+    /// That of a tensor of `shape` broadcast to `target`.
+    pub(super) fn broadcast(shape: &[usize], target: &[usize]) -> Order {
+        if shape == target { Order::Lying } else { Order::Walked(Walk::broadcast(shape, target)) }
+    }
+}
+
+/// The elements of a tensor in some order; only what is walked is read as a whole.
+pub(super) enum Elements<'a, T> {
+    Lying(Stream<'a, T>),
+    Walked(Vec<T>, Walk),
+}
+
+impl<'a, T> Elements<'a, T> {
+    pub(super) fn new(
+        call: &Call<'_>,
+        tensor: &'a Tensor,
+        order: &Order,
+        read: fn(&Tensor) -> Vec<T>,
+    ) -> Result<Elements<'a, T>> {
+        Ok(match order {
+            Order::Lying => {
+                call.budget.count(tensor.len().min(read::BLOCK), size_of::<T>())?;
+                Elements::Lying(tensor.stream(read))
+            }
+            Order::Walked(walk) => Elements::Walked(call.budget.read(tensor, read)?, walk.clone()),
+        })
+    }
+}
+
+impl<T: Copy> Iterator for Elements<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        match self {
+            Elements::Lying(stream) => stream.next(),
+            Elements::Walked(values, walk) => values.get(walk.next()?).copied(),
+        }
+    }
+}
+
+impl<'c, 'a> Pair<'c, 'a> {
+    /// Broadcasts both inputs to each other.
+    pub(super) fn broadcast(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
+        let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+        let shape = broadcast(a.shape(), b.shape())?;
+        Ok(Pair::walking(call, a, b, shape))
+    }
+
+    /// Broadcasts the second input to the first, whose shape the output has.
+    pub(super) fn unidirectional(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
+        let pair = Pair::broadcast(call)?;
+        if pair.shape != pair.a.shape() {
+            let (a, b) = (pair.a.shape(), pair.b.shape());
+            return Err(invalid(format!("shape {b:?} does not broadcast to {a:?}, the shape of the first input")));
+        }
+        Ok(pair)
+    }
+
+    /// Lines the second input up with the first as versions below 7 do: without `broadcast` their shapes are equal;
+    /// with it, the second has one element, or its dimensions are those of the first from `axis` on, the last ones by
+    /// default.
+    pub(super) fn legacy(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
+        let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+        if a.shape() == b.shape() {
+            return Ok(Pair::walking(call, a, b, a.shape().to_vec()));
+        }
+        let strides = if call.flag("broadcast")? { legacy_strides(call, a.shape(), b.shape())? } else { None };
+        let strides = strides.ok_or_else(|| {
+            invalid(format!(
+                "shapes {:?} and {:?} do not fit in {}: the second has one element or a run of the first's \
+                 dimensions, placed by 'axis', and 'broadcast' is 1; version 7 broadcasts both ways",
+                a.shape(),
+                b.shape(),
+                call.spec.version
+            ))
+        })?;
+        Ok(Pair {
+            call,
+            a,
+            b,
+            shape: a.shape().to_vec(),
+            a_order: Order::Lying,
+            b_order: Order::Walked(Walk::new(a.shape(), &strides, 0)),
+        })
+    }
+
+    /// Lines the second input up with one axis of the first, a value for each index there, or gives its one value to
+    /// every element.
+    pub(super) fn along(call: &'c Call<'a>, axis: Option<usize>) -> Result<Pair<'c, 'a>> {
+        let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+        let strides: Vec<isize> = (0..a.rank()).map(|at| isize::from(Some(at) == axis)).collect();
+        let b_order = Order::Walked(Walk::new(a.shape(), &strides, 0));
+        Ok(Pair { call, a, b, shape: a.shape().to_vec(), a_order: Order::Lying, b_order })
+    }
+
+    fn walking(call: &'c Call<'a>, a: &'a Tensor, b: &'a Tensor, shape: Vec<usize>) -> Pair<'c, 'a> {
+        let (a_order, b_order) = (Order::broadcast(a.shape(), &shape), Order::broadcast(b.shape(), &shape));
+        Pair { call, a, b, shape, a_order, b_order }
+    }
+
+    /// The element type of the first input.
+    pub(super) fn element(&self) -> ElementType {
+        self.a.element_type()
+    }
+
+    /// The elements of both that meet, in the order of the output.
+    fn meet<A: Copy, B: Copy>(
+        &self,
+        a: fn(&Tensor) -> Vec<A>,
+        b: fn(&Tensor) -> Vec<B>,
+    ) -> Result<impl Iterator<Item = (A, B)>> {
+        let a = Elements::new(self.call, self.a, &self.a_order, a)?;
+        Ok(a.zip(Elements::new(self.call, self.b, &self.b_order, b)?))
+    }
+
+    /// Combines what meets, rounding once into the first input's element type.
+    pub(super) fn floats(&self, combine: impl Fn(f64, f64) -> f64) -> Result {
+        let values = self.meet(Tensor::floats, Tensor::floats)?.map(|(a, b)| combine(a, b));
+        Ok(self.call.floats(self.element(), &self.shape, values)?.into())
+    }
+
+    /// Combines integers that meet, wrapping into the first input's element type.
+    pub(super) fn integers(&self, combine: impl Fn(i128, i128) -> i128) -> Result {
+        let values = self.meet(Tensor::integers, Tensor::integers)?.map(|(a, b)| combine(a, b));
+        Ok(self.call.integers(self.element(), &self.shape, values)?.into())
+    }
+
+    /// Combines what meets by one function for floating types and another for integers.
+    pub(super) fn numbers(&self, float: impl Fn(f64, f64) -> f64, integer: impl Fn(i128, i128) -> i128) -> Result {
+        if self.element().is_float() { self.floats(float) } else { self.integers(integer) }
+    }
+
+    /// Combines a floating first input with an integer second one.
+    pub(super) fn floats_with_integers(&self, combine: impl Fn(f64, i128) -> f64) -> Result {
+        let values = self.meet(Tensor::floats, Tensor::integers)?.map(|(a, b)| combine(a, b));
+        Ok(self.call.floats(self.element(), &self.shape, values)?.into())
+    }
+
+    /// Combines an integer first input with a floating second one.
+    pub(super) fn integers_with_floats(&self, combine: impl Fn(i128, f64) -> i128) -> Result {
+        let values = self.meet(Tensor::integers, Tensor::floats)?.map(|(a, b)| combine(a, b));
+        Ok(self.call.integers(self.element(), &self.shape, values)?.into())
+    }
+
+    /// Tests what meets, each element as `read` gives it.
+    pub(super) fn test<T: Copy>(&self, read: fn(&Tensor) -> Vec<T>, holds: impl Fn(T, T) -> bool) -> Result {
+        let values = self.meet(read, read)?.map(|(a, b)| holds(a, b));
+        Ok(self.call.allocate(ElementType::Bool, &self.shape)?.bools(values)?.into())
+    }
+
+    /// Tests strings that meet.
+    pub(super) fn test_strings(&self, holds: impl Fn(&str, &str) -> bool) -> Result {
+        let (a, b) = (self.a.strings(), self.b.strings());
+        let walk = |tensor: &Tensor| Walk::broadcast(tensor.shape(), &self.shape);
+        let values = walk(self.a).zip(walk(self.b)).map(|(i, j)| holds(&a[i], &b[j]));
+        Ok(self.call.allocate(ElementType::Bool, &self.shape)?.bools(values)?.into())
+    }
+}
+
+/// The strides with which a second input of shape `b` is read along `a`, or nothing where it does not fit.
+///
+/// The text knows no expansion of a dimension of 1, but exporters of its time wrote it, and it has one reading only.
+fn legacy_strides(call: &Call<'_>, a: &[usize], b: &[usize]) -> Result<Option<Vec<isize>>> {
+    let Some(spare) = a.len().checked_sub(b.len()) else { return Ok(None) };
+    if b.iter().all(|&dim| dim == 1) {
+        return Ok(Some(a.iter().map(|_| 0).collect()));
+    }
+    let from = match call.optional_int("axis") {
+        Some(axis) => normalize_axis(axis, a.len())?,
+        None => spare,
+    };
+    let Some(run) = a.get(from..from.saturating_add(b.len())) else { return Ok(None) };
+    if run.iter().zip(b).any(|(&a, &b)| a != b && b != 1) {
+        return Ok(None);
+    }
+    let own = strides(b);
+    let stride = |axis: usize| match axis.checked_sub(from).map(|at| (b.get(at), own.get(at))) {
+        Some((Some(&dim), Some(&stride))) if dim != 1 => stride.cast_signed(),
+        _ => 0,
+    };
+    Ok(Some((0..a.len()).map(stride).collect()))
+}

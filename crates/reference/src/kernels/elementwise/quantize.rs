@@ -1,0 +1,358 @@
+//! Linear quantization: `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::elementwise::cast::Rounding;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::normalize_axis;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("DequantizeLinear", 10, dequantize),
+    Kernel::new("DynamicQuantizeLinear", 11, dynamic_quantize),
+    Kernel::new("QuantizeLinear", 10, quantize),
+];
+
+/// Which scale each element has: along the axis that the scales follow, `block` neighbours share one.
+#[derive(Clone, Copy)]
+struct Scales {
+    /// The numbers of elements before the axis, along it, and after it.
+    extent: [usize; 3],
+    block: usize,
+    /// By how much the position in the scales grows along each.
+    steps: [usize; 3],
+}
+
+impl Scales {
+    /// The position in the scales of every element in row-major order.
+    fn positions(self) -> impl Iterator<Item = usize> {
+        let Scales { extent: [before, along, after], block, steps } = self;
+        let place = move |i: usize, j: usize, k: usize| i * steps[0] + j / block * steps[1] + k * steps[2];
+        (0..before).flat_map(move |i| (0..along).flat_map(move |j| (0..after).map(move |k| place(i, j, k))))
+    }
+}
+
+/// A scalar, or one element, is for all; one dimension is for an axis (since 13); as many dimensions as the input has
+/// are for blocks of `block_size` along an axis (since 21).
+fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor) -> Result<Scales, KernelError> {
+    let (shape, rank) = (x.shape(), scale.rank());
+    let misfit = |rule: String| invalid(format!("a scale of shape {:?} does not fit {shape:?}: {rule}", scale.shape()));
+    if scale.len() == 1 && rank <= 1 {
+        return Ok(Scales { extent: [1, 1, x.len()], block: 1, steps: [0; 3] });
+    }
+    let Some(axis) = call.optional_int("axis") else {
+        return Err(misfit(format!("{} takes a scalar", call.spec.version)));
+    };
+    let axis = normalize_axis(axis, shape.len())?;
+    let (before, from) = shape.split_at(axis);
+    let (size, after) = from.split_first().map_or((1, from), |(&size, after)| (size, after));
+    let extent = match x.len() {
+        0 => [0; 3],
+        _ => [before.iter().product(), size, after.iter().product()],
+    };
+    let block = call.optional_int("block_size").unwrap_or(0);
+    if rank == 1 && (shape.len() != 1 || block == 0) {
+        let per_axis = Scales { extent, block: 1, steps: [0, 1, 0] };
+        let fits = scale.len() == size;
+        return if fits { Ok(per_axis) } else { Err(misfit(format!("axis {axis} has {size} elements"))) };
+    }
+    let block = usize::try_from(block).ok().filter(|&block| block > 0 && rank == shape.len());
+    let block =
+        block.ok_or_else(|| misfit("blocks take a positive block_size and the rank of the input".to_owned()))?;
+    let mut expected = shape.to_vec();
+    expected.iter_mut().skip(axis).take(1).for_each(|size| *size = size.div_ceil(block));
+    if scale.shape() != expected {
+        return Err(misfit(format!("blocks of {block} elements along axis {axis} take {expected:?}")));
+    }
+    let inner = extent[2];
+    Ok(Scales { extent, block, steps: [size.div_ceil(block) * inner, inner, 1] })
+}
+
+/// The zero point, which must have the shape of the scale.
+fn zero_point<'a>(call: &Call<'a>, scale: &Tensor) -> Result<Option<&'a Tensor>, KernelError> {
+    let zero = call.optional_tensor(2)?;
+    match zero {
+        Some(zero) if zero.shape() != scale.shape() && (zero.len(), scale.len()) != (1, 1) => Err(invalid(format!(
+            "the zero point has shape {:?} and the scale {:?}; they must be equal",
+            zero.shape(),
+            scale.shape()
+        ))),
+        _ => Ok(zero),
+    }
+}
+
+/// `saturate(x / scale + zero_point)`: the quotient is rounded to the precision of the division, then, for an integer
+/// output, to the nearest integer, ties to even.
+fn quantize(call: &Call<'_>) -> Result {
+    let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
+    let zero = zero_point(call, scale)?;
+    let output = output_type(call, zero)?;
+    let positions = scales(call, x, scale)?.positions();
+    let factors = call.budget.read_floats(scale)?;
+    let quotient = division(call, x.element_type(), scale.element_type())?;
+    let quotients = x.stream(Tensor::floats).zip(positions).map(|(x, at)| {
+        let scale = factors.get(at).copied().unwrap_or(f64::NAN);
+        (quotient(x, scale), at)
+    });
+    let buffer = call.allocate(output, x.shape())?;
+    if output.is_float() {
+        let (rounding, zeros) =
+            (Rounding::of(call)?, zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default());
+        let sum = |(quotient, at): (f64, usize)| quotient + zeros.get(at).copied().unwrap_or(0.0);
+        return Ok(buffer.bits(quotients.map(|pair| rounding.float(output, sum(pair))))?.into());
+    }
+    let zeros = zero.map(|tensor| call.budget.read_integers(tensor)).transpose()?.unwrap_or_default();
+    #[expect(clippy::cast_possible_truncation, reason = "beyond the range, it saturates")]
+    let sum = |(quotient, at): (f64, usize)| {
+        (quotient.round_ties_even() as i128).saturating_add(zeros.get(at).copied().unwrap_or(0))
+    };
+    Ok(buffer.bits(quotients.map(|pair| output.saturate(sum(pair))))?.into())
+}
+
+/// The type of the zero point, else the one that `output_dtype` names (since 21), else `uint8`.
+fn output_type(call: &Call<'_>, zero: Option<&Tensor>) -> Result<ElementType, KernelError> {
+    let zero = zero.map(Tensor::element_type);
+    let named = match call.optional_int("output_dtype") {
+        None | Some(0) => None,
+        Some(_) => call.output_type("output_dtype", 0)?,
+    };
+    match (zero, named) {
+        (Some(zero), Some(named)) if zero != named => {
+            Err(invalid(format!("output_dtype is {named}, but the zero point is {zero}; they must be equal")))
+        }
+        (zero, named) => Ok(zero.or(named).unwrap_or(ElementType::Uint8)),
+    }
+}
+
+/// How an element is divided by its scale: in the type that `precision` names (since 23), else in the scale's.
+///
+/// Neither an integer nor `float8e8m0`, which has no sign, can hold a quotient: such a scale divides in the input's
+/// type, and an integer by an integer without rounding. The operands are first converted to the type.
+fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl Fn(f64, f64) -> f64, KernelError> {
+    let holds_quotients = |element: &ElementType| element.is_float() && *element != ElementType::Float8e8m0;
+    let named = match call.optional_int("precision") {
+        None | Some(0) => None,
+        Some(_) => call.element_type("precision")?,
+    };
+    if let Some(named) = named.filter(|named| !holds_quotients(named)) {
+        return Err(invalid(format!("precision is {named}, which holds no quotients; name a floating-point type")));
+    }
+    let precision = named.or_else(|| [scale, x].into_iter().find(holds_quotients));
+    let round = move |value: f64| precision.map_or(value, |element| element.decode_f64(element.round(value)));
+    Ok(move |x: f64, scale: f64| round(round(x) / round(scale)))
+}
+
+/// `(x - zero_point) * scale`, computed exactly and rounded once to the output's type: that of `output_dtype` (since
+/// 23), else the scale's (since 19), else `float`.
+fn dequantize(call: &Call<'_>) -> Result {
+    let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
+    let zero = zero_point(call, scale)?;
+    let output = match call.optional_int("output_dtype") {
+        None | Some(0) => call.output_element(0, scale.element_type())?,
+        Some(_) => call.output_type("output_dtype", 0)?.unwrap_or(scale.element_type()),
+    };
+    let positions = scales(call, x, scale)?.positions();
+    let factors = call.budget.read_floats(scale)?;
+    let zeros = zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
+    debug_assert!(x.element_type().kind() != Kind::Signed || x.element_type().bits() <= 32, "f64 holds x - zero_point");
+    let product = |(x, at): (f64, usize)| {
+        let scale = factors.get(at).copied().unwrap_or(f64::NAN);
+        (x - zeros.get(at).copied().unwrap_or(0.0)) * scale
+    };
+    Ok(call.floats(output, x.shape(), x.stream(Tensor::floats).zip(positions).map(product))?.into())
+}
+
+/// The function body's steps, each rounded to `float`: range and scale of the data and zero, zero point, quantization.
+fn dynamic_quantize(call: &Call<'_>) -> Result {
+    const MOST: f64 = 255.0;
+    let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
+    let x = call.tensor(0)?;
+    let values = call.budget.read_floats(x)?;
+    let (mut least, mut greatest) = (0.0_f64, 0.0_f64);
+    for &value in &values {
+        if value.is_nan() {
+            (least, greatest) = (value, value);
+            break;
+        }
+        (least, greatest) = (least.min(value), greatest.max(value));
+    }
+    let scale = float(float(greatest - least) / MOST);
+    let zero = float(0.0 - float(least / scale)).clamp(0.0, MOST).round_ties_even();
+    // No scale makes a zero point when all data are zero: the body casts 0 / 0, which has no defined result.
+    let zero = if zero.is_nan() { 0.0 } else { zero };
+    let quantized = values.into_iter().map(|value| {
+        let sum = float(value / scale).round_ties_even() + zero;
+        sum.clamp(0.0, MOST)
+    });
+    let outputs = [
+        call.floats(ElementType::Uint8, x.shape(), quantized)?,
+        call.floats(ElementType::Float, &[], [scale])?,
+        call.floats(ElementType::Uint8, &[], [zero])?,
+    ];
+    Ok(Outputs::from(Vec::from(outputs)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, node, typed};
+    use crate::value::Value;
+    use ElementType as E;
+
+    fn quantize(opset: i64, x: Tensor, scale: Tensor, zero: Tensor) -> OneNode {
+        node("QuantizeLinear", opset).input(x).input(scale).input(zero)
+    }
+
+    fn scalar(element: E, value: f64) -> Tensor {
+        typed(element, &[], &[value])
+    }
+
+    #[test]
+    fn ties_go_to_even_before_the_zero_point_is_added() {
+        let x = floats(&[6], &[0.5, 1.5, 2.5, -0.5, -1.5, 1000.0]);
+        let uint8 = quantize(10, x.clone(), scalar(E::Float, 1.0), scalar(E::Uint8, 1.0)).tensor();
+        assert_eq!(uint8.floats(), [1.0, 3.0, 3.0, 1.0, 0.0, 255.0]);
+        let int8 = quantize(10, x, scalar(E::Float, 1.0), scalar(E::Int8, -1.0)).tensor();
+        assert_eq!(int8.floats(), [-1.0, 1.0, 1.0, -1.0, -3.0, 127.0]);
+        let default = node("QuantizeLinear", 10).input(floats(&[1], &[-3.0])).input(scalar(E::Float, 1.0)).tensor();
+        assert_eq!((default.element_type(), default.floats()), (E::Uint8, vec![0.0]));
+    }
+
+    #[test]
+    fn the_quotient_is_rounded_to_the_scales_type_or_to_precision() {
+        // 1049 / 16 is 65.5625; half of 131.125, which bfloat16 rounds to 131: 65.5 is a tie, 65.5625 is none.
+        let (x, scale) = (floats(&[1], &[131.125]), 2.0);
+        let at = |scale: Tensor| quantize(23, x.clone(), scale, scalar(E::Uint8, 0.0));
+        assert_eq!(at(scalar(E::Float, scale)).tensor().floats(), [66.0]);
+        assert_eq!(at(scalar(E::Bfloat16, scale)).tensor().floats(), [66.0]);
+        let x = floats(&[1], &[129.125]);
+        let at = |scale: Tensor| quantize(23, x.clone(), scale, scalar(E::Uint8, 0.0));
+        assert_eq!(at(scalar(E::Float, scale)).tensor().floats(), [65.0]);
+        assert_eq!(at(scalar(E::Bfloat16, scale)).tensor().floats(), [64.0]);
+        assert_eq!(at(scalar(E::Bfloat16, scale)).set("precision", 1).tensor().floats(), [65.0]);
+        assert_eq!(at(scalar(E::Float, scale)).set("precision", 16).tensor().floats(), [64.0]);
+        at(scalar(E::Float, scale)).set("precision", 6).error();
+    }
+
+    #[test]
+    fn scales_without_a_sign_divide_in_the_inputs_type() {
+        let x = floats(&[3], &[3.0, -5.0, 6.0]);
+        let scaled = quantize(24, x.clone(), scalar(E::Float8e8m0, 2.0), scalar(E::Int8, 0.0)).tensor();
+        assert_eq!(scaled.floats(), [2.0, -2.0, 3.0]);
+        let int32 = quantize(23, typed(E::Int32, &[2], &[7.0, -5.0]), scalar(E::Int32, 2.0), scalar(E::Int8, 0.0));
+        assert_eq!(int32.tensor().floats(), [4.0, -2.0]);
+    }
+
+    #[test]
+    fn scales_may_follow_an_axis_or_blocks_of_it() {
+        let x = floats(&[2, 3], &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+        let zero = |shape: &[usize]| typed(E::Int8, shape, &vec![0.0; shape.iter().product()]);
+        let rows = quantize(13, x.clone(), floats(&[2], &[1.0, 2.0]), zero(&[2])).set("axis", -2).tensor();
+        assert_eq!(rows.floats(), [2.0, 4.0, 6.0, 4.0, 5.0, 6.0]);
+        let columns = quantize(13, x.clone(), floats(&[3], &[1.0, 2.0, 3.0]), zero(&[3])).tensor();
+        assert_eq!(columns.floats(), [2.0, 2.0, 2.0, 8.0, 5.0, 4.0]);
+        let scale = floats(&[2, 2], &[1.0, 2.0, 4.0, 0.5]);
+        let blocked = quantize(21, x.clone(), scale.clone(), zero(&[2, 2])).set("block_size", 2);
+        assert_eq!(blocked.tensor().floats(), [2.0, 4.0, 3.0, 2.0, 2.0, 24.0]);
+        let first = quantize(21, x.clone(), floats(&[1, 3], &[1.0, 2.0, 3.0]), zero(&[1, 3])).set("axis", 0);
+        assert_eq!(first.set("block_size", 2).tensor().floats(), [2.0, 2.0, 2.0, 8.0, 5.0, 4.0]);
+        let line = quantize(21, floats(&[3], &[2.0, 4.0, 6.0]), floats(&[2], &[1.0, 2.0]), zero(&[2]));
+        assert_eq!(line.set("axis", 0).set("block_size", 2).tensor().floats(), [2.0, 4.0, 3.0]);
+        for wrong in [
+            quantize(10, x.clone(), floats(&[3], &[1.0; 3]), zero(&[3])),
+            quantize(13, x.clone(), floats(&[2], &[1.0; 2]), zero(&[2])),
+            quantize(13, x.clone(), floats(&[3], &[1.0; 3]), zero(&[])),
+            quantize(13, x.clone(), floats(&[3], &[1.0; 3]), zero(&[3])).set("axis", 2),
+            quantize(21, x.clone(), scale.clone(), zero(&[2, 2])),
+            quantize(21, x, scale, zero(&[2, 2])).set("block_size", 3),
+        ] {
+            wrong.error();
+        }
+    }
+
+    #[test]
+    fn the_output_type_comes_from_the_zero_point_or_the_attribute() {
+        let x = || node("QuantizeLinear", 21).input(floats(&[2], &[9.0, -9.0])).input(scalar(E::Float, 1.0));
+        let int4 = x().set("output_dtype", 22).tensor();
+        assert_eq!((int4.element_type(), int4.floats()), (E::Int4, vec![7.0, -8.0]));
+        x().input(scalar(E::Int8, 0.0)).set("output_dtype", 22).error();
+        x().set("output_dtype", 7).error();
+    }
+
+    #[test]
+    fn floats_add_the_zero_point_and_saturate_as_asked() {
+        let x = floats(&[3], &[1000.0, 3.3, f64::INFINITY]);
+        let at = |opset: i64, zero: Tensor| quantize(opset, x.clone(), scalar(E::Float, 1.0), zero);
+        assert_eq!(at(19, scalar(E::Float8e4m3fn, 0.0)).tensor().floats(), [448.0, 3.25, 448.0]);
+        assert!(at(19, scalar(E::Float8e4m3fn, 0.0)).set("saturate", 0).tensor().floats()[0].is_nan());
+        assert!(at(19, scalar(E::Float8e4m3fnuz, 0.0)).tensor().floats()[2].is_nan());
+        assert_eq!(at(24, scalar(E::Float8e4m3fnuz, 0.0)).tensor().floats()[2], 240.0);
+        assert_eq!(at(23, scalar(E::Float4e2m1, 1.0)).set("saturate", 0).tensor().floats(), [6.0, 4.0, 6.0]);
+        assert_eq!(at(28, scalar(E::Float6e3m2, 0.0)).tensor().floats(), [28.0, 3.5, 28.0]);
+    }
+
+    #[test]
+    fn dequantizing_is_exact_until_the_output_type() {
+        let at = |opset: i64, x: Tensor, scale: Tensor| node("DequantizeLinear", opset).input(x).input(scale);
+        let x = typed(E::Int32, &[2], &[-2_147_483_648.0, 16_777_217.0]);
+        let zero = typed(E::Int32, &[], &[1.0]);
+        let exact = at(10, x, scalar(E::Float, 0.5)).input(zero).tensor();
+        assert_eq!(exact.floats(), [-1_073_741_824.0, 8_388_608.0]);
+        let half = at(19, typed(E::Uint8, &[2], &[255.0, 3.0]), scalar(E::Float16, 0.1)).tensor();
+        assert_eq!(half.element_type(), E::Float16);
+        let wide = at(23, typed(E::Int16, &[1], &[2049.0]), scalar(E::Float16, 3.0)).set("output_dtype", 1).tensor();
+        assert_eq!((wide.element_type(), wide.floats()), (E::Float, vec![6147.0]));
+        let narrow = at(23, typed(E::Int16, &[1], &[257.0]), scalar(E::Float, 1.0)).set("output_dtype", 16).tensor();
+        assert_eq!(narrow.floats(), [256.0]);
+        let scaled = at(24, typed(E::Int4, &[1], &[-3.0]), scalar(E::Float8e8m0, 0.25)).set("output_dtype", 1);
+        assert_eq!(scaled.tensor().floats(), [-0.75]);
+        at(24, typed(E::Int4, &[1], &[-3.0]), scalar(E::Float8e8m0, 0.25)).error();
+        at(10, typed(E::Int8, &[2], &[1.0, 2.0]), floats(&[2], &[1.0, 2.0])).error();
+    }
+
+    #[test]
+    fn every_type_is_quantized_with_every_scale_and_back() {
+        let outputs = E::ALL.into_iter().filter(|element| {
+            let bits = element.bits();
+            (element.is_integer() && bits <= 16) || (element.is_float() && bits <= 8 && *element != E::Float8e8m0)
+        });
+        for output in outputs {
+            for x in [E::Float, E::Float16, E::Bfloat16, E::Int32] {
+                for scale in [E::Float, E::Float16, E::Bfloat16, E::Int32, E::Float8e8m0] {
+                    let quantized = quantize(28, scalar(x, 2.0), scalar(scale, 2.0), scalar(output, 0.0)).tensor();
+                    assert_eq!((quantized.element_type(), quantized.floats()), (output, vec![1.0]), "{x} by {scale}");
+                    if scale == E::Int32 {
+                        continue;
+                    }
+                    let back = node("DequantizeLinear", 28).input(quantized).input(scalar(scale, 2.0));
+                    let back = back.input(scalar(output, 0.0)).set("output_dtype", i64::from(E::Bfloat16.code()));
+                    assert_eq!(back.tensor().floats(), [2.0], "{output} by {scale}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn empty_tensors_stay_empty() {
+        let zero = typed(E::Uint8, &[0], &[]);
+        let empty = quantize(13, floats(&[2, 0], &[]), floats(&[0], &[]), zero).tensor();
+        assert_eq!((empty.element_type(), empty.shape()), (E::Uint8, &[2, 0][..]));
+    }
+
+    #[test]
+    fn a_dynamic_scale_covers_the_data_and_zero() {
+        let run = |values: &[f64]| {
+            let node = node("DynamicQuantizeLinear", 11).input(floats(&[values.len()], values)).outputs(3);
+            node.run().unwrap().iter().filter_map(Value::as_tensor).map(Tensor::floats).collect::<Vec<_>>()
+        };
+        let [quantized, scale, zero] = <[Vec<f64>; 3]>::try_from(run(&[-51.0, 0.0, 204.0])).unwrap();
+        assert_eq!((quantized, scale, zero), (vec![0.0, 51.0, 255.0], vec![1.0], vec![51.0]));
+        let positive = run(&[51.0, 510.0]);
+        assert_eq!(positive, [vec![26.0, 255.0], vec![2.0], vec![0.0]]);
+        // 6.5000002 by the scale as a float, and a tie in float.
+        assert_eq!(run(&[0.0, 0.025_490_198_284_387_59, 1.0])[0], [0.0, 6.0, 255.0]);
+        assert_eq!(run(&[0.0])[1..], [vec![0.0], vec![0.0]]);
+        assert!(run(&[])[0].is_empty());
+    }
+}

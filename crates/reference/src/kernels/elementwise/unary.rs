@@ -1,0 +1,119 @@
+//! Functions of one number, element by element.
+
+use crate::kernels::elementwise::map::{map_floats, map_numbers};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Abs", 1, |call| map_numbers(call, f64::abs, i128::wrapping_abs)),
+    Kernel::new("Acos", 7, |call| map_floats(call, libm::acos)),
+    Kernel::new("Acosh", 9, |call| map_floats(call, libm::acosh)),
+    Kernel::new("Asin", 7, |call| map_floats(call, libm::asin)),
+    Kernel::new("Asinh", 9, |call| map_floats(call, libm::asinh)),
+    Kernel::new("Atan", 7, |call| map_floats(call, libm::atan)),
+    Kernel::new("Atanh", 9, |call| map_floats(call, libm::atanh)),
+    Kernel::new("Ceil", 1, |call| map_floats(call, f64::ceil)),
+    Kernel::new("Cos", 7, |call| map_floats(call, libm::cos)),
+    Kernel::new("Cosh", 9, |call| map_floats(call, libm::cosh)),
+    Kernel::new("Erf", 9, |call| map_floats(call, libm::erf)),
+    Kernel::new("Exp", 1, |call| map_floats(call, libm::exp)),
+    Kernel::new("Floor", 1, |call| map_floats(call, f64::floor)),
+    Kernel::new("Log", 1, |call| map_floats(call, libm::log)),
+    Kernel::new("Neg", 1, |call| map_numbers(call, |value| -value, i128::wrapping_neg)),
+    Kernel::new("Reciprocal", 1, |call| map_floats(call, |value| 1.0 / value)),
+    Kernel::new("Round", 11, |call| map_floats(call, f64::round_ties_even)),
+    Kernel::new("Sign", 9, sign),
+    Kernel::new("Sin", 7, |call| map_floats(call, libm::sin)),
+    Kernel::new("Sinh", 9, |call| map_floats(call, libm::sinh)),
+    Kernel::new("Sqrt", 1, |call| map_floats(call, f64::sqrt)),
+    Kernel::new("Tan", 7, |call| map_floats(call, libm::tan)),
+    Kernel::new("Tanh", 1, |call| map_floats(call, libm::tanh)),
+];
+
+/// -1, 0 or 1. NaN, which the text leaves open, stays NaN, as in `NumPy`.
+fn sign(call: &Call<'_>) -> Result {
+    let float = |value: f64| if value == 0.0 || value.is_nan() { value } else { value.signum() };
+    map_numbers(call, float, i128::signum)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType as E;
+    use crate::testing::{floats, node, typed};
+
+    const NAN: f64 = f64::NAN;
+    const INF: f64 = f64::INFINITY;
+
+    fn check(operator: &str, opset: i64, element: E, input: &[f64], expected: &[f64]) {
+        let result = node(operator, opset).input(typed(element, &[input.len()], input)).tensor();
+        assert_eq!(result.element_type(), element);
+        for ((value, expected), input) in result.floats().into_iter().zip(expected).zip(input) {
+            let same = value == *expected || value.is_nan() && expected.is_nan();
+            assert!(same, "{operator}-{opset} of {input} as {element} is {value}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn special_values_keep_their_meaning() {
+        check("Abs", 1, E::Float, &[-0.0, -INF, NAN, -2.5], &[0.0, INF, NAN, 2.5]);
+        check("Neg", 13, E::Bfloat16, &[0.0, INF, NAN, 2.5], &[0.0, -INF, NAN, -2.5]);
+        check("Ceil", 13, E::Double, &[-0.5, 1.0, INF, NAN, 1e300], &[0.0, 1.0, INF, NAN, 1e300]);
+        check("Floor", 6, E::Float16, &[-0.5, 1.5, -INF, NAN], &[-1.0, 1.0, -INF, NAN]);
+        check("Sqrt", 1, E::Float, &[4.0, -0.0, -1.0, INF], &[2.0, 0.0, NAN, INF]);
+        check("Reciprocal", 13, E::Float, &[4.0, INF, 0.0], &[0.25, 0.0, INF]);
+        check("Exp", 6, E::Float, &[0.0, -INF, INF, 89.0], &[1.0, 0.0, INF, INF]);
+        check("Log", 13, E::Double, &[1.0, 0.0, -1.0, INF], &[0.0, -INF, NAN, INF]);
+        check("Tanh", 13, E::Float, &[0.0, INF, -INF, NAN], &[0.0, 1.0, -1.0, NAN]);
+        check("Acos", 7, E::Float, &[1.0, 1.5], &[0.0, NAN]);
+        check("Acosh", 22, E::Bfloat16, &[1.0, 0.5], &[0.0, NAN]);
+        check("Atanh", 9, E::Float, &[0.0, 1.0, 2.0], &[0.0, INF, NAN]);
+        check("Sign", 13, E::Float, &[-3.0, -0.0, 1e-40, NAN, INF], &[-1.0, 0.0, 1.0, NAN, 1.0]);
+    }
+
+    #[test]
+    fn halves_round_to_the_even_neighbour() {
+        let (input, expected) = ([0.9, 2.5, 2.3, 1.5, -4.5, -0.5, 0.5], [1.0, 2.0, 2.0, 2.0, -4.0, 0.0, 0.0]);
+        for (element, opset) in [(E::Float16, 11), (E::Float, 11), (E::Double, 11), (E::Bfloat16, 22)] {
+            check("Round", opset, element, &input, &expected);
+        }
+    }
+
+    #[test]
+    fn the_least_integer_has_no_opposite() {
+        check("Abs", 6, E::Int8, &[-128.0, -127.0, 5.0], &[-128.0, 127.0, 5.0]);
+        check("Neg", 6, E::Int8, &[-128.0, 127.0, 0.0], &[-128.0, -127.0, 0.0]);
+        check("Abs", 13, E::Uint16, &[65535.0, 0.0], &[65535.0, 0.0]);
+        check("Sign", 9, E::Int32, &[f64::from(i32::MIN), 0.0, 9.0], &[-1.0, 0.0, 1.0]);
+        check("Sign", 9, E::Uint8, &[255.0, 0.0], &[1.0, 0.0]);
+    }
+
+    #[test]
+    fn the_error_function_of_integers_truncates() {
+        // erf(1) = 0.84 and erf(-1) = -0.84 truncate to 0; from 6 on it is 1 in every digit of a double.
+        check("Erf", 9, E::Int32, &[0.0, 1.0, -1.0, 6.0, -6.0], &[0.0, 0.0, 0.0, 1.0, -1.0]);
+        check("Erf", 13, E::Float, &[INF, -INF, 0.0, NAN], &[1.0, -1.0, 0.0, NAN]);
+    }
+
+    #[test]
+    fn functions_of_a_half_round_once() {
+        // exp(1) = 2.71828 lies between bfloat16's 2.703125 and 2.71875, closer to the second.
+        check("Exp", 13, E::Bfloat16, &[1.0], &[2.71875]);
+        // 1/3 = 0.33333 is 1365.33 steps of 2^-12 in float16.
+        check("Reciprocal", 6, E::Float16, &[3.0], &[1365.0 / 4096.0]);
+    }
+
+    #[test]
+    fn scalars_and_empty_tensors_keep_their_shape() {
+        for shape in [&[][..], &[0], &[2, 0, 3]] {
+            let values = if shape.is_empty() { &[1.0][..] } else { &[] };
+            assert_eq!(node("Floor", 13).input(floats(shape, values)).tensor().shape(), shape);
+        }
+    }
+
+    #[test]
+    fn many_elements_are_all_mapped() {
+        let values: Vec<f64> = (0..70_000).map(f64::from).collect();
+        let result = node("Neg", 13).input(floats(&[70_000], &values)).tensor().floats();
+        assert!(result.iter().zip(&values).all(|(result, value)| *result == -value));
+    }
+}

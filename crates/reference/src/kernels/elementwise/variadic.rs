@@ -1,0 +1,202 @@
+//! Any number of tensors to one: Sum, Mean, Max, Min.
+
+use crate::dtype::ElementType;
+use crate::kernels::elementwise::map::{Elements, Order};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{broadcast, element_count};
+use crate::tensor::sum;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::with_magnitude("Sum", 1, |call| total(&Operands::same(call)?), magnitude_of_total),
+    Kernel::with_magnitude("Sum", 8, |call| total(&Operands::broadcast(call)?), magnitude_of_total),
+    Kernel::with_magnitude("Mean", 1, |call| mean(&Operands::same(call)?), magnitude_of_mean),
+    Kernel::with_magnitude("Mean", 8, |call| mean(&Operands::broadcast(call)?), magnitude_of_mean),
+    Kernel::new("Max", 1, |call| greatest(&Operands::same(call)?)),
+    Kernel::new("Max", 8, |call| greatest(&Operands::broadcast(call)?)),
+    Kernel::new("Min", 1, |call| least(&Operands::same(call)?)),
+    Kernel::new("Min", 8, |call| least(&Operands::broadcast(call)?)),
+];
+
+/// The inputs and the shape that they broadcast to.
+struct Operands<'c, 'a> {
+    call: &'c Call<'a>,
+    inputs: Vec<&'a Tensor>,
+    element: ElementType,
+    shape: Vec<usize>,
+}
+
+impl<'c, 'a> Operands<'c, 'a> {
+    /// Inputs of one shape, as versions below 8 take them.
+    fn same(call: &'c Call<'a>) -> Result<Operands<'c, 'a>> {
+        let operands = Operands::broadcast(call)?;
+        let shape = call.tensor(0)?.shape();
+        if let Some(other) = operands.inputs.iter().find(|input| input.shape() != shape) {
+            let since = call.since();
+            return Err(invalid(format!(
+                "shapes {shape:?} and {:?} differ; version {since} does not broadcast, 8 does",
+                other.shape()
+            )));
+        }
+        Ok(operands)
+    }
+
+    /// Inputs that broadcast to each other.
+    fn broadcast(call: &'c Call<'a>) -> Result<Operands<'c, 'a>> {
+        let (first, inputs) = (call.tensor(0)?, call.tensors(0)?);
+        let mut shape = first.shape().to_vec();
+        for input in &inputs {
+            shape = broadcast(&shape, input.shape())?;
+        }
+        Ok(Operands { call, inputs, element: first.element_type(), shape })
+    }
+
+    /// For each element of the output, what `combine` makes of the elements of the inputs that meet there.
+    fn combine<T: Copy, R>(
+        &self,
+        read: fn(&Tensor) -> Vec<T>,
+        combine: impl Fn(&mut dyn Iterator<Item = T>) -> R,
+    ) -> Result<impl Iterator<Item = R>> {
+        let elements = |input: &&'a Tensor| {
+            let order = Order::broadcast(input.shape(), &self.shape);
+            Elements::new(self.call, input, &order, read)
+        };
+        let mut columns: Vec<Elements<'a, T>> = self.inputs.iter().map(elements).collect::<Result<_>>()?;
+        let count = element_count(&self.shape)?;
+        Ok((0..count).map_while(move |_| {
+            self.call.budget.work(columns.len()).ok()?;
+            Some(combine(&mut columns.iter_mut().filter_map(Elements::next)))
+        }))
+    }
+
+    fn floats(&self, element: ElementType, combine: impl Fn(&mut dyn Iterator<Item = f64>) -> f64) -> Result {
+        let values = self.combine(Tensor::floats, combine)?;
+        Ok(self.call.floats(element, &self.shape, values)?.into())
+    }
+
+    fn integers(&self, combine: impl Fn(&mut dyn Iterator<Item = i128>) -> i128) -> Result {
+        let values = self.combine(Tensor::integers, combine)?;
+        Ok(self.call.integers(self.element, &self.shape, values)?.into())
+    }
+}
+
+/// The sum of all inputs, accumulated wide and rounded once.
+fn total(operands: &Operands<'_, '_>) -> Result {
+    operands.floats(operands.element, |values| sum::sum(values))
+}
+
+fn mean(operands: &Operands<'_, '_>) -> Result {
+    let count = operands.inputs.len() as f64;
+    operands.floats(operands.element, |values| sum::sum(values) / count)
+}
+
+fn magnitude_of_total(call: &Call<'_>) -> Result {
+    Operands::broadcast(call)?.floats(ElementType::Double, |values| sum::sum(values.map(f64::abs)))
+}
+
+fn magnitude_of_mean(call: &Call<'_>) -> Result {
+    let operands = Operands::broadcast(call)?;
+    let count = operands.inputs.len() as f64;
+    operands.floats(ElementType::Double, |values| sum::sum(values.map(f64::abs)) / count)
+}
+
+fn greatest(operands: &Operands<'_, '_>) -> Result {
+    if operands.element.is_float() {
+        operands.floats(operands.element, |values| values.fold(f64::NEG_INFINITY, maximum))
+    } else {
+        operands.integers(|values| values.max().unwrap_or(0))
+    }
+}
+
+fn least(operands: &Operands<'_, '_>) -> Result {
+    if operands.element.is_float() {
+        operands.floats(operands.element, |values| -values.map(|value| -value).fold(f64::NEG_INFINITY, maximum))
+    } else {
+        operands.integers(|values| values.min().unwrap_or(0))
+    }
+}
+
+/// The greater of two numbers, or NaN where either is: the text leaves NaN open, and `NumPy`, its example, hands it on.
+fn maximum(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a > b { a } else { b }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType as E;
+    use crate::testing::{floats, node, typed};
+
+    #[test]
+    fn shapes_may_differ_from_8_on() {
+        for operator in ["Sum", "Mean", "Max", "Min"] {
+            let inputs =
+                |opset| node(operator, opset).input(floats(&[2, 1], &[1.0, 2.0])).input(floats(&[2], &[4.0, 8.0]));
+            assert!(inputs(6).error().contains("does not broadcast, 8 does"), "{operator}");
+            assert_eq!(inputs(8).tensor().shape(), [2, 2], "{operator}");
+        }
+    }
+
+    #[test]
+    fn combines_three_inputs() {
+        let rows = [
+            ("Sum", [7.0, 11.0, 15.0, 18.0]),
+            ("Mean", [7.0 / 3.0, 11.0 / 3.0, 5.0, 6.0]),
+            ("Max", [4.0, 8.0, 10.0, 10.0]),
+            ("Min", [1.0, 1.0, 1.0, 0.0]),
+        ];
+        for (operator, expected) in rows {
+            let result = node(operator, 13)
+                .input(typed(E::Double, &[2, 2], &[1.0, 1.0, 1.0, 0.0]))
+                .input(typed(E::Double, &[2, 1], &[2.0, 10.0]))
+                .input(typed(E::Double, &[2], &[4.0, 8.0]));
+            assert_eq!(result.tensor().floats(), expected, "{operator}");
+        }
+    }
+
+    #[test]
+    fn one_input_is_its_own_result() {
+        for operator in ["Sum", "Mean", "Max", "Min"] {
+            let result = node(operator, 13).input(floats(&[], &[-3.5])).tensor();
+            assert_eq!((result.shape(), result.floats()), (&[][..], vec![-3.5]), "{operator}");
+        }
+    }
+
+    #[test]
+    fn nan_goes_on_and_infinities_compare() {
+        let (nan, inf) = (f64::NAN, f64::INFINITY);
+        for (operator, expected) in [("Max", [nan, nan, inf, -inf]), ("Min", [nan, nan, -inf, -inf])] {
+            let result = node(operator, 13)
+                .input(floats(&[4], &[nan, 1.0, inf, -inf]))
+                .input(floats(&[4], &[1.0, nan, -inf, -inf]))
+                .tensor();
+            for (value, expected) in result.floats().into_iter().zip(expected) {
+                assert!(value == expected || value.is_nan() && expected.is_nan(), "{operator}: {value} for {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn integers_keep_every_digit() {
+        let of = |values: &[i128]| crate::tensor::Tensor::of_integers(E::Uint64, &[2], values).unwrap();
+        let top = i128::from(u64::MAX);
+        for (operator, expected) in [("Max", [top, 1]), ("Min", [top - 1, 0])] {
+            let result = node(operator, 12).input(of(&[top, 0])).input(of(&[top - 1, 1])).tensor();
+            assert_eq!(result.integers(), expected, "{operator}");
+        }
+    }
+
+    #[test]
+    fn sums_do_not_lose_small_terms_and_round_once() {
+        let big = typed(E::Double, &[], &[1e30]);
+        let sum = node("Sum", 8).input(big.clone()).input(typed(E::Double, &[], &[1.0]));
+        assert_eq!(sum.input(typed(E::Double, &[], &[-1e30])).tensor().floats(), [1.0]);
+        // In float16, 2048 + 1 rounds back to 2048 at each step; together the two ones count.
+        let half = |value: f64| typed(E::Float16, &[], &[value]);
+        let sum = node("Sum", 8).input(half(2048.0)).input(half(1.0)).input(half(1.0)).tensor();
+        assert_eq!(sum.floats(), [2050.0]);
+        let overflow = node("Mean", 13).input(half(65504.0)).input(half(65504.0)).tensor();
+        assert_eq!(overflow.floats(), [65504.0]);
+    }
+}

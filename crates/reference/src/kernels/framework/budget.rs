@@ -1,0 +1,337 @@
+//! What a run may use: elements, bytes, nesting, loop trips, time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use num_complex::Complex;
+
+use crate::deadline::Deadline;
+use crate::dtype::ElementType;
+use crate::kernels::framework::error::KernelError;
+use crate::spec::OpSpec;
+use crate::tensor::shape::element_count;
+use crate::tensor::write::Reservation;
+use crate::tensor::{Buffer, Tensor};
+use crate::types::ValueType;
+
+/// The units of work between two looks at the clock.
+const WORK_BETWEEN_CHECKS: u64 = 1 << 16;
+
+/// The elements that are read or collected between two looks at the clock.
+const BLOCK: usize = 1 << 16;
+
+/// What a tensor takes besides its elements, in bytes: its shape, its counters and its place in a list.
+const BYTES_OF_A_TENSOR: usize = 128;
+
+/// What one string takes in a tensor besides its text: a pointer, twice while the tensor is made.
+const BYTES_OF_A_STRING: usize = 2 * size_of::<Arc<str>>();
+
+/// Is told of every node that ran: its operator version and what its type parameters stood for.
+pub type Observer = Arc<dyn Fn(&OpSpec, &[(String, ValueType)]) + Send + Sync>;
+
+/// What one run of a model may use. The defaults suit every model of the vendored corpus.
+#[derive(Clone)]
+pub struct Limits {
+    /// The elements of one tensor.
+    pub elements: usize,
+    /// The bytes that live at one time: inputs, initializers, tensors, texts, and what kernels compute in.
+    pub bytes: usize,
+    /// How deep subgraphs and function calls may nest.
+    pub depth: usize,
+    /// The trips of one loop.
+    pub trips: u64,
+    /// When the run ends in any case.
+    pub deadline: Deadline,
+    /// Feeds the random operators that have no seed of their own.
+    pub seed: u64,
+    /// Is told of every node that ran.
+    pub observer: Option<Observer>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            elements: 1 << 30,
+            bytes: 4 << 30,
+            depth: 64,
+            trips: 1 << 24,
+            deadline: Deadline::never(),
+            seed: 0,
+            observer: None,
+        }
+    }
+}
+
+impl fmt::Debug for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limits")
+            .field("elements", &self.elements)
+            .field("bytes", &self.bytes)
+            .field("depth", &self.depth)
+            .field("trips", &self.trips)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The limits of a run and what it has used so far.
+///
+/// What a kernel reads or makes for itself is counted until the budget that counted it is dropped: a kernel is given one of
+/// its own, and takes a [`Budget::nested`] one for each block of a loop.
+#[derive(Debug)]
+pub struct Budget {
+    run: Arc<Run>,
+    /// The bytes that go back with this budget.
+    held: AtomicUsize,
+}
+
+/// What all budgets of a run share.
+#[derive(Debug)]
+struct Run {
+    limits: Limits,
+    bytes: Arc<AtomicUsize>,
+    work: AtomicU64,
+    seeds: AtomicU64,
+    /// Whether the time was found to be over: from then on, whoever counts work is told, however little it is.
+    over: AtomicBool,
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        self.run.bytes.fetch_sub(*self.held.get_mut(), Ordering::Relaxed);
+    }
+}
+
+impl Budget {
+    /// A budget of which nothing is used.
+    pub fn new(limits: Limits) -> Budget {
+        let (bytes, over) = (Arc::default(), AtomicBool::new(false));
+        let run = Run { limits, bytes, work: AtomicU64::new(0), seeds: AtomicU64::new(0), over };
+        Budget { run: Arc::new(run), held: AtomicUsize::new(0) }
+    }
+
+    /// A budget of the same run; what it counts is given back when it is dropped.
+    #[must_use]
+    pub fn nested(&self) -> Budget {
+        Budget { run: Arc::clone(&self.run), held: AtomicUsize::new(0) }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.run.limits
+    }
+
+    /// When the run ends in any case.
+    pub fn deadline(&self) -> &Deadline {
+        &self.run.limits.deadline
+    }
+
+    /// A seed for a node that has none: [`Limits::seed`] plus an odd multiple, in 64 bits, of the number of such nodes
+    /// that ran before in this run.
+    pub fn fresh_seed(&self) -> u64 {
+        let before = self.run.seeds.fetch_add(1, Ordering::Relaxed);
+        self.limits().seed.wrapping_add(before.wrapping_mul(0xD1B5_4A32_D192_ED03))
+    }
+
+    /// Room for a tensor, counted until its last copy is dropped.
+    pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<Buffer, KernelError> {
+        let count = element_count(shape)?;
+        self.check_elements(count)?;
+        let size = if element == ElementType::String { BYTES_OF_A_STRING } else { element.size() };
+        let bytes = count.checked_mul(size).and_then(|bytes| bytes.checked_add(BYTES_OF_A_TENSOR));
+        let reservation = self.reserve(bytes)?;
+        self.work(count)?;
+        Ok(Buffer::new(element, shape.to_vec(), reservation, self.deadline().clone())?)
+    }
+
+    /// A vector of `count` default elements for a kernel's own use.
+    pub fn scratch<T: Clone + Default>(&self, count: usize) -> Result<Vec<T>, KernelError> {
+        self.check_elements(count)?;
+        self.count(count, size_of::<T>())?;
+        self.work(count)?;
+        // bounded: by the limits, which have just been asked.
+        Ok(vec![T::default(); count])
+    }
+
+    /// The values of an iterator, for a kernel's own use.
+    pub fn collect<T>(&self, values: impl IntoIterator<Item = T>) -> Result<Vec<T>, KernelError> {
+        let values = values.into_iter();
+        let expected = values.size_hint().0;
+        self.check_elements(expected)?;
+        self.count(expected, size_of::<T>())?;
+        // bounded: by the limits, which have just been asked.
+        let mut collected = Vec::with_capacity(expected);
+        for value in values {
+            let count = collected.len();
+            if count == collected.capacity() {
+                let more = count.max(16);
+                self.check_elements(count)?;
+                self.count(more, size_of::<T>())?;
+                collected.reserve_exact(more);
+            }
+            collected.push(value);
+            if count % BLOCK == BLOCK - 1 {
+                self.work(BLOCK)?;
+            }
+        }
+        Ok(collected)
+    }
+
+    /// Every element as [`Tensor::floats`] gives it.
+    pub fn read_floats(&self, tensor: &Tensor) -> Result<Vec<f64>, KernelError> {
+        self.read(tensor, Tensor::floats)
+    }
+
+    /// Every element as [`Tensor::integers`] gives it.
+    pub fn read_integers(&self, tensor: &Tensor) -> Result<Vec<i128>, KernelError> {
+        self.read(tensor, Tensor::integers)
+    }
+
+    /// Every element as [`Tensor::complexes`] gives it.
+    pub fn read_complexes(&self, tensor: &Tensor) -> Result<Vec<Complex<f64>>, KernelError> {
+        self.read(tensor, Tensor::complexes)
+    }
+
+    /// Every element as [`Tensor::bools`] gives it.
+    pub fn read_bools(&self, tensor: &Tensor) -> Result<Vec<bool>, KernelError> {
+        self.read(tensor, Tensor::bools)
+    }
+
+    /// Every element as [`Tensor::indices`] gives it.
+    pub fn read_indices(&self, tensor: &Tensor) -> Result<Vec<i64>, KernelError> {
+        self.read(tensor, Tensor::indices)
+    }
+
+    /// Every element as `read`, such as [`Tensor::floats`], gives it.
+    pub fn read<T>(&self, tensor: &Tensor, read: fn(&Tensor) -> Vec<T>) -> Result<Vec<T>, KernelError> {
+        let count = tensor.len();
+        self.count(count, size_of::<T>())?;
+        self.work(count)?;
+        if count <= BLOCK {
+            return Ok(read(tensor));
+        }
+        // bounded: by the limits, which have just been asked.
+        let mut values = Vec::with_capacity(count);
+        for from in (0..count).step_by(BLOCK) {
+            self.check_time()?;
+            values.extend(read(&tensor.part(from..from + BLOCK)));
+        }
+        Ok(values)
+    }
+
+    /// Counts room for `count` elements of `size` bytes that a kernel makes for itself.
+    pub fn count(&self, count: usize, size: usize) -> Result<(), KernelError> {
+        let reservation = self.reserve(count.checked_mul(size))?;
+        self.held.fetch_add(reservation.keep(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn reserve(&self, bytes: Option<usize>) -> Result<Reservation, KernelError> {
+        let most = self.limits().bytes;
+        bytes
+            .and_then(|bytes| Reservation::new(bytes, &self.run.bytes, most))
+            .ok_or_else(|| KernelError::Limit(format!("the tensors of this run are over the limit of {most} bytes")))
+    }
+
+    /// The number of steps of nested loops over these sizes, within the limit of elements. An empty size counts as one,
+    /// so that a product of any of the sizes fits as well.
+    pub fn steps(&self, sizes: &[usize]) -> Result<usize, KernelError> {
+        let most = self.limits().elements;
+        let steps = sizes.iter().try_fold(1usize, |steps, &size| steps.checked_mul(size.max(1)));
+        steps
+            .filter(|&steps| steps <= most)
+            .ok_or_else(|| KernelError::Limit(format!("a loop over {sizes:?} is over the limit of {most} steps")))
+    }
+
+    fn check_elements(&self, count: usize) -> Result<(), KernelError> {
+        let most = self.limits().elements;
+        if count > most {
+            return Err(KernelError::Limit(format!("a tensor of {count} elements is over the limit of {most}")));
+        }
+        Ok(())
+    }
+
+    /// Counts work, in elements visited, and stops the run when its time is over.
+    pub fn work(&self, amount: usize) -> Result<(), KernelError> {
+        let amount = amount as u64 + 1;
+        let before = self.run.work.fetch_add(amount, Ordering::Relaxed);
+        if before / WORK_BETWEEN_CHECKS == before.saturating_add(amount) / WORK_BETWEEN_CHECKS {
+            return if self.run.over.load(Ordering::Relaxed) { Err(KernelError::Deadline) } else { Ok(()) };
+        }
+        self.check_time()
+    }
+
+    /// Stops the run when its time is over.
+    pub fn check_time(&self) -> Result<(), KernelError> {
+        if !self.deadline().is_over() {
+            return Ok(());
+        }
+        self.run.over.store(true, Ordering::Relaxed);
+        Err(KernelError::Deadline)
+    }
+
+    /// The values of an iterator that ends early when the time is over, as the executor notices after every kernel.
+    pub fn timed<T>(&self, values: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        values
+            .zip(0usize..)
+            .map_while(|(value, at)| (at % BLOCK != BLOCK - 1 || !self.deadline().is_over()).then_some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_over_the_limits_is_refused() {
+        let budget = Budget::new(Limits { elements: 8, bytes: 16 + BYTES_OF_A_TENSOR, ..Limits::default() });
+        assert!(matches!(budget.allocate(ElementType::Uint8, &[9]), Err(KernelError::Limit(_))));
+        let kept = budget.allocate(ElementType::Float, &[3]).unwrap();
+        assert!(matches!(budget.allocate(ElementType::Float, &[2]), Err(KernelError::Limit(_))));
+        drop(kept);
+        assert!(budget.allocate(ElementType::Float, &[2]).is_ok());
+        assert!(matches!(budget.allocate(ElementType::Float, &[usize::MAX, 3]), Err(KernelError::Tensor(_))));
+    }
+
+    #[test]
+    fn an_empty_size_hides_no_large_one() {
+        let budget = Budget::new(Limits { elements: 8, ..Limits::default() });
+        assert_eq!(budget.steps(&[2, 0, 4]).ok(), Some(8));
+        assert!(budget.steps(&[9, 0]).is_err());
+        assert!(budget.steps(&[usize::MAX, 0, usize::MAX]).is_err());
+    }
+
+    #[test]
+    fn work_ends_when_the_time_is_over() {
+        let budget = Budget::new(Limits { deadline: Deadline::new(|| true), ..Limits::default() });
+        assert!(budget.work(1).is_ok());
+        assert!(matches!(budget.work(1 << 16), Err(KernelError::Deadline)));
+        assert!(matches!(budget.work(1), Err(KernelError::Deadline)));
+    }
+
+    #[test]
+    fn what_a_kernel_computes_in_is_counted_until_its_budget_goes() {
+        let budget = Budget::new(Limits { bytes: 100, ..Limits::default() });
+        let tensor = Tensor::of_integers(ElementType::Int8, &[4], &[1, 2, 3, 4]).unwrap();
+        {
+            let call = budget.nested();
+            assert_eq!(call.read_integers(&tensor).unwrap(), [1, 2, 3, 4]);
+            assert!(matches!(budget.scratch::<u64>(5), Err(KernelError::Limit(_))));
+            assert_eq!(call.collect(0..9u32).unwrap().len(), 9);
+            assert!(matches!(call.read_floats(&tensor), Err(KernelError::Limit(_))));
+        }
+        assert_eq!(budget.scratch::<u64>(12).unwrap().len(), 12);
+    }
+
+    #[test]
+    fn an_endless_iterator_is_collected_up_to_the_limits() {
+        let collect = |limits| Budget::new(limits).collect(std::iter::from_fn(|| Some(0u8))).err();
+        let limits = || Limits { elements: 1 << 20, bytes: 1 << 20, ..Limits::default() };
+        assert!(matches!(collect(limits()), Some(KernelError::Limit(_))));
+        assert!(matches!(collect(Limits { bytes: 1 << 30, ..limits() }), Some(KernelError::Limit(_))));
+        let late = Limits { deadline: Deadline::new(|| true), ..limits() };
+        assert!(matches!(collect(late), Some(KernelError::Deadline)));
+        let budget = Budget::new(Limits { deadline: Deadline::new(|| true), ..Limits::default() });
+        assert_eq!(budget.timed(0..1_000_000).count(), BLOCK - 1);
+    }
+}

@@ -1,0 +1,274 @@
+//! Tensors cut into lanes: the elements that differ only in their indices along some axes.
+
+use rayon::prelude::*;
+
+use crate::deadline::Deadline;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::KernelError;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::{element_count, strides};
+
+/// Below this many elements, the lanes stay on one thread.
+const PARALLEL: usize = 1 << 16;
+
+/// The elements of a lane between two looks at the clock.
+const BLOCK: usize = 1 << 14;
+
+/// Where the elements of each lane lie.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    /// The position of the first element of each lane, in the row-major order of the other axes.
+    starts: Positions,
+    /// The distance of each element of a lane from its first, in the row-major order of the lane's axes.
+    offsets: Positions,
+    deadline: Deadline,
+}
+
+/// Positions in a tensor: at even steps, or listed.
+#[derive(Debug)]
+enum Positions {
+    Even { count: usize, step: usize },
+    Listed(Vec<usize>),
+}
+
+impl Positions {
+    /// Those of a walk along some axes.
+    fn of(call: &Call<'_>, dims: &[usize], steps: &[usize]) -> Result<Positions> {
+        let count = element_count(dims)?;
+        let axes: Vec<(usize, usize)> =
+            dims.iter().copied().zip(steps.iter().copied()).filter(|(dim, _)| *dim != 1).collect();
+        let is_even = axes.windows(2).all(|pair| pair[0].1 == pair[1].0.saturating_mul(pair[1].1));
+        if is_even || count == 0 {
+            return Ok(Positions::Even { count, step: axes.last().map_or(0, |(_, step)| *step) });
+        }
+        let steps: Vec<isize> = steps.iter().copied().map(usize::cast_signed).collect();
+        call.budget.collect(Walk::new(dims, &steps, 0)).map(Positions::Listed)
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Positions::Even { count, .. } => *count,
+            Positions::Listed(positions) => positions.len(),
+        }
+    }
+
+    fn at(&self, index: usize) -> usize {
+        match self {
+            // Beside an empty axis a step may be beyond any memory: nobody reads there.
+            Positions::Even { step, .. } => index.wrapping_mul(*step),
+            Positions::Listed(positions) => positions[index],
+        }
+    }
+}
+
+impl Lanes {
+    /// Cuts `shape` along the axes for which `along` is true.
+    pub(crate) fn new(call: &Call<'_>, shape: &[usize], along: &[bool]) -> Result<Lanes> {
+        let steps = strides(shape);
+        let positions = |inside: bool| -> Result<Positions> {
+            let chosen = || (0..shape.len()).filter(|&axis| along[axis] == inside);
+            let dims: Vec<usize> = chosen().map(|axis| shape[axis]).collect();
+            let steps: Vec<usize> = chosen().map(|axis| steps[axis]).collect();
+            Positions::of(call, &dims, &steps)
+        };
+        Ok(Lanes { starts: positions(false)?, offsets: positions(true)?, deadline: call.budget.deadline().clone() })
+    }
+
+    /// Cuts `shape` along one axis.
+    pub(crate) fn along(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
+        let along: Vec<bool> = (0..shape.len()).map(|at| at == axis).collect();
+        Lanes::new(call, shape, &along)
+    }
+
+    /// Cuts `shape` along the axes from `axis` on.
+    pub(crate) fn from(call: &Call<'_>, shape: &[usize], axis: usize) -> Result<Lanes> {
+        let along: Vec<bool> = (0..shape.len()).map(|at| at >= axis).collect();
+        Lanes::new(call, shape, &along)
+    }
+
+    /// The number of elements of a lane.
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// The position in the tensor of each element of a lane.
+    pub(crate) fn positions(&self, lane: usize) -> impl Iterator<Item = usize> + '_ {
+        let start = self.starts.at(lane);
+        (0..self.len()).map(move |at| start + self.offsets.at(at))
+    }
+
+    /// One result a lane, each computed from the lane's elements in order.
+    pub(crate) fn fold<T, R>(
+        &self,
+        call: &Call<'_>,
+        values: &[T],
+        fold: impl Fn(Lane<'_, T>) -> R + Sync,
+    ) -> Result<Vec<R>>
+    where
+        T: Copy + Sync,
+        R: Send,
+    {
+        let lane = |start: usize| {
+            call.budget.work(self.len())?;
+            Ok(fold(Lane { values, lanes: self, start: self.starts.at(start), next: 0 }))
+        };
+        let count = self.starts.len();
+        call.budget.count(count, size_of::<Result<R, KernelError>>())?;
+        if values.len() < PARALLEL {
+            (0..count).map(lane).collect()
+        } else {
+            (0..count).into_par_iter().map(lane).collect()
+        }
+    }
+
+    /// Replaces the elements of each lane, given the lane's number, by what `change` makes of them in place.
+    pub(crate) fn change<T>(
+        &self,
+        call: &Call<'_>,
+        values: &mut [T],
+        change: impl Fn(usize, &mut [T]) + Sync,
+    ) -> Result<()>
+    where
+        T: Copy + Default + Send + Sync,
+    {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let change = |(lane, chunk): (usize, &mut [T])| {
+            call.budget.work(chunk.len())?;
+            change(lane, chunk);
+            Ok::<_, KernelError>(())
+        };
+        if self.lie_in_order() {
+            return if values.len() < PARALLEL {
+                values.chunks_exact_mut(self.len()).enumerate().try_for_each(change)
+            } else {
+                values.par_chunks_exact_mut(self.len()).enumerate().try_for_each(change)
+            };
+        }
+        let mut gathered: Vec<T> = call.budget.scratch(values.len())?;
+        for (lane, chunk) in gathered.chunks_exact_mut(self.len()).enumerate() {
+            call.budget.work(chunk.len())?;
+            chunk.iter_mut().zip(self.positions(lane)).for_each(|(slot, position)| *slot = values[position]);
+        }
+        if values.len() < PARALLEL {
+            gathered.chunks_exact_mut(self.len()).enumerate().try_for_each(change)?;
+        } else {
+            gathered.par_chunks_exact_mut(self.len()).enumerate().try_for_each(change)?;
+        }
+        for (lane, chunk) in gathered.chunks_exact(self.len()).enumerate() {
+            call.budget.work(chunk.len())?;
+            chunk.iter().zip(self.positions(lane)).for_each(|(value, position)| values[position] = *value);
+        }
+        Ok(())
+    }
+
+    /// Whether each lane is a run of neighbours, and the next lane follows it.
+    fn lie_in_order(&self) -> bool {
+        let lies = |positions: &Positions, by: usize| match positions {
+            Positions::Even { count, step } => *count <= 1 || *step == by,
+            Positions::Listed(_) => false,
+        };
+        lies(&self.offsets, 1) && lies(&self.starts, self.len())
+    }
+}
+
+/// The elements of one lane, in order. They end early when the time is over, as the executor notices after every kernel.
+#[derive(Debug)]
+pub(crate) struct Lane<'a, T> {
+    values: &'a [T],
+    lanes: &'a Lanes,
+    start: usize,
+    next: usize,
+}
+
+impl<T> Clone for Lane<'_, T> {
+    fn clone(&self) -> Self {
+        Lane { ..*self }
+    }
+}
+
+impl<T: Copy> Iterator for Lane<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let (at, count) = (self.next, self.lanes.len());
+        if at >= count || at % BLOCK == BLOCK - 1 && self.lanes.deadline.is_over() {
+            self.next = count;
+            return None;
+        }
+        self.next += 1;
+        Some(self.values[self.start + self.lanes.offsets.at(at)])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.lanes.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl<T: Copy> ExactSizeIterator for Lane<'_, T> {}
+
+/// The place of the largest element, or of the smallest: the first of equals, or the last. A NaN is before all numbers,
+/// as `numpy.argmax` and `numpy.argmin` have it.
+pub(crate) fn extreme<T: Copy + PartialOrd>(
+    mut values: impl Iterator<Item = T>,
+    largest: bool,
+    last: bool,
+) -> Option<usize> {
+    let mut best = values.next()?;
+    let mut place = 0;
+    let is_nan = |value: T| value.partial_cmp(&value).is_none();
+    for (at, value) in values.enumerate() {
+        let (value_is_nan, best_is_nan) = (is_nan(value), is_nan(best));
+        let better = match (value_is_nan, best_is_nan) {
+            (false, false) => (if largest { value > best } else { value < best }) || last && value == best,
+            (true, true) => last,
+            _ => value_is_nan,
+        };
+        if better {
+            (best, place) = (value, at + 1);
+        }
+    }
+    Some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{floats, node};
+
+    #[test]
+    fn an_empty_tensor_may_have_lanes_beyond_any_memory() {
+        let huge = usize::MAX >> 1;
+        for shape in [[0, 3, huge], [3, 0, huge], [3, huge, 0], [huge, 3, 0]] {
+            for axis in 0..3 {
+                // What is too large is refused; what is empty has an empty result, or one of as many lanes.
+                let data = floats(&shape, &[]);
+                drop(node("ArgMin", 13).input(data.clone()).set("axis", axis).run());
+                drop(node("ReduceProd", 13).input(data.clone()).set("axes", &[axis][..]).run());
+                drop(node("Softmax", 13).input(data).set("axis", axis).run());
+            }
+        }
+        let sums = node("ReduceProd", 13).input(floats(&[3, 0, huge], &[])).set("axes", &[1, 2][..]).tensor();
+        assert_eq!(sums.floats(), [1.0; 3]);
+    }
+
+    #[test]
+    fn the_first_or_last_of_equals_is_chosen_and_nan_before_all() {
+        let nan = f64::NAN;
+        let rows: [(&[f64], bool, bool, usize); 6] = [
+            (&[1.0, 3.0, 3.0], true, false, 1),
+            (&[1.0, 3.0, 3.0], true, true, 2),
+            (&[2.0, 1.0, 1.0], false, false, 1),
+            (&[1.0, nan, 5.0, nan], true, false, 1),
+            (&[1.0, nan, 5.0, nan], false, true, 3),
+            (&[f64::NEG_INFINITY, f64::NEG_INFINITY], true, false, 0),
+        ];
+        for (values, largest, last, expected) in rows {
+            assert_eq!(extreme(values.iter().copied(), largest, last), Some(expected), "{values:?}");
+        }
+        assert_eq!(extreme([0.0; 0].into_iter(), true, false), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Finding the kernel of an operator version.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::call::{Call, Result};
+use crate::spec::{DEFAULT_DOMAIN, OperatorVersion};
+
+/// The implementation of an operator from one version on.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The domain in its canonical spelling.
+    domain: &'static str,
+    name: &'static str,
+    since: u32,
+    run: Run,
+}
+
+/// The functions of a row.
+#[derive(Debug)]
+enum Run {
+    /// An operator that accumulates nothing, or nothing whose rounding is bounded by a magnitude.
+    Plain(Function),
+    /// An operator that accumulates, with one function for its value and another for its magnitude.
+    WithMagnitude { value: Function, magnitude: Function },
+    /// An operator that accumulates, with one function for both.
+    Accumulating(fn(&Call<'_>, Accumulate) -> Result),
+}
+
+type Function = fn(&Call<'_>) -> Result;
+
+impl Kernel {
+    /// The implementation of an operator of ONNX's own domain, from version `since` until the next row.
+    pub const fn new(name: &'static str, since: u32, run: Function) -> Kernel {
+        Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::Plain(run) }
+    }
+
+    /// The implementation of an operator of another domain.
+    pub const fn of(domain: &'static str, name: &'static str, since: u32, run: Function) -> Kernel {
+        Kernel { domain, name, since, run: Run::Plain(run) }
+    }
+
+    /// The implementation of an operator that accumulates: of its value, and of the same accumulation over absolute terms.
+    pub(crate) const fn accumulating(
+        name: &'static str,
+        since: u32,
+        run: fn(&Call<'_>, Accumulate) -> Result,
+    ) -> Kernel {
+        Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::Accumulating(run) }
+    }
+
+    /// The implementation of an operator that accumulates, whose magnitude is a function of its own.
+    pub(crate) const fn with_magnitude(name: &'static str, since: u32, value: Function, magnitude: Function) -> Kernel {
+        Kernel { domain: DEFAULT_DOMAIN, name, since, run: Run::WithMagnitude { value, magnitude } }
+    }
+
+    /// Whether the kernel has a magnitude.
+    pub fn has_magnitude(&self) -> bool {
+        !matches!(self.run, Run::Plain(_))
+    }
+
+    /// Computes the magnitudes of the outputs, where the kernel accumulates.
+    pub fn magnitude(&self, call: &Call<'_>) -> Option<Result> {
+        match self.run {
+            Run::Plain(_) => None,
+            Run::WithMagnitude { magnitude, .. } => Some(magnitude(call)),
+            Run::Accumulating(run) => Some(run(call, Accumulate::Magnitude)),
+        }
+    }
+
+    /// Computes the outputs.
+    pub fn run(&self, call: &Call<'_>) -> Result {
+        match self.run {
+            Run::Plain(run) | Run::WithMagnitude { value: run, .. } => run(call),
+            Run::Accumulating(run) => run(call, Accumulate::Value),
+        }
+    }
+
+    /// The domain, name and first version of the row.
+    pub fn row(&self) -> (&'static str, &'static str, u32) {
+        (self.domain, self.name, self.since)
+    }
+}
+
+/// The kernel of an operator version: the row with the greatest version up to it.
+pub fn find(version: &OperatorVersion) -> Option<&'static Kernel> {
+    static TABLE: OnceLock<HashMap<(&str, &str), Vec<&Kernel>>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let mut table: HashMap<_, Vec<&Kernel>> = HashMap::new();
+        for kernel in all() {
+            table.entry((kernel.domain, kernel.name)).or_default().push(kernel);
+        }
+        for rows in table.values_mut() {
+            rows.sort_by_key(|kernel| kernel.since);
+        }
+        table
+    });
+    let rows = table.get(&(version.domain.as_str(), version.name.as_str()))?;
+    rows.iter().rev().find(|kernel| kernel.since <= version.since).copied()
+}
+
+/// Every row of every family.
+pub fn all() -> impl Iterator<Item = &'static Kernel> {
+    crate::kernels::FAMILIES.iter().copied().flatten().copied().flatten()
+}

@@ -1,0 +1,39 @@
+//! Sparse tensors, which operators take in their dense form.
+
+use crate::kernels::framework::budget::Budget;
+use crate::kernels::framework::call::Result;
+use crate::kernels::framework::error::invalid;
+use crate::tensor::Tensor;
+use crate::value::SparseTensor;
+
+/// The dense tensor that a sparse one stands for: zeros, or empty strings, where it has no value.
+pub(crate) fn densify(sparse: &SparseTensor, budget: &Budget) -> Result<Tensor> {
+    let element = sparse.values.element_type();
+    let buffer = budget.allocate(element, &sparse.shape)?;
+    let mut source: Vec<usize> = budget.scratch(buffer.len())?;
+    for (at, position) in sparse.positions().enumerate() {
+        let slot = position.and_then(|position| source.get_mut(position));
+        *slot.ok_or_else(|| invalid("an index of a sparse tensor lies outside its shape"))? = at + 1;
+    }
+    let positions = source.into_iter().map(|at| at.checked_sub(1).map_or((0, 0), |at| (1, at)));
+    Ok(buffer.select(&[&Tensor::zero(element)?, &sparse.values], positions)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::ElementType;
+    use crate::kernels::framework::budget::Limits;
+
+    #[test]
+    fn a_sparse_tensor_becomes_dense() {
+        let sparse = SparseTensor {
+            values: Tensor::of_floats(ElementType::Float, &[2], &[1.5, -2.0]).unwrap(),
+            indices: Tensor::of_integers(ElementType::Int64, &[2], &[1, 5]).unwrap(),
+            shape: vec![2, 3],
+        };
+        let dense = densify(&sparse, &Budget::new(Limits::default())).unwrap();
+        assert_eq!(dense.shape(), [2, 3]);
+        assert_eq!(dense.floats(), [0.0, 1.5, 0.0, 0.0, 0.0, -2.0]);
+    }
+}

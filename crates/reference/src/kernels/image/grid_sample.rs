@@ -1,0 +1,407 @@
+//! Sampling at the places of a grid: `AffineGrid` makes one, `GridSample` reads there.
+
+use rayon::prelude::*;
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{Missing, invalid, unsupported};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::{Sum, dot};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("AffineGrid", 20, affine_grid),
+    Kernel::new("GridSample", 16, |call| grid_sample(call, ["bilinear", "nearest", "bicubic"])),
+    Kernel::new("GridSample", 20, |call| grid_sample(call, ["linear", "nearest", "cubic"])),
+];
+
+/// A place has four neighbours along each axis for cubic sampling, so their number grows with every one.
+const MOST_AXES: usize = 8;
+
+// AffineGrid.
+
+/// The grid of places, each an affine map of evenly spaced ones. The even places are rounded step by step as in the
+/// body, their maps once.
+fn affine_grid(call: &Call<'_>) -> Result {
+    let (theta, size) = (call.tensor(0)?, call.tensor(1)?);
+    let sizes: Option<Vec<usize>> =
+        call.budget.read_indices(size)?.into_iter().map(|size| usize::try_from(size).ok()).collect();
+    let (images, dims) = match sizes.as_deref() {
+        Some([images, _, dims @ ..]) if dims.len() == 2 || dims.len() == 3 => (*images, dims.to_vec()),
+        _ => return Err(invalid(format!("size is {size:?}; it takes batch, channels and two or three dimensions"))),
+    };
+    let rank = dims.len();
+    if theta.shape() != [images, rank, rank + 1] {
+        return Err(invalid(format!("theta has shape {:?}; size takes {:?}", theta.shape(), [images, rank, rank + 1])));
+    }
+    let element = theta.element_type();
+    let shape: Vec<usize> = [images].into_iter().chain(dims.iter().copied()).chain([rank]).collect();
+    let room = call.allocate(element, &shape)?;
+    let mut results: Vec<f64> = call.budget.scratch(room.len())?;
+    let is_depth = |axis: usize| rank == 3 && axis == 0;
+    let line = |(axis, &dim): (usize, &usize)| even_places(call, element, dim, is_depth(axis));
+    let lines = dims.iter().enumerate().map(line).collect::<Result<Vec<_>>>()?;
+    let theta = call.budget.read_floats(theta)?;
+    let (steps, of_image) = (strides(&dims), element_count(&dims)?);
+    for (at, place) in call.budget.timed(results.chunks_mut(rank).enumerate()) {
+        let (image, at) = (at / of_image, at % of_image);
+        // A place lists its coordinates from the innermost axis outwards.
+        let even = (0..rank).rev().map(|axis| lines[axis][at / steps[axis] % dims[axis]]);
+        let rows = theta[image * rank * (rank + 1)..].chunks(rank + 1);
+        for (row, coordinate) in rows.zip(place) {
+            *coordinate = dot(row.iter().copied().zip(even.clone().chain([1.0])));
+        }
+    }
+    Ok(room.floats(results)?.into())
+}
+
+/// Places from -1 to 1 along an axis: from the first element's centre to the last one's with `align_corners`, from
+/// edge to edge without. A depth of 1 takes no step, as the body says; a height or width of 1 divides by zero there.
+fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: bool) -> Result<Vec<f64>> {
+    let round = |value: f64| element.decode_f64(element.round(value));
+    let count = round(length as f64);
+    let (start, step) = if call.flag("align_corners")? {
+        (-1.0, if is_depth && length == 1 { 0.0 } else { round(2.0 / round(count - 1.0)) })
+    } else {
+        let step = round(2.0 / count);
+        (round(-1.0 + round(step / 2.0)), step)
+    };
+    let mut places: Vec<f64> = call.budget.scratch(length)?;
+    for (at, place) in call.budget.timed(places.iter_mut().enumerate()) {
+        *place = round(start + round(round(at as f64) * step));
+    }
+    Ok(places)
+}
+
+// GridSample.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Linear,
+    Nearest,
+    Cubic,
+}
+
+/// What lies beyond the ends of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Padding {
+    Zeros,
+    Border,
+    Reflection,
+}
+
+/// How to sample, and from what.
+struct Sampler {
+    mode: Mode,
+    padding: Padding,
+    align_corners: bool,
+    /// The type of the grid, in which the nearest element is found.
+    grid: ElementType,
+    /// The spatial dimensions of the input and their strides.
+    dims: Vec<usize>,
+    steps: Vec<usize>,
+}
+
+/// What a place reads along one axis: up to four elements, `None` beyond the ends, and their weights.
+type Taps = [(Option<usize>, f64); 4];
+
+fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
+    let (x, grid) = (call.tensor(0)?, call.tensor(1)?);
+    let sampler = Sampler::of(call, x, grid, modes)?;
+    let rank = sampler.dims.len();
+    let (images, channels) = (x.shape()[0], x.shape()[1]);
+    let outputs = &grid.shape()[1..=rank];
+    let shape: Vec<usize> = [images, channels].into_iter().chain(outputs.iter().copied()).collect();
+    let element = x.element_type();
+    drop(call.allocate(element, &shape)?);
+    let (places, count) = (call.budget.read_floats(grid)?, element_count(outputs)?);
+    let place = |image: usize, at: usize| places[(image * count + at) * rank..].iter().take(rank).rev().copied();
+    if sampler.mode == Mode::Nearest {
+        let plane = element_count(&sampler.dims)?;
+        let zero = Tensor::zero(element)?;
+        let all = (0..images).flat_map(|image| (0..channels).map(move |channel| (image, channel)));
+        let positions = all.flat_map(|(image, channel)| {
+            let (sampler, place, start) = (&sampler, &place, (image * channels + channel) * plane);
+            (0..count).map(move |at| sampler.nearest(place(image, at)).map_or((1, 0), |at| (0, start + at)))
+        });
+        return Ok(call.allocate(element, &shape)?.select(&[x, &zero], positions)?.into());
+    }
+    let sampled = |values: &[f64]| -> Result<Vec<f64>> {
+        let mut out: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
+        let plane = element_count(&sampler.dims)?;
+        if out.is_empty() {
+            return Ok(out);
+        }
+        out.par_chunks_mut(count).enumerate().try_for_each(|(at, out)| {
+            let values = &values[at * plane..(at + 1) * plane];
+            for (place_at, out) in out.iter_mut().enumerate() {
+                call.budget.work(1 << (2 * rank))?;
+                let taps: Vec<Taps> =
+                    place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
+                *out = weigh(&taps, &sampler.steps, values, 0);
+            }
+            Ok::<_, crate::kernels::framework::error::KernelError>(())
+        })?;
+        Ok(out)
+    };
+    match element.kind() {
+        Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
+        Kind::Complex => {
+            let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
+            let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
+            let parts = sampled(&re)?.into_iter().zip(sampled(&im)?);
+            let parts = parts.map(|(re, im)| num_complex::Complex::new(re, im));
+            Ok(call.allocate(element, &shape)?.complexes(parts)?.into())
+        }
+        _ => Ok(call.floats(element, &shape, sampled(&call.budget.read_floats(x)?)?)?.into()),
+    }
+}
+
+impl Sampler {
+    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, modes: [&str; 3]) -> Result<Sampler> {
+        let rank = x.rank().saturating_sub(2);
+        let matches = grid.rank() == rank + 2
+            && rank > 0
+            && grid.shape().last() == Some(&rank)
+            && grid.shape().first() == x.shape().first();
+        if !matches || (call.since() < 20 && rank != 2) {
+            return Err(invalid(format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
+        }
+        if rank > MOST_AXES {
+            let message = format!("GridSample over {rank} spatial axes; at most {MOST_AXES} are computed");
+            return Err(unsupported(Missing::Attribute, message));
+        }
+        let mode = match call.string("mode")? {
+            mode if mode == modes[0] => Mode::Linear,
+            mode if mode == modes[1] => Mode::Nearest,
+            mode if mode == modes[2] => Mode::Cubic,
+            mode => {
+                let modes = modes.join(", ");
+                return Err(invalid(format!("mode is {mode:?}; {} takes {modes}", call.spec.version)));
+            }
+        };
+        let padding = match call.string("padding_mode")? {
+            "zeros" => Padding::Zeros,
+            "border" => Padding::Border,
+            "reflection" => Padding::Reflection,
+            other => return Err(invalid(format!("padding_mode is {other:?}; it takes zeros, border and reflection"))),
+        };
+        let dims = x.shape()[2..].to_vec();
+        let steps = strides(&dims);
+        Ok(Sampler {
+            mode,
+            padding,
+            align_corners: call.flag("align_corners")?,
+            grid: grid.element_type(),
+            dims,
+            steps,
+        })
+    }
+
+    /// The first and the last place of an axis: the centres of its outer elements, or their edges.
+    fn ends(&self, axis: usize) -> (f64, f64) {
+        let length = self.dims[axis] as f64;
+        if self.align_corners { (0.0, length - 1.0) } else { (-0.5, length - 0.5) }
+    }
+
+    /// A place in elements from one between -1 and 1, each step through `round`.
+    fn place(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
+        let length = self.dims[axis] as f64;
+        if self.align_corners {
+            round(round(round(normal + 1.0) / 2.0) * (length - 1.0))
+        } else {
+            round(round(round(round(normal + 1.0) * length) - 1.0) / 2.0)
+        }
+    }
+
+    /// A place brought back between the ends, where the padding does so.
+    fn inside(&self, place: f64, axis: usize) -> f64 {
+        let (first, last) = self.ends(axis);
+        if place >= first && place <= last {
+            return place;
+        }
+        match self.padding {
+            Padding::Zeros => place,
+            Padding::Border => place.max(0.0).min((self.dims[axis] as f64 - 1.0).max(0.0)),
+            Padding::Reflection => reflect(place, first, last),
+        }
+    }
+
+    /// The element at a whole place; `None` is zero.
+    fn element(&self, whole: f64, axis: usize) -> Option<usize> {
+        let (length, (first, last)) = (self.dims[axis] as f64, self.ends(axis));
+        let whole = match self.padding {
+            Padding::Zeros => whole,
+            Padding::Border => whole.max(0.0).min(length - 1.0),
+            Padding::Reflection => reflect(whole, first, last),
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index within the axis")]
+        (whole >= 0.0 && whole < length).then_some(whole as usize)
+    }
+
+    /// The position in a plane of the element nearest to a place, ties to even.
+    fn nearest(&self, place: impl Iterator<Item = f64>) -> Option<usize> {
+        let round = |value: f64| self.grid.decode_f64(self.grid.round(value));
+        let mut position = 0;
+        for (axis, normal) in place.enumerate() {
+            let whole = self.place(normal, axis, round).round_ties_even();
+            position += self.element(self.inside(whole, axis).trunc(), axis)? * self.steps[axis];
+        }
+        Some(position)
+    }
+
+    /// What a place reads along one axis.
+    fn taps(&self, normal: f64, axis: usize) -> Taps {
+        let place = self.inside(self.place(normal, axis, |value| value), axis);
+        let low = place.floor();
+        let over = place - low;
+        let weights = match self.mode {
+            Mode::Cubic => [1.0 + over, over, 1.0 - over, 2.0 - over].map(cubic),
+            _ => [0.0, 1.0 - over, over, 0.0],
+        };
+        std::array::from_fn(|at| (self.element(low + at as f64 - 1.0, axis), weights[at]))
+    }
+}
+
+/// The weighted sum over all axes from the outermost on. What weighs nothing is not read, so that an infinity
+/// there makes no NaN.
+fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64 {
+    let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
+        return values.get(position).copied().unwrap_or(0.0);
+    };
+    let mut sum = Sum::default();
+    for &(element, weight) in taps {
+        if let Some(element) = element.filter(|_| weight != 0.0) {
+            sum.add_product(weight, weigh(inner, steps, values, position + element * step));
+        }
+    }
+    sum.value()
+}
+
+/// A place outside two ends, mirrored at them until it lies between.
+fn reflect(place: f64, first: f64, last: f64) -> f64 {
+    let range = last - first;
+    if place >= first && place <= last {
+        return place;
+    }
+    if range <= 0.0 {
+        return first;
+    }
+    let beyond = if place < first { first - place } else { place - last };
+    let turns = (beyond / range).floor();
+    let rest = beyond - turns * range;
+    let from_first = (turns % 2.0 == 0.0) == (place < first);
+    if from_first { first + rest } else { last - rest }
+}
+
+/// The filter of cubic sampling, with the coefficient -0.75 of upstream.
+fn cubic(x: f64) -> f64 {
+    let a = -0.75;
+    if x <= 1.0 { ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0 } else { ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn sample(opset: i64, x: &[f64], places: &[f64]) -> OneNode {
+        let places: Vec<f64> = places.iter().flat_map(|&place| [place, 0.0]).collect();
+        let x = floats(&[1, 1, 1, x.len()], x);
+        node("GridSample", opset).input(x).input(floats(&[1, 1, places.len() / 2, 2], &places))
+    }
+
+    #[test]
+    fn modes_are_spelt_as_their_version_does() {
+        for (opset, mode, taken) in [
+            (16, "bilinear", true),
+            (16, "bicubic", true),
+            (16, "linear", false),
+            (20, "linear", true),
+            (22, "cubic", true),
+            (20, "bilinear", false),
+        ] {
+            let run = sample(opset, &[1.0, 2.0], &[0.0]).set("mode", mode).run();
+            assert_eq!(run.is_ok(), taken, "{mode} in {opset}");
+        }
+    }
+
+    #[test]
+    fn the_ends_are_centres_or_edges() {
+        let at =
+            |align: i64| sample(16, &[10.0, 20.0], &[-1.0, 0.0, 1.0]).set("align_corners", align).tensor().floats();
+        assert_eq!(at(1), [10.0, 15.0, 20.0]);
+        assert_eq!(at(0), [5.0, 15.0, 10.0]);
+    }
+
+    #[test]
+    fn what_lies_beyond_is_zero_the_border_or_mirrored() {
+        let at = |padding: &str| {
+            let node = sample(20, &[10.0, 20.0, 30.0], &[-2.0, 1.5]).set("padding_mode", padding);
+            node.set("align_corners", 1).tensor().floats()
+        };
+        // The places -1 and 2.5 of elements 0 to 2.
+        assert_eq!(at("zeros"), [0.0, 15.0]);
+        assert_eq!(at("border"), [10.0, 30.0]);
+        assert_eq!(at("reflection"), [20.0, 25.0]);
+    }
+
+    #[test]
+    fn a_place_turns_at_the_borders_until_it_is_inside() {
+        // From -3.5 by -1 to 1.5, by 1 to 0.5: the text's example.
+        assert_eq!(reflect(-3.5, -1.0, 1.0), 0.5);
+        assert_eq!(reflect(7.0, 0.0, 2.0), 1.0);
+        assert_eq!(reflect(5.0, 0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn the_nearest_is_even_halfway_and_moves_any_type() {
+        let nearest = sample(20, &[10.0, 20.0, 30.0, 40.0], &[-0.5, 0.0, 0.5]).set("mode", "nearest");
+        // The places 0.5, 1.5 and 2.5.
+        assert_eq!(nearest.tensor().floats(), [10.0, 30.0, 30.0]);
+        let texts = node("GridSample", 16).input(strings(&[1, 1, 1, 2], &["a", "b"]));
+        let texts = texts.input(floats(&[1, 1, 2, 2], &[0.5, 0.0, 5.0, 0.0])).set("mode", "nearest").tensor();
+        assert_eq!(texts.strings().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["b", ""]);
+    }
+
+    #[test]
+    fn integers_are_cut_off() {
+        let x = typed(ElementType::Int32, &[1, 1, 1, 2], &[-1.0, -2.0]);
+        let node = node("GridSample", 16).input(x).input(floats(&[1, 1, 1, 2], &[0.0, 0.0]));
+        assert_eq!(node.tensor().floats(), [-1.0]);
+    }
+
+    #[test]
+    fn any_number_of_axes_from_version_20_on() {
+        let node_at = |opset: i64| {
+            let x = floats(&[1, 1, 2], &[10.0, 20.0]);
+            node("GridSample", opset).input(x).input(floats(&[1, 1, 1], &[0.0]))
+        };
+        assert_eq!(node_at(20).tensor().floats(), [15.0]);
+        assert!(node_at(16).error().contains("does not fit"));
+    }
+
+    #[test]
+    fn doubles_keep_what_cancels() {
+        let large = libm::ldexp(1.0, 60);
+        let x = typed(ElementType::Double, &[1, 1, 4], &[32.0, large, -large, 0.0]);
+        let middle = typed(ElementType::Double, &[1, 1, 1], &[0.0]);
+        assert_eq!(node("GridSample", 20).input(x).input(middle).set("mode", "cubic").tensor().floats(), [-3.0]);
+        // At (-1, -1): -1 - large + large.
+        let theta = typed(ElementType::Double, &[1, 2, 3], &[1.0, large, large, 0.0, 0.0, 0.0]);
+        let affine = node("AffineGrid", 20).input(theta).input(ints(&[4], &[1, 1, 2, 2])).set("align_corners", 1);
+        assert_eq!(affine.tensor().floats()[0], -1.0);
+    }
+
+    #[test]
+    fn an_affine_grid_maps_even_places() {
+        let grid = |align: i64| {
+            let theta = floats(&[1, 2, 3], &[2.0, 0.0, 0.5, 0.0, 1.0, 0.0]);
+            let node = node("AffineGrid", 20).input(theta).input(ints(&[4], &[1, 1, 2, 2]));
+            node.set("align_corners", align).tensor().floats()
+        };
+        assert_eq!(grid(0), [-0.5, -0.5, 1.5, -0.5, -0.5, 0.5, 1.5, 0.5]);
+        assert_eq!(grid(1), [-1.5, -1.0, 2.5, -1.0, -1.5, 1.0, 2.5, 1.0]);
+    }
+}

@@ -1,0 +1,235 @@
+//! Encoded images: `ImageDecoder`.
+
+use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hayro_jpeg2000::{DecodeSettings, DecoderContext};
+use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader};
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::budget::Budget;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder)];
+
+/// The encoded bytes that a decoder is given between two looks at the clock: they decode in a few milliseconds.
+const READ: usize = 1 << 9;
+
+/// The most pixels of a format whose decoder reads the whole file before it begins: about half a second's work.
+const WHOLE: usize = 1 << 25;
+
+/// The most pixels of a JPEG 2000 image, whose decoder takes longer.
+const WHOLE_JPEG2000: usize = 1 << 22;
+
+/// What a pixel takes in memory: its samples, of up to 16 bits each, and its 8-bit colours.
+const BYTES_OF_A_PIXEL: usize = 12;
+
+/// An image of 8-bit red, green and blue, one row after the other.
+struct Picture {
+    height: usize,
+    width: usize,
+    pixels: Vec<u8>,
+}
+
+/// The order and number of an output's channels.
+#[derive(Clone, Copy)]
+enum PixelFormat {
+    Rgb,
+    Bgr,
+    Grayscale,
+}
+
+/// The image of the encoded bytes, `[height, width, channels]`; one without pixels where they cannot be decoded.
+fn image_decoder(call: &Call<'_>) -> Result {
+    let format = match call.string("pixel_format")? {
+        "RGB" => PixelFormat::Rgb,
+        "BGR" => PixelFormat::Bgr,
+        "Grayscale" => PixelFormat::Grayscale,
+        other => return Err(invalid(format!("pixel_format is '{other}'; it is one of RGB, BGR, Grayscale"))),
+    };
+    let encoded = call.tensor(0)?.bytes();
+    // The standard asks for an empty image whatever the reason is, and a decoder's own panic is one.
+    let decoded = catch_unwind(AssertUnwindSafe(|| decode(call.budget, encoded))).unwrap_or(Ok(None));
+    call.budget.check_time()?;
+    let picture = decoded?.unwrap_or(Picture { height: 0, width: 0, pixels: Vec::new() });
+    let (channels, pixels) = match format {
+        PixelFormat::Rgb => (3, picture.pixels),
+        PixelFormat::Bgr => (3, reversed(picture.pixels)),
+        PixelFormat::Grayscale => (1, luma(&picture.pixels)),
+    };
+    Ok(call.allocate(ElementType::Uint8, &[picture.height, picture.width, channels])?.bytes(pixels)?.into())
+}
+
+/// The encoded bytes, a few at a time, until the time is over.
+struct Timed<'a> {
+    encoded: Cursor<&'a [u8]>,
+    budget: &'a Budget,
+}
+
+impl BufRead for Timed<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.budget.deadline().is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let rest = self.encoded.fill_buf()?;
+        Ok(rest.get(..READ).unwrap_or(rest))
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.encoded.consume(amount);
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl Seek for Timed<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.encoded.seek(to)
+    }
+}
+
+/// The picture, or nothing where the bytes are none.
+fn decode(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
+    const JP2: &[u8] = b"\0\0\0\x0cjP  ";
+    const CODESTREAM: &[u8] = b"\xff\x4f\xff\x51";
+    if encoded.starts_with(JP2) || encoded.starts_with(CODESTREAM) {
+        return decode_jpeg2000(budget, encoded);
+    }
+    let reader = ImageReader::new(Timed { encoded: Cursor::new(encoded), budget });
+    let Ok(reader) = reader.with_guessed_format() else { return Ok(None) };
+    let is_whole = matches!(reader.format(), Some(ImageFormat::Jpeg | ImageFormat::WebP | ImageFormat::Tiff));
+    let Ok(decoder) = reader.into_decoder() else { return Ok(None) };
+    let (width, height) = decoder.dimensions();
+    count_pixels(budget, [height as usize, width as usize], if is_whole { WHOLE } else { usize::MAX })?;
+    let Ok(image) = DynamicImage::from_decoder(decoder) else { return Ok(None) };
+    let rgb = image.into_rgb8();
+    let (height, width) = (rgb.height() as usize, rgb.width() as usize);
+    Ok(Some(Picture { height, width, pixels: rgb.into_raw() }))
+}
+
+/// Counts the pixels of an image as a decoder holds them, and refuses more than `most`, which it would decode in one go.
+fn count_pixels(budget: &Budget, [height, width]: [usize; 2], most: usize) -> Result<()> {
+    let most = most.min(budget.limits().elements);
+    let pixels = height.checked_mul(width).filter(|&pixels| pixels <= most);
+    let pixels = pixels.ok_or_else(|| {
+        KernelError::Limit(format!("an image of {height} by {width} pixels is over the limit of {most} for its format"))
+    })?;
+    budget.count(pixels, BYTES_OF_A_PIXEL)
+}
+
+/// The image of a JPEG 2000 file or codestream, in gray or colour, without its alpha.
+fn decode_jpeg2000(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
+    let Ok(image) = hayro_jpeg2000::Image::new(encoded, &DecodeSettings::default()) else { return Ok(None) };
+    let (height, width) = (image.height() as usize, image.width() as usize);
+    count_pixels(budget, [height, width], WHOLE_JPEG2000)?;
+    let mut context = DecoderContext::default();
+    let Ok(decoded) = image.decode(&mut context) else { return Ok(None) };
+    let (samples, channels) = (decoded.data_u8(), decoded.components().len());
+    let colours = channels.saturating_sub(usize::from(image.has_alpha()));
+    if colours != 1 && colours != 3 {
+        return Ok(None);
+    }
+    let pixels: Vec<u8> = samples
+        .chunks_exact(channels)
+        .flat_map(|pixel| match (colours, pixel) {
+            (3.., [red, green, blue, ..]) => [*red, *green, *blue],
+            (_, [gray, ..]) => [*gray; 3],
+            _ => [0; 3],
+        })
+        .collect();
+    Ok(Some(Picture { height, width, pixels }))
+}
+
+/// The channels of each pixel in the other order.
+fn reversed(mut pixels: Vec<u8>) -> Vec<u8> {
+    let (groups, _) = pixels.as_chunks_mut::<3>();
+    for pixel in groups {
+        pixel.reverse();
+    }
+    pixels
+}
+
+/// The brightness of each pixel after ITU-R BT.601, as JPEG has it: 0.299 red, 0.587 green, 0.114 blue.
+fn luma(pixels: &[u8]) -> Vec<u8> {
+    let (groups, _) = pixels.as_chunks::<3>();
+    #[expect(clippy::cast_possible_truncation, reason = "a weighted mean of bytes, with weights that sum to 2^16")]
+    let brightness = |&[red, green, blue]: &[u8; 3]| {
+        ((u32::from(red) * 19595 + u32::from(green) * 38470 + u32::from(blue) * 7471 + (1 << 15)) >> 16) as u8
+    };
+    groups.iter().map(brightness).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::deadline::Deadline;
+    use crate::dtype::ElementType;
+    use crate::kernels::framework::budget::Limits;
+    use crate::tensor::Tensor;
+    use crate::testing::{OneNode, node};
+
+    fn decoder(bytes: &[u8]) -> OneNode {
+        let encoded = Tensor::from_bytes(ElementType::Uint8, vec![bytes.len()], bytes.to_vec().into()).unwrap();
+        node("ImageDecoder", 20).input(encoded)
+    }
+
+    /// A red, a green, a blue and a white pixel.
+    const PPM: &[u8] = b"P6\n2 2\n255\n\xff\0\0\0\xff\0\0\0\xff\xff\xff\xff";
+
+    #[test]
+    fn channels_stand_last_in_the_order_asked_for() {
+        let rows: [(&str, &[usize], &[u8]); 3] = [
+            ("RGB", &[2, 2, 3], &PPM[11..]),
+            ("BGR", &[2, 2, 3], b"\0\0\xff\0\xff\0\xff\0\0\xff\xff\xff"),
+            ("Grayscale", &[2, 2, 1], &[76, 150, 29, 255]),
+        ];
+        for (format, shape, pixels) in rows {
+            let image = decoder(PPM).set("pixel_format", format).tensor();
+            assert_eq!((image.shape(), &image.bytes()[..]), (shape, pixels), "{format}");
+        }
+        assert!(decoder(PPM).set("pixel_format", "CMYK").error().contains("pixel_format is 'CMYK'"));
+    }
+
+    #[test]
+    fn gray_and_deep_images_become_8_bit_colour() {
+        let image = decoder(b"P5\n1 2\n65535\n\x80\x80\0\0").tensor();
+        assert_eq!((image.shape(), &image.bytes()[..]), (&[2, 1, 3][..], &[0x80, 0x80, 0x80, 0, 0, 0][..]));
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_an_empty_image() {
+        for bytes in
+            [&b""[..], b"text", &PPM[..15], b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51\0", b"\x89PNG\r\n\x1a\n"]
+        {
+            assert_eq!(decoder(bytes).tensor().shape(), [0, 0, 3], "{bytes:?}");
+        }
+        assert_eq!(decoder(b"").set("pixel_format", "Grayscale").tensor().shape(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn a_large_image_is_refused_before_it_is_decoded() {
+        let limits = Limits { bytes: 1 << 20, ..Limits::default() };
+        let refused = decoder(b"P6\n60000 60000\n255\n").limits(limits);
+        assert!(refused.error().contains("over the limit"));
+    }
+
+    #[test]
+    fn a_picture_is_decoded_until_the_deadline() {
+        let mut png = std::io::Cursor::new(Vec::new());
+        image::GrayImage::new(2048, 2048).write_to(&mut png, image::ImageFormat::Png).unwrap();
+        let png = png.into_inner();
+        assert_eq!(decoder(&png).tensor().shape(), [2048, 2048, 3]);
+        // The bytes are not asked for at once: the time is over after the first few of them.
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let deadline = Deadline::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5);
+        let late = decoder(&png).limits(Limits { deadline, ..Limits::default() });
+        assert!(late.error().contains("the time for this run is over"));
+    }
+}

@@ -1,0 +1,198 @@
+//! `NonMaxSuppression`: of boxes that overlap, the one with the best score.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("NonMaxSuppression", 10, non_max_suppression)];
+
+/// The boxes kept, by batch and class, each class from the best score down; of equal scores the first box is better.
+fn non_max_suppression(call: &Call<'_>) -> Result {
+    let (boxes, scores) = (call.tensor(0)?, call.tensor(1)?);
+    let (&[batches, count, 4], &[of_scores, classes, per_class]) = (boxes.shape(), scores.shape()) else {
+        return Err(invalid(format!(
+            "boxes {:?} and scores {:?} are not [batches, boxes, 4] and [batches, classes, boxes]",
+            boxes.shape(),
+            scores.shape()
+        )));
+    };
+    if of_scores != batches || per_class != count {
+        return Err(invalid(format!("boxes {:?} and scores {:?} differ", boxes.shape(), scores.shape())));
+    }
+    let limits = Limits {
+        most: single(call, 2)?
+            .and_then(Tensor::single_integer)
+            .map_or(0, |most| usize::try_from(most.max(0)).unwrap_or(usize::MAX)),
+        overlap: overlap(call)?,
+        score: single(call, 4)?.and_then(Tensor::single_float),
+    };
+    let corners = corners(call, &call.budget.read_floats(boxes)?)?;
+    let scores = call.budget.read_floats(scores)?;
+    let mut kept: Vec<i128> = Vec::new();
+    for batch in 0..batches {
+        let corners = &corners[batch * count..(batch + 1) * count];
+        for class in 0..classes {
+            let from = (batch * classes + class) * count;
+            for at in limits.keep(call, corners, &scores[from..from + count])? {
+                kept.extend([batch as i128, class as i128, at as i128]);
+            }
+        }
+    }
+    Ok(call.integers(ElementType::Int64, &[kept.len() / 3, 3], kept)?.into())
+}
+
+fn single<'a>(call: &Call<'a>, at: usize) -> Result<Option<&'a Tensor>> {
+    match call.optional_tensor(at)? {
+        Some(tensor) if tensor.len() != 1 => {
+            Err(invalid(format!("input {at} has shape {:?}; it takes one number", tensor.shape())))
+        }
+        tensor => Ok(tensor),
+    }
+}
+
+/// The threshold of overlaps, from 0 to 1.
+fn overlap(call: &Call<'_>) -> Result<f64> {
+    let threshold = single(call, 3)?.and_then(Tensor::single_float).unwrap_or(0.0);
+    if (0.0..=1.0).contains(&threshold) {
+        return Ok(threshold);
+    }
+    Err(invalid(format!("iou_threshold is {threshold}; it is a number from 0 to 1")))
+}
+
+/// What bounds the selection within a class.
+struct Limits {
+    most: usize,
+    overlap: f64,
+    score: Option<f64>,
+}
+
+impl Limits {
+    /// The boxes kept of one class, best first.
+    fn keep(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
+        let budget = call.budget.nested();
+        let mut candidates: Vec<usize> = budget.scratch(corners.len())?;
+        candidates.iter_mut().enumerate().for_each(|(at, candidate)| *candidate = at);
+        if let Some(least) = self.score {
+            candidates.retain(|&at| scores[at] >= least);
+        }
+        // A score that is NaN comes last.
+        let order = |a: f64, b: f64| b.partial_cmp(&a).unwrap_or(a.is_nan().cmp(&b.is_nan()));
+        candidates.sort_by(|&a, &b| order(scores[a], scores[b]));
+        let mut kept: Vec<usize> = Vec::new();
+        for at in candidates {
+            if kept.len() >= self.most {
+                break;
+            }
+            call.budget.work(kept.len())?;
+            if kept.iter().all(|&other| !corners[at].overlap(&corners[other]).is_some_and(|o| o > self.overlap)) {
+                kept.push(at);
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// A box by its corners, `float` numbers: low and high along each axis.
+#[derive(Clone, Copy, Debug)]
+struct Corners {
+    low: [f64; 2],
+    high: [f64; 2],
+}
+
+/// Rounds to `float`, the type of the boxes, in which every step is taken.
+fn float(value: f64) -> f64 {
+    ElementType::Float.decode_f64(ElementType::Float.round(value))
+}
+
+fn corners(call: &Call<'_>, boxes: &[f64]) -> Result<Vec<Corners>> {
+    let (quadruples, _) = boxes.as_chunks::<4>();
+    let centered = match call.int("center_point_box")? {
+        0 => false,
+        1 => true,
+        other => return Err(invalid(format!("center_point_box is {other}; it takes 0 and 1"))),
+    };
+    let corners = |&[a, b, c, d]: &[f64; 4]| {
+        if centered {
+            let (half_width, half_height) = (float(c / 2.0), float(d / 2.0));
+            let low = [float(a - half_width), float(b - half_height)];
+            Corners { low, high: [float(a + half_width), float(b + half_height)] }
+        } else {
+            Corners { low: [a.min(c), b.min(d)], high: [a.max(c), b.max(d)] }
+        }
+    };
+    call.budget.collect(quadruples.iter().map(corners))
+}
+
+impl Corners {
+    fn area(&self) -> f64 {
+        float(float(self.high[0] - self.low[0]) * float(self.high[1] - self.low[1]))
+    }
+
+    /// The intersection over the union, where both boxes and the intersection have an area.
+    fn overlap(&self, other: &Corners) -> Option<f64> {
+        let both = Corners {
+            low: [0, 1].map(|axis| self.low[axis].max(other.low[axis])),
+            high: [0, 1].map(|axis| self.high[axis].min(other.high[axis])),
+        };
+        if both.high[0] <= both.low[0] || both.high[1] <= both.low[1] {
+            return None;
+        }
+        let (intersection, areas) = (both.area(), [self.area(), other.area()]);
+        let union = float(float(areas[0] + areas[1]) - intersection);
+        let positive = intersection > 0.0 && areas[0] > 0.0 && areas[1] > 0.0 && union > 0.0;
+        positive.then(|| float(intersection / union))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{OneNode, floats, ints, node};
+
+    /// Two boxes that share a third of their union, and one apart.
+    fn three(scores: [f64; 3]) -> OneNode {
+        let boxes = [0.0, 0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 3.0, 5.0, 5.0, 4.0, 4.0];
+        node("NonMaxSuppression", 10).input(floats(&[1, 3, 4], &boxes)).input(floats(&[1, 1, 3], &scores))
+    }
+
+    fn kept(node: OneNode) -> Vec<f64> {
+        node.tensor().floats().chunks(3).map(|row| row[2]).collect()
+    }
+
+    #[test]
+    fn nothing_is_kept_unless_a_number_of_boxes_is_given() {
+        assert_eq!(three([0.1, 0.2, 0.3]).tensor().shape(), [0, 3]);
+        assert_eq!(three([0.1, 0.2, 0.3]).input(ints(&[], &[-1])).tensor().shape(), [0, 3]);
+    }
+
+    #[test]
+    fn the_best_of_overlapping_boxes_stays() {
+        let most = |node: OneNode, most: i64| node.input(ints(&[1], &[most]));
+        assert_eq!(kept(most(three([0.1, 0.2, 0.3]), 9)), [2.0, 1.0]);
+        assert_eq!(kept(most(three([0.1, 0.2, 0.3]), 1)), [2.0]);
+        assert_eq!(kept(most(three([0.5, 0.5, 0.5]), 9)), [0.0, 2.0]);
+        assert_eq!(kept(most(three([0.1, f64::NAN, 0.3]), 9)), [2.0, 0.0]);
+    }
+
+    #[test]
+    fn thresholds_suppress_what_is_above_and_remove_what_is_below() {
+        let third = 1.0 / 3.0;
+        let with = |overlap: f64, score: f64| {
+            let node = three([0.25, 0.5, 0.75]).input(ints(&[], &[9])).input(floats(&[], &[overlap]));
+            kept(node.input(floats(&[], &[score])))
+        };
+        assert_eq!(with(third, 0.0), [2.0, 1.0, 0.0]);
+        assert_eq!(with(0.33, 0.0), [2.0, 1.0]);
+        assert_eq!(with(1.0, 0.5), [2.0, 1.0]);
+        assert_eq!(with(1.0, 0.51), [2.0]);
+    }
+
+    #[test]
+    fn a_box_may_be_its_centre_and_size() {
+        let boxes = floats(&[1, 2, 4], &[1.0, 1.0, 2.0, 2.0, 3.0, 1.0, 2.0, 2.0]);
+        let node = node("NonMaxSuppression", 11).input(boxes).input(floats(&[1, 1, 2], &[0.5, 0.6]));
+        // As centres they touch, as corners the second would have the first's lower corner inside.
+        assert_eq!(kept(node.input(ints(&[], &[9])).set("center_point_box", 1)), [1.0, 0.0]);
+    }
+}

@@ -1,0 +1,391 @@
+//! Tensors at another resolution: Resize and Upsample.
+
+mod interpolation;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::image::resize::interpolation::{Coordinates, Extent, Method, Nearest, Plan, resample};
+use crate::tensor::Tensor;
+use crate::tensor::shape::normalize_axis;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Resize", 10, resize_by_scales),
+    Kernel::new("Resize", 11, resize),
+    Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear")),
+    Kernel::new("Upsample", 7, |call| upsample(call, &call.optional_floats("scales").unwrap_or_default(), "linear")),
+    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear")),
+];
+
+/// Rounds to `float`, the type of scales.
+fn float(value: f64) -> f64 {
+    ElementType::Float.decode_f64(ElementType::Float.round(value))
+}
+
+/// A length computed from scales.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a length beyond memory is refused later")]
+fn length(value: f64) -> usize {
+    value.floor() as usize
+}
+
+/// Each axis by its scale, from the first element on.
+fn scaled(shape: &[usize], scales: &[f64]) -> Result<Vec<Extent>> {
+    if scales.len() != shape.len() {
+        return Err(invalid(format!("{} scales for an input of shape {shape:?}", scales.len())));
+    }
+    let extent = |(axis, (&input, &scale))| {
+        check_scale(scale)?;
+        let output = length(float(input as f64 * scale));
+        Ok(Extent { axis, input, output, scale, target: input as f64 * scale, region: [0.0, 1.0] })
+    };
+    shape.iter().zip(scales).enumerate().map(extent).collect()
+}
+
+fn check_scale(scale: f64) -> Result<()> {
+    if scale > 0.0 && scale.is_finite() {
+        Ok(())
+    } else {
+        Err(invalid(format!("a scale is {scale}; it must be above 0")))
+    }
+}
+
+// Upsample, and Resize-10.
+
+/// The scales of version 1: none for batch and channels.
+fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
+    Ok([1.0, 1.0, call.float("height_scale")?, call.float("width_scale")?].to_vec())
+}
+
+fn upsample(call: &Call<'_>, scales: &[f64], linear: &str) -> Result {
+    if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
+        return Err(invalid(format!("a scale is {scale}; Upsample takes 1 or more")));
+    }
+    by_scales(call, scales, linear, Nearest::Floor)
+}
+
+fn resize_by_scales(call: &Call<'_>) -> Result {
+    by_scales(call, &call.budget.read_floats(call.tensor(1)?)?, "linear", Nearest::FloorUpCeilDown)
+}
+
+/// The versions before 11 name no coordinates. Their authors' tests read the element at `x / scale`, and the nearest
+/// one below it when upsampling, above it when downsampling.
+fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest) -> Result {
+    let method = match call.string("mode")? {
+        "nearest" => Method::Nearest(nearest),
+        mode if mode == linear => Method::Linear,
+        mode => return Err(invalid(format!("mode is {mode:?}; {} takes nearest and {linear}", call.spec.version))),
+    };
+    let x = call.tensor(0)?;
+    let plan = Plan {
+        method,
+        coordinates: Coordinates::Asymmetric,
+        antialias: false,
+        exclude_outside: false,
+        extrapolation: 0.0,
+    };
+    Ok(resample(call, x, &plan, &scaled(x.shape(), scales)?)?.into())
+}
+
+// Resize from 11 on.
+
+fn resize(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    let coordinates = coordinates(call)?;
+    let method = match call.string("mode")? {
+        "nearest" => Method::Nearest(nearest(call)?),
+        "linear" => Method::Linear,
+        "cubic" => Method::Cubic(call.float("cubic_coeff_a")?),
+        mode => return Err(invalid(format!("mode is {mode:?}; it takes nearest, linear and cubic"))),
+    };
+    let plan = Plan {
+        method,
+        coordinates,
+        antialias: call.optional_int("antialias").unwrap_or(0) != 0,
+        exclude_outside: call.flag("exclude_outside")?,
+        extrapolation: call.float("extrapolation_value")?,
+    };
+    Ok(resample(call, x, &plan, &extents(call, x, coordinates)?)?.into())
+}
+
+fn coordinates(call: &Call<'_>) -> Result<Coordinates> {
+    let since = call.since();
+    match call.string("coordinate_transformation_mode")? {
+        "half_pixel" => Ok(Coordinates::HalfPixel),
+        "half_pixel_symmetric" if since >= 19 => Ok(Coordinates::HalfPixelSymmetric),
+        "pytorch_half_pixel" => Ok(Coordinates::PytorchHalfPixel),
+        "align_corners" => Ok(Coordinates::AlignCorners),
+        "asymmetric" => Ok(Coordinates::Asymmetric),
+        "tf_half_pixel_for_nn" if since < 13 => Ok(Coordinates::TfHalfPixelForNn),
+        "tf_crop_and_resize" => Ok(Coordinates::TfCropAndResize),
+        other => Err(invalid(format!("coordinate_transformation_mode {other:?} is none of {}", call.spec.version))),
+    }
+}
+
+fn nearest(call: &Call<'_>) -> Result<Nearest> {
+    match call.string("nearest_mode")? {
+        "round_prefer_floor" => Ok(Nearest::RoundPreferFloor),
+        "round_prefer_ceil" => Ok(Nearest::RoundPreferCeil),
+        "floor" => Ok(Nearest::Floor),
+        "ceil" => Ok(Nearest::Ceil),
+        other => Err(invalid(format!(
+            "nearest_mode is {other:?}; it takes round_prefer_floor, round_prefer_ceil, floor and ceil"
+        ))),
+    }
+}
+
+/// The axes to resize, by `scales` or `sizes`.
+fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<Extent>> {
+    let axes = resized_axes(call, x.rank())?;
+    let count = axes.len();
+    let regions = if coordinates == Coordinates::TfCropAndResize { regions(call, count)? } else { Vec::new() };
+    let given = |at: usize| -> Result<Option<&Tensor>> {
+        Ok(call.optional_tensor(at)?.filter(|tensor| !tensor.is_empty() || count == 0))
+    };
+    let region = |at: usize| regions.get(at).copied().unwrap_or([0.0, 1.0]);
+    match (given(2)?, given(3)?) {
+        (Some(scales), None) if scales.len() == count => {
+            let extent = |(at, (&axis, scale)): (usize, (&usize, f64))| {
+                check_scale(scale)?;
+                let (input, region) = (x.shape()[axis], region(at));
+                let share = float(float(region[1]) - float(region[0]));
+                let output = length(float(float(input as f64 * share) * scale));
+                Ok(Extent { axis, input, output, scale, target: input as f64 * scale, region })
+            };
+            axes.iter().zip(call.budget.read_floats(scales)?).enumerate().map(extent).collect()
+        }
+        (None, Some(sizes)) if sizes.len() == count => {
+            let sizes = call.budget.read_indices(sizes)?;
+            let lengths: Vec<(usize, i64)> = axes.iter().map(|&axis| x.shape()[axis]).zip(sizes).collect();
+            let lengths = fitted(call, &lengths)?;
+            let extent = |(at, (&axis, (output, scale, target))): (usize, (&usize, (usize, f64, f64)))| Extent {
+                axis,
+                input: x.shape()[axis],
+                output,
+                scale,
+                target,
+                region: region(at),
+            };
+            Ok(axes.iter().zip(lengths).enumerate().map(extent).collect())
+        }
+        (scales, sizes) => {
+            let (scales, sizes) = (scales.map(Tensor::len), sizes.map(Tensor::len));
+            Err(invalid(format!(
+                "one of scales and sizes takes {count} elements and the other none; they have {scales:?} and {sizes:?}"
+            )))
+        }
+    }
+}
+
+fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
+    let Some(given) = call.optional_ints("axes") else { return Ok((0..rank).collect()) };
+    let axes = given.iter().map(|&axis| Ok(normalize_axis(axis, rank)?)).collect::<Result<Vec<_>>>()?;
+    let repeated = axes.iter().enumerate().any(|(at, axis)| axes[..at].contains(axis));
+    if repeated { Err(invalid(format!("axes {given:?} names an axis twice"))) } else { Ok(axes) }
+}
+
+/// The start and end of each axis: `roi` holds all starts, then all ends.
+fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
+    let roi = call.optional_tensor(1)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
+    if roi.len() != 2 * count {
+        return Err(invalid(format!("roi has {} elements; tf_crop_and_resize takes {} of them", roi.len(), 2 * count)));
+    }
+    Ok((0..count).map(|at| [roi[at], roi[count + at]]).collect())
+}
+
+/// The output length of each axis, its scale and the length before rounding, from its input length and the size asked
+/// for.
+fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, f64)>> {
+    if let Some((_, size)) = lengths.iter().find(|(_, size)| *size < 0) {
+        return Err(invalid(format!("a size is {size}; it takes 0 or more")));
+    }
+    let ratio = |&(input, size): &(usize, i64)| {
+        if input as i128 == i128::from(size) { 1.0 } else { size as f64 / input as f64 }
+    };
+    let ratios = lengths.iter().map(ratio);
+    let scale = match call.optional_string("keep_aspect_ratio_policy").unwrap_or("stretch") {
+        "stretch" => {
+            let outputs = lengths.iter().map(|&(_, size)| usize::try_from(size).unwrap_or(usize::MAX));
+            return Ok(outputs.zip(ratios).map(|(output, ratio)| (output, ratio, output as f64)).collect());
+        }
+        "not_larger" => ratios.fold(f64::INFINITY, f64::min),
+        "not_smaller" => ratios.fold(0.0, f64::max),
+        other => {
+            return Err(invalid(format!(
+                "keep_aspect_ratio_policy is {other:?}; it takes stretch, not_larger and not_smaller"
+            )));
+        }
+    };
+    if !scale.is_finite() && !lengths.is_empty() {
+        return Err(invalid("an empty axis has no aspect ratio"));
+    }
+    let targets = lengths.iter().map(|&(input, _)| scale * input as f64);
+    Ok(targets.map(|target| (length(target + 0.5), scale, target)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn scaled_by(opset: i64, x: Tensor, scale: f64) -> OneNode {
+        let scales = floats(&[1], &[scale]);
+        match opset {
+            10 => node("Resize", 10).input(x).input(scales),
+            11 => node("Resize", 11).input(x).input(floats(&[0], &[])).input(scales),
+            _ => node("Resize", opset).input(x).absent().input(scales),
+        }
+    }
+
+    fn sized(opset: i64, x: Tensor, size: i64) -> OneNode {
+        node("Resize", opset).input(x).absent().absent().input(ints(&[1], &[size]))
+    }
+
+    fn line() -> Tensor {
+        floats(&[4], &[10.0, 20.0, 30.0, 40.0])
+    }
+
+    #[test]
+    fn version_10_reads_at_the_index_by_the_scale() {
+        // 1 / 0.6 lies between 1 and 2.
+        assert_eq!(scaled_by(10, line(), 0.6).tensor().floats(), [10.0, 30.0]);
+        assert_eq!(scaled_by(10, line(), 1.5).tensor().floats(), [10.0, 10.0, 20.0, 30.0, 30.0, 40.0]);
+        let linear = scaled_by(10, line(), 2.0).set("mode", "linear");
+        assert_eq!(linear.tensor().floats(), [10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 40.0]);
+    }
+
+    #[test]
+    fn coordinates_are_those_of_their_version() {
+        let at = |opset: i64, mode: &str| {
+            scaled_by(opset, line(), 0.5).set("mode", "linear").set("coordinate_transformation_mode", mode)
+        };
+        assert_eq!(at(11, "tf_half_pixel_for_nn").tensor().floats(), [20.0, 40.0]);
+        assert!(at(13, "tf_half_pixel_for_nn").error().contains("tf_half_pixel_for_nn"));
+        assert!(at(18, "half_pixel_symmetric").error().contains("half_pixel_symmetric"));
+        for opset in [11, 13, 18, 19] {
+            assert_eq!(at(opset, "half_pixel").tensor().floats(), [15.0, 35.0]);
+            assert_eq!(at(opset, "align_corners").tensor().floats(), [10.0, 40.0]);
+            assert_eq!(at(opset, "asymmetric").tensor().floats(), [10.0, 30.0]);
+        }
+        let one = sized(13, line(), 1).set("mode", "linear");
+        assert_eq!(one.set("coordinate_transformation_mode", "pytorch_half_pixel").tensor().floats(), [10.0]);
+    }
+
+    #[test]
+    fn the_nearest_element_of_two_is_chosen_by_name() {
+        // Asymmetric by 2: the odd places lie halfway.
+        let rows = [
+            ("round_prefer_floor", [10.0, 10.0, 20.0, 20.0]),
+            ("round_prefer_ceil", [10.0, 20.0, 20.0, 20.0]),
+            ("floor", [10.0, 10.0, 20.0, 20.0]),
+            ("ceil", [10.0, 20.0, 20.0, 20.0]),
+        ];
+        for (mode, expected) in rows {
+            let node = scaled_by(19, floats(&[2], &[10.0, 20.0]), 2.0).set("nearest_mode", mode);
+            assert_eq!(node.set("coordinate_transformation_mode", "asymmetric").tensor().floats(), expected, "{mode}");
+        }
+    }
+
+    #[test]
+    fn the_length_is_computed_in_float() {
+        // 0.7 as a float is less than 7 / 10, and ten times it rounds to 7.
+        let ten = floats(&[10], &[1.0; 10]);
+        assert_eq!(scaled_by(19, ten, f64::from(0.7f32)).tensor().shape(), [7]);
+    }
+
+    #[test]
+    fn doubles_between_elements_keep_what_cancels() {
+        // Halfway between the large ones, which weigh 19/32 each, 32 weighs -3/32.
+        let large = libm::ldexp(1.0, 60);
+        let x = typed(ElementType::Double, &[4], &[32.0, large, -large, 0.0]);
+        let node = scaled_by(19, x, 2.0).set("mode", "cubic").set("coordinate_transformation_mode", "asymmetric");
+        assert_eq!(node.tensor().floats()[3], -3.0);
+    }
+
+    #[test]
+    fn a_crop_reads_its_region_and_a_value_beyond() {
+        let crop = |roi: &[f64]| {
+            let node = node("Resize", 11).input(line()).input(floats(&[2], roi)).input(floats(&[1], &[1.0]));
+            let node = node.set("coordinate_transformation_mode", "tf_crop_and_resize").set("mode", "linear");
+            node.set("extrapolation_value", -1.0f32).tensor().floats()
+        };
+        // The length is 4 * (end - start), the places from start * 3 to end * 3.
+        assert_eq!(crop(&[0.5, 1.0]), [25.0, 40.0]);
+        assert_eq!(crop(&[0.5, 1.5]), [25.0, 35.0, -1.0, -1.0]);
+    }
+
+    #[test]
+    fn an_aspect_ratio_is_kept_rounding_half_up() {
+        let fit = |policy: &str| {
+            let node = node("Resize", 18).input(floats(&[2, 5], &[0.0; 10])).absent().absent();
+            node.input(ints(&[2], &[1, 4])).set("keep_aspect_ratio_policy", policy).tensor().shape().to_vec()
+        };
+        assert_eq!(fit("stretch"), [1, 4]);
+        assert_eq!(fit("not_larger"), [1, 3]);
+        assert_eq!(fit("not_smaller"), [2, 4]);
+    }
+
+    #[test]
+    fn only_the_axes_named_are_resized() {
+        let x = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let node = sized(18, x, 1).set("axes", &[-2][..]).set("mode", "linear");
+        assert_eq!(node.tensor().floats(), [2.0, 3.0]);
+        let twice = node_with_axes(&[0, -1]).error();
+        assert!(twice.contains("twice"), "{twice}");
+    }
+
+    fn node_with_axes(axes: &[i64]) -> OneNode {
+        node("Resize", 18).input(line()).absent().absent().input(ints(&[2], &[1, 1])).set("axes", axes)
+    }
+
+    #[test]
+    fn antialiasing_widens_the_filter_when_downsampling() {
+        // The places are 0.5 and 2.5; elements off by 0.5 and 1.5 weigh 3/8 and 1/8, and the outer ones repeat.
+        let node = scaled_by(18, floats(&[4], &[0.0, 8.0, 16.0, 56.0]), 0.5).set("mode", "linear").set("antialias", 1);
+        assert_eq!(node.tensor().floats(), [5.0, 35.0]);
+    }
+
+    #[test]
+    fn weights_outside_go_to_the_elements_inside() {
+        let x = || floats(&[2], &[0.0, 32.0]);
+        let cubic = |exclude: i64| {
+            let node = scaled_by(11, x(), 2.0).set("mode", "cubic").set("cubic_coeff_a", -0.5f32);
+            node.set("exclude_outside", exclude).tensor().floats()[1]
+        };
+        // At 0.25, a = -0.5 weighs -9/128, 111/128, 29/128, -3/128.
+        assert_eq!(cubic(0), 6.5);
+        let expected = 32.0 * 29.0 / 140.0;
+        assert!((cubic(1) - expected).abs() < 1e-6, "{} for {expected}", cubic(1));
+    }
+
+    #[test]
+    fn integers_round_to_even_and_strings_move() {
+        let bytes = typed(ElementType::Int8, &[2], &[1.0, 2.0]);
+        assert_eq!(sized(13, bytes, 1).set("mode", "linear").tensor().floats(), [2.0]);
+        let moved = scaled_by(10, strings(&[2], &["a", "b"]), 2.0).tensor();
+        assert_eq!(moved.strings().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["a", "a", "b", "b"]);
+        assert!(scaled_by(10, strings(&[1], &["a"]), 2.0).set("mode", "linear").error().contains("strings"));
+    }
+
+    #[test]
+    fn upsample_takes_its_scales_from_where_its_version_says() {
+        let x = || floats(&[1, 1, 1, 2], &[10.0, 20.0]);
+        let first = node("Upsample", 1).input(x()).set("height_scale", 1.0f32).set("width_scale", 2.0f32);
+        let seventh = node("Upsample", 7).input(x()).set("scales", &[1.0f32, 1.0, 1.0, 2.0][..]);
+        let ninth = node("Upsample", 9).input(x()).input(floats(&[4], &[1.0, 1.0, 1.0, 2.0]));
+        for (node, mode) in [(first, "bilinear"), (seventh, "linear"), (ninth, "linear")] {
+            assert_eq!(node.set("mode", mode).tensor().floats(), [10.0, 15.0, 20.0, 20.0]);
+        }
+        let smaller = node("Upsample", 7).input(x()).set("scales", &[1.0f32, 1.0, 1.0, 0.5][..]);
+        assert!(smaller.error().contains("1 or more"));
+    }
+
+    #[test]
+    fn what_says_neither_or_both_lengths_is_refused() {
+        let both = node("Resize", 13).input(line()).absent().input(floats(&[1], &[1.0])).input(ints(&[1], &[4]));
+        assert!(both.error().contains("scales and sizes"));
+        assert!(node("Resize", 13).input(line()).error().contains("scales and sizes"));
+        assert!(scaled_by(13, line(), -1.0).error().contains("above 0"));
+        assert!(sized(13, floats(&[0], &[]), 2).error().contains("empty"));
+    }
+}

@@ -1,0 +1,325 @@
+//! Reading a tensor between its elements, one axis after the other.
+
+use rayon::prelude::*;
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::tensor::Tensor;
+use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::dot;
+
+/// How an index of the output becomes a place in the input, by the names of `coordinate_transformation_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coordinates {
+    HalfPixel,
+    HalfPixelSymmetric,
+    PytorchHalfPixel,
+    AlignCorners,
+    Asymmetric,
+    TfHalfPixelForNn,
+    TfCropAndResize,
+}
+
+/// Which element is nearest to a place; the first four by the names of `nearest_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nearest {
+    RoundPreferFloor,
+    RoundPreferCeil,
+    Floor,
+    Ceil,
+    /// The one below when upsampling, the one above when downsampling.
+    FloorUpCeilDown,
+}
+
+/// How elements make a value between them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Method {
+    /// The nearest one, bit by bit.
+    Nearest(Nearest),
+    /// The two around a place.
+    Linear,
+    /// The four around a place, with the coefficient `a` of the cubic.
+    Cubic(f64),
+}
+
+/// How to resample every axis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) method: Method,
+    pub(super) coordinates: Coordinates,
+    /// Whether downsampling stretches the filter.
+    pub(super) antialias: bool,
+    /// Whether elements beyond the ends weigh nothing, rather than repeating the last one.
+    pub(super) exclude_outside: bool,
+    /// The value where [`Coordinates::TfCropAndResize`] leaves the input.
+    pub(super) extrapolation: f64,
+}
+
+/// One axis to resample.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) axis: usize,
+    pub(super) input: usize,
+    pub(super) output: usize,
+    pub(super) scale: f64,
+    /// The output's length before it was rounded.
+    pub(super) target: f64,
+    /// The part of the axis to read, by [`Coordinates::TfCropAndResize`].
+    pub(super) region: [f64; 2],
+}
+
+/// What an output index reads along one axis: elements and their weights, or nothing outside the input.
+type Taps = Vec<(usize, f64)>;
+
+/// The tensor with each of the axes at its new length.
+pub(super) fn resample(call: &Call<'_>, x: &Tensor, plan: &Plan, extents: &[Extent]) -> Result<Tensor> {
+    let mut shape = x.shape().to_vec();
+    for extent in extents {
+        shape[extent.axis] = extent.output;
+        if extent.input == 0 && extent.output > 0 {
+            return Err(invalid(format!("axis {} is empty and cannot be resized to {}", extent.axis, extent.output)));
+        }
+    }
+    let element = x.element_type();
+    // Counts the output before anything is computed.
+    drop(call.allocate(element, &shape)?);
+    let changing: Vec<&Extent> = extents.iter().filter(|extent| !plan.keeps(extent)).collect();
+    let mut lines: Vec<(usize, Vec<Taps>)> = Vec::new();
+    for extent in changing {
+        lines.push((extent.axis, plan.line(call, extent)?));
+    }
+    if let Method::Nearest(_) = plan.method {
+        return moved(call, x, plan, &shape, &lines);
+    }
+    let outside = outside(call, &shape, &lines)?;
+    let finish = |values: Vec<f64>| {
+        values.into_iter().enumerate().map(|(at, value)| {
+            let value = if outside.get(at).is_some_and(|&outside| outside) { plan.extrapolation } else { value };
+            if element.is_float() || element.kind() == Kind::Complex { value } else { value.round_ties_even() }
+        })
+    };
+    match element.kind() {
+        Kind::String => Err(invalid("strings have no values between them; set mode to nearest")),
+        Kind::Complex => {
+            let re = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.re))?;
+            let im = call.budget.collect(x.stream(Tensor::complexes).map(|z| z.im))?;
+            let (re, im) = (interpolated(call, x, re, &lines)?, interpolated(call, x, im, &lines)?);
+            let im = im.into_iter().enumerate().map(|(at, im)| if outside.get(at) == Some(&true) { 0.0 } else { im });
+            let parts = finish(re).zip(im).map(|(re, im)| num_complex::Complex::new(re, im));
+            Ok(call.allocate(element, &shape)?.complexes(parts)?)
+        }
+        _ => call.floats(element, &shape, finish(interpolated(call, x, call.budget.read_floats(x)?, &lines)?)),
+    }
+}
+
+/// The elements that are nearest, moved bit by bit.
+fn moved(call: &Call<'_>, x: &Tensor, plan: &Plan, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Result<Tensor> {
+    let own = strides(x.shape());
+    let mut positions: Vec<usize> = call.budget.scratch(element_count(shape)?)?;
+    let mut after = 1usize;
+    for axis in (0..shape.len()).rev() {
+        let line = lines.iter().find(|(of, _)| *of == axis).map(|(_, line)| line);
+        for (at, position) in positions.iter_mut().enumerate() {
+            let index = at / after % shape[axis];
+            let read = match line {
+                Some(line) => line[index].first().map(|&(at, _)| at),
+                None => Some(index),
+            };
+            *position = read.map_or(usize::MAX, |read| position.saturating_add(read * own[axis]));
+        }
+        after = after.saturating_mul(shape[axis]);
+    }
+    let outside = call.floats(x.element_type(), &[1], [plan.extrapolation]);
+    let room = call.allocate(x.element_type(), shape)?;
+    if positions.contains(&usize::MAX) {
+        let outside = outside.map_err(|_| invalid("strings have no extrapolation_value"))?;
+        let positions = positions.into_iter().map(|at| if at == usize::MAX { (1, 0) } else { (0, at) });
+        return Ok(room.select(&[x, &outside], positions)?);
+    }
+    Ok(room.take(x, positions)?)
+}
+
+/// Which elements of the output lie outside the input; nothing where none does.
+fn outside(call: &Call<'_>, shape: &[usize], lines: &[(usize, Vec<Taps>)]) -> Result<Vec<bool>> {
+    if lines.iter().all(|(_, line)| line.iter().all(|taps| !taps.is_empty())) {
+        return Ok(Vec::new());
+    }
+    let mut outside: Vec<bool> = call.budget.scratch(element_count(shape)?)?;
+    let steps = strides(shape);
+    for (axis, line) in lines {
+        for (at, outside) in outside.iter_mut().enumerate() {
+            *outside |= line[at / steps[*axis] % shape[*axis]].is_empty();
+        }
+    }
+    Ok(outside)
+}
+
+/// Weighs along one axis after the other, with compensated sums where `f64` is not wide.
+fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usize, Vec<Taps>)]) -> Result<Vec<f64>> {
+    let mut shape = x.shape().to_vec();
+    let compensated = matches!(x.element_type(), ElementType::Double | ElementType::Complex128);
+    for (axis, line) in lines {
+        let inner = element_count(&shape[axis + 1..])?;
+        let input = shape[*axis];
+        shape[*axis] = line.len();
+        let mut out: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
+        if !out.is_empty() {
+            let blocks = out.par_chunks_mut(line.len() * inner).zip(values.par_chunks(input * inner));
+            blocks.try_for_each(|(out, values)| {
+                for (taps, out) in line.iter().zip(out.chunks_mut(inner)) {
+                    call.budget.work(taps.len().saturating_mul(inner))?;
+                    weigh(taps, values, compensated, out);
+                }
+                Ok::<_, KernelError>(())
+            })?;
+        }
+        values = out;
+    }
+    Ok(values)
+}
+
+/// A row of the output from the weighted rows of the input.
+fn weigh(taps: &[(usize, f64)], values: &[f64], compensated: bool, out: &mut [f64]) {
+    let inner = out.len();
+    if compensated {
+        for (column, out) in out.iter_mut().enumerate() {
+            *out = dot(taps.iter().map(|&(at, weight)| (weight, values[at * inner + column])));
+        }
+        return;
+    }
+    for &(at, weight) in taps {
+        let row = &values[at * inner..(at + 1) * inner];
+        out.iter_mut().zip(row).for_each(|(out, value)| *out += weight * value);
+    }
+}
+
+impl Plan {
+    /// Whether an axis stays as it is.
+    fn keeps(&self, extent: &Extent) -> bool {
+        let whole = match self.coordinates {
+            Coordinates::TfHalfPixelForNn => false,
+            Coordinates::TfCropAndResize => extent.region == [0.0, 1.0],
+            _ => true,
+        };
+        extent.input == extent.output && extent.scale == 1.0 && whole
+    }
+
+    /// What each index of the output reads along one axis.
+    fn line(&self, call: &Call<'_>, extent: &Extent) -> Result<Vec<Taps>> {
+        let mut line: Vec<Taps> = call.budget.scratch(extent.output)?;
+        for (at, taps) in call.budget.timed(line.iter_mut().enumerate()) {
+            let place = self.place(at as f64, extent);
+            let last = extent.input as f64 - 1.0;
+            if self.coordinates == Coordinates::TfCropAndResize && !(place >= 0.0 && place <= last) {
+                continue;
+            }
+            *taps = match self.method {
+                Method::Nearest(nearest) => [(index(nearest.round(place, extent.scale), extent.input), 1.0)].to_vec(),
+                Method::Linear => self.weighed(call, place, extent, 1, |distance| (1.0 - distance).max(0.0))?,
+                Method::Cubic(a) => self.weighed(call, place, extent, 2, |distance| cubic(a, distance))?,
+            };
+        }
+        Ok(line)
+    }
+
+    /// The place in the input that an index of the output reads.
+    fn place(&self, at: f64, extent: &Extent) -> f64 {
+        let Extent { input, output, scale, target, region: [start, end], .. } = *extent;
+        let (input, last) = (input as f64, input as f64 - 1.0);
+        match self.coordinates {
+            Coordinates::HalfPixel => (at + 0.5) / scale - 0.5,
+            Coordinates::HalfPixelSymmetric => input / 2.0 * (1.0 - output as f64 / target) + (at + 0.5) / scale - 0.5,
+            Coordinates::PytorchHalfPixel if output > 1 => (at + 0.5) / scale - 0.5,
+            Coordinates::PytorchHalfPixel => 0.0,
+            // The text divides by the output's length less one; upstream's own cases, by the length before rounding.
+            Coordinates::AlignCorners if at == 0.0 => 0.0,
+            Coordinates::AlignCorners => at * last / (target - 1.0),
+            Coordinates::Asymmetric => at / scale,
+            Coordinates::TfHalfPixelForNn => (at + 0.5) / scale,
+            Coordinates::TfCropAndResize if output > 1 => {
+                start * last + at * (end - start) * last / (output as f64 - 1.0)
+            }
+            Coordinates::TfCropAndResize => 0.5 * (start + end) * last,
+        }
+    }
+
+    /// The elements within `reach` of a place, stretched for antialiasing, and their weights, which sum to 1 where the
+    /// filter is cut or stretched.
+    fn weighed(
+        &self,
+        call: &Call<'_>,
+        place: f64,
+        extent: &Extent,
+        reach: u32,
+        filter: impl Fn(f64) -> f64,
+    ) -> Result<Taps> {
+        let stretched = self.antialias && extent.scale < 1.0;
+        let scale = if stretched { extent.scale } else { 1.0 };
+        let reach = f64::from(reach) / scale;
+        let first = (place - reach).floor() + 1.0;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the scratch it sizes")]
+        let count = (((place + reach).ceil() - first).max(0.0)) as usize;
+        let mut taps: Taps = call.budget.scratch(count)?;
+        for (at, (position, weight)) in taps.iter_mut().enumerate() {
+            let whole = first + at as f64;
+            let outside = whole < 0.0 || whole >= extent.input as f64;
+            *position = index(whole, extent.input);
+            *weight = if outside && self.exclude_outside { 0.0 } else { filter((whole - place).abs() * scale) };
+        }
+        let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
+        if (stretched || self.exclude_outside) && sum != 0.0 {
+            for (_, weight) in &mut taps {
+                *weight /= sum;
+            }
+        }
+        // An infinity that weighs nothing must not make NaN.
+        taps.retain(|&(_, weight)| weight != 0.0);
+        if taps.is_empty() {
+            taps.push((index(place.round(), extent.input), 0.0));
+        }
+        Ok(taps)
+    }
+}
+
+/// The index nearest to a whole number within an axis.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the axis")]
+fn index(whole: f64, length: usize) -> usize {
+    whole.clamp(0.0, length as f64 - 1.0) as usize
+}
+
+/// Keys' cubic convolution filter.
+fn cubic(a: f64, x: f64) -> f64 {
+    if x <= 1.0 {
+        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+    } else {
+        0.0
+    }
+}
+
+impl Nearest {
+    fn round(self, place: f64, scale: f64) -> f64 {
+        let below = place.floor();
+        match self {
+            Nearest::RoundPreferFloor => {
+                if place - below > 0.5 {
+                    below + 1.0
+                } else {
+                    below
+                }
+            }
+            Nearest::RoundPreferCeil => {
+                if place - below >= 0.5 {
+                    below + 1.0
+                } else {
+                    below
+                }
+            }
+            Nearest::FloorUpCeilDown if scale < 1.0 => place.ceil(),
+            Nearest::Floor | Nearest::FloorUpCeilDown => below,
+            Nearest::Ceil => place.ceil(),
+        }
+    }
+}

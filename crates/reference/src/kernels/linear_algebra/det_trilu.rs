@@ -1,0 +1,138 @@
+//! Matrices in the last two axes: Trilu, Det.
+
+use crate::kernels::framework::arguments::single;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::wide::Wide;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Trilu", 14, trilu), Kernel::new("Det", 11, det)];
+
+/// The batch axes, the rows and the columns of a stack of matrices.
+fn stack(data: &Tensor) -> Result<(&[usize], usize, usize)> {
+    match data.shape() {
+        [batch @ .., rows, columns] => Ok((batch, *rows, *columns)),
+        shape => Err(invalid(format!("shape {shape:?} has fewer than the two axes of a matrix"))),
+    }
+}
+
+/// The elements on one side of the k-th diagonal and on it, and zeros on the other.
+fn trilu(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    let (_, rows, columns) = stack(data)?;
+    let k = i128::from(call.optional_tensor(1)?.map_or(Ok(0), |k| single(k, "k"))?);
+    let upper = call.flag("upper")?;
+    let buffer = call.allocate(data.element_type(), data.shape())?;
+    let positions = (0..buffer.len()).map(|at| {
+        let diagonal = (at % columns) as i128 - (at / columns % rows) as i128;
+        let kept = if upper { diagonal >= k } else { diagonal <= k };
+        if kept { (1, at) } else { (0, 0) }
+    });
+    Ok(buffer.select(&[&Tensor::zero(data.element_type())?, data], positions)?.into())
+}
+
+/// The determinant of each matrix.
+fn det(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    let (batch, rows, columns) = stack(data)?;
+    if rows != columns {
+        return Err(invalid(format!("matrices of {rows} by {columns} are not square")));
+    }
+    let buffer = call.allocate(data.element_type(), batch)?;
+    let values = call.budget.read_floats(data)?;
+    let mut determinants: Vec<f64> = call.budget.scratch(buffer.len())?;
+    for (at, determinant) in determinants.iter_mut().enumerate() {
+        let own = values.get(at * rows * rows..(at + 1) * rows * rows).unwrap_or(&[]);
+        let budget = call.budget.nested();
+        budget.count(own.len(), size_of::<Wide>())?;
+        let matrix = if rows == 0 { Vec::new() } else { own.chunks(rows).map(wide).collect() };
+        *determinant = determinant_of(call, matrix)?;
+    }
+    Ok(buffer.floats(determinants)?.into())
+}
+
+fn wide(row: &[f64]) -> Vec<Wide> {
+    row.iter().copied().map(Wide::from).collect()
+}
+
+/// The signed product of the pivots of Gaussian elimination; 1 for a matrix without rows.
+fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<Wide>>) -> Result<f64> {
+    if rows.iter().flatten().any(|value| value.to_f64().is_nan()) {
+        return Ok(f64::NAN);
+    }
+    let mut product = Wide::from(1.0);
+    for column in 0..rows.len() {
+        call.budget.work(rows.len().saturating_mul(rows.len() - column))?;
+        let size = |row: &Vec<Wide>| row.get(column).map_or(0.0, |value| value.abs().to_f64());
+        let largest = (column..rows.len()).max_by(|&a, &b| {
+            let size = |at: usize| rows.get(at).map_or(0.0, size);
+            // Of equal pivots the first.
+            size(a).total_cmp(&size(b)).then(b.cmp(&a))
+        });
+        let largest = largest.unwrap_or(column);
+        if largest != column {
+            rows.swap(largest, column);
+            product = -product;
+        }
+        let (above, below) = rows.split_at_mut(column + 1);
+        let Some(pivot_row) = above.last().and_then(|row| row.get(column..)) else { continue };
+        let Some(&pivot) = pivot_row.first() else { continue };
+        product = product * pivot;
+        if pivot.to_f64() == 0.0 {
+            continue;
+        }
+        for row in below.iter_mut().filter_map(|row| row.get_mut(column..)) {
+            let factor = row.first().map_or_else(Wide::default, |&first| first / pivot);
+            row.iter_mut().zip(pivot_row).for_each(|(value, &above)| *value = *value - factor * above);
+        }
+    }
+    Ok(product.to_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{floats, ints, node, strings, typed};
+
+    #[test]
+    fn triangles_are_cut_at_the_kth_diagonal() {
+        let rows: [(i64, i64, [f64; 6]); 6] = [
+            (1, 0, [1.0, 2.0, 3.0, 0.0, 5.0, 6.0]),
+            (1, 1, [0.0, 2.0, 3.0, 0.0, 0.0, 6.0]),
+            (1, i64::MIN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+            (0, 0, [1.0, 0.0, 0.0, 4.0, 5.0, 0.0]),
+            (0, -1, [0.0, 0.0, 0.0, 4.0, 0.0, 0.0]),
+            (0, i64::MAX, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        ];
+        for (upper, k, expected) in rows {
+            let data = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+            let cut = node("Trilu", 14).input(data).input(ints(&[], &[k])).set("upper", upper).tensor();
+            assert_eq!(cut.floats(), expected, "upper {upper}, k {k}");
+        }
+        let text = node("Trilu", 14).input(strings(&[2, 1, 2], &["a", "b", "c", "d"])).input(ints(&[], &[1])).tensor();
+        assert_eq!(text, strings(&[2, 1, 2], &["", "b", "", "d"]));
+        assert!(node("Trilu", 14).input(floats(&[2], &[1.0, 2.0])).error().contains("two axes"));
+        assert_eq!(node("Trilu", 14).input(floats(&[2, 0], &[])).tensor().shape(), [2, 0]);
+    }
+
+    #[test]
+    fn determinants_of_a_stack() {
+        let det = |shape: &[usize], values: &[f64]| node("Det", 22).input(floats(shape, values)).tensor();
+        assert_eq!(det(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), floats(&[], &[-2.0]));
+        let stack = [0.0, 1.0, 1.0, 0.0, 2.0, 4.0, 1.0, 2.0];
+        assert_eq!(det(&[2, 2, 2], &stack), floats(&[2], &[-1.0, 0.0]));
+        assert_eq!(det(&[1, 0, 0], &[]), floats(&[1], &[1.0]));
+        assert_eq!(det(&[3, 3], &[2.0, 0.0, 1.0, 1.0, 3.0, 2.0, 1.0, 1.0, 1.0]).floats(), [0.0]);
+        assert!(det(&[2, 2], &[0.0, f64::NAN, 0.0, 1.0]).floats()[0].is_nan());
+        assert!(node("Det", 11).input(floats(&[1, 2], &[1.0, 2.0])).error().contains("not square"));
+    }
+
+    #[test]
+    fn determinants_of_doubles_survive_cancellation() {
+        // (2^27 + 1)^2 - 2^27 (2^27 + 2) is 1, though the products differ in their 55th bit.
+        let big = libm::ldexp(1.0, 27);
+        let matrix = typed(ElementType::Double, &[2, 2], &[big + 1.0, big, big + 2.0, big + 1.0]);
+        assert_eq!(node("Det", 11).input(matrix).tensor().floats(), [1.0]);
+    }
+}

@@ -1,0 +1,309 @@
+//! Sums of products over named indices: Einsum.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::Sum;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::with_magnitude("Einsum", 12, einsum, magnitude)];
+
+/// The name of a dimension. Those of the ellipsis order before letters, and capitals before small letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Index {
+    /// A dimension that the ellipsis stands for, counted from its first.
+    Ellipsis(usize),
+    Letter(char),
+}
+
+/// A part of a term as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Symbol {
+    Ellipsis,
+    Letter(char),
+}
+
+/// An equation applied to the shapes of its operands.
+#[derive(Debug)]
+struct Plan {
+    /// For each operand the index of each of its dimensions.
+    operands: Vec<Vec<Index>>,
+    /// The size of each index.
+    sizes: BTreeMap<Index, usize>,
+    /// The indices of the result.
+    output: Vec<Index>,
+    /// The indices that are summed over.
+    summed: Vec<Index>,
+}
+
+impl Plan {
+    fn of(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
+        let refuse = |why: String| invalid(format!("equation '{equation}' on shapes {shapes:?}: {why}"));
+        let compact: String = equation.chars().filter(|&letter| letter != ' ').collect();
+        let (left, right) = match compact.split_once("->") {
+            Some((left, right)) => (left, Some(right)),
+            None => (compact.as_str(), None),
+        };
+        let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, String>>().map_err(refuse)?;
+        if terms.len() != shapes.len() {
+            return Err(refuse(format!("it has {} terms for {} inputs", terms.len(), shapes.len())));
+        }
+        let ellipsis = ellipsis_rank(&terms, shapes).map_err(refuse)?;
+        let operands: Vec<Vec<Index>> = terms.iter().map(|term| indices(term, ellipsis)).collect();
+        let sizes = sizes(&operands, shapes).map_err(refuse)?;
+        let output = match right {
+            Some(right) => indices(&symbols(right).map_err(refuse)?, ellipsis),
+            None => implicit_output(&operands),
+        };
+        for (at, index) in output.iter().enumerate() {
+            if !sizes.contains_key(index) || output[..at].contains(index) {
+                return Err(refuse("the result names an index twice, or one that no input has".to_owned()));
+            }
+        }
+        let summed = sizes.keys().filter(|index| !output.contains(index)).copied().collect();
+        Ok(Plan { operands, sizes, output, summed })
+    }
+
+    /// The sizes of some indices.
+    fn dims(&self, indices: &[Index]) -> Vec<usize> {
+        indices.iter().map(|index| self.sizes.get(index).copied().unwrap_or(1)).collect()
+    }
+
+    /// A walk over some indices that reads an operand: an index that stands twice in it steps along both dimensions,
+    /// one of size 1 in it or not in it at all does not step.
+    fn walk(&self, operand: &[Index], shape: &[usize], over: &[Index]) -> Walk {
+        let own = strides(shape);
+        let steps: Vec<isize> = over
+            .iter()
+            .map(|index| {
+                let dims = (0..shape.len()).filter(|&axis| operand[axis] == *index && shape[axis] != 1);
+                dims.map(|axis| own[axis].cast_signed()).sum()
+            })
+            .collect();
+        Walk::new(&self.dims(over), &steps, 0)
+    }
+}
+
+/// The symbols of a term.
+fn symbols(term: &str) -> Result<Vec<Symbol>, String> {
+    let mut symbols = Vec::new();
+    let mut rest = term;
+    while let Some(letter) = rest.chars().next() {
+        let (symbol, length) = match letter {
+            'a'..='z' | 'A'..='Z' => (Symbol::Letter(letter), 1),
+            '.' if rest.starts_with("...") && !symbols.contains(&Symbol::Ellipsis) => (Symbol::Ellipsis, 3),
+            _ => return Err(format!("'{term}' holds '{letter}' where a letter or one '...' may stand")),
+        };
+        symbols.push(symbol);
+        rest = &rest[length..];
+    }
+    Ok(symbols)
+}
+
+/// How many dimensions the ellipsis stands for, the same number wherever it stands.
+fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, String> {
+    let mut known = None;
+    for (term, shape) in terms.iter().zip(shapes) {
+        let letters = term.iter().filter(|symbol| **symbol != Symbol::Ellipsis).count();
+        let has_ellipsis = letters < term.len();
+        let rest = shape.len().checked_sub(letters).filter(|&rest| has_ellipsis || rest == 0);
+        let Some(rest) = rest else {
+            return Err(format!("a term of {letters} letters does not name the dimensions of {shape:?}"));
+        };
+        if has_ellipsis && *known.get_or_insert(rest) != rest {
+            return Err("the ellipsis stands for different numbers of dimensions".to_owned());
+        }
+    }
+    Ok(known.unwrap_or(0))
+}
+
+/// The indices of a term, its ellipsis written out.
+fn indices(term: &[Symbol], ellipsis: usize) -> Vec<Index> {
+    let write_out = |symbol: &Symbol| -> Vec<Index> {
+        match *symbol {
+            Symbol::Ellipsis => (0..ellipsis).map(Index::Ellipsis).collect(),
+            Symbol::Letter(letter) => vec![Index::Letter(letter)],
+        }
+    };
+    term.iter().flat_map(write_out).collect()
+}
+
+/// The size of each index; dimensions of size 1 broadcast.
+fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, String> {
+    let mut sizes = BTreeMap::new();
+    for (operand, shape) in operands.iter().zip(shapes) {
+        for (index, &dim) in operand.iter().zip(*shape) {
+            let size = sizes.entry(*index).or_insert(dim);
+            if *size == 1 {
+                *size = dim;
+            }
+            if dim != 1 && dim != *size {
+                return Err(format!("one index has sizes {size} and {dim}"));
+            }
+        }
+    }
+    Ok(sizes)
+}
+
+/// Without an arrow: the ellipsis, then the letters that stand exactly once, capitals first.
+fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
+    let mut counts: BTreeMap<Index, usize> = BTreeMap::new();
+    operands.iter().flatten().for_each(|index| *counts.entry(*index).or_default() += 1);
+    let stays = |(index, count): (Index, usize)| (count == 1 || matches!(index, Index::Ellipsis(_))).then_some(index);
+    counts.into_iter().filter_map(stays).collect()
+}
+
+/// For each element of the result, `total` of the products of one element of each operand.
+fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
+    call: &Call<'_>,
+    plan: &Plan,
+    operands: &[(&Tensor, Vec<T>)],
+    total: impl Fn(&mut dyn Iterator<Item = T>) -> R + Sync,
+    multiply: impl Fn(T, T) -> T + Sync,
+    one: T,
+) -> Result<Vec<R>> {
+    let count = element_count(&plan.dims(&plan.output))?;
+    let terms = element_count(&plan.dims(&plan.summed))?;
+    let walks = |over: &[Index], count: usize| -> Result<Vec<Vec<usize>>> {
+        let walk = |(term, (tensor, _)): (&Vec<Index>, &(&Tensor, Vec<T>))| -> Result<Vec<usize>> {
+            let mut positions: Vec<usize> = call.budget.scratch(count)?;
+            if count > 0 {
+                let walk = plan.walk(term, tensor.shape(), over);
+                call.budget.timed(positions.iter_mut().zip(walk)).for_each(|(slot, position)| *slot = position);
+            }
+            Ok(positions)
+        };
+        plan.operands.iter().zip(operands).map(walk).collect()
+    };
+    let (starts, offsets) = (walks(&plan.output, count)?, walks(&plan.summed, terms)?);
+    let mut out: Vec<R> = call.budget.scratch(count)?;
+    out.par_iter_mut().with_min_len(1 + (1 << 12) / (terms + 1)).enumerate().try_for_each(
+        |(at, slot)| -> Result<()> {
+            call.budget.work(terms)?;
+            let product = |term: usize| {
+                let factors = operands
+                    .iter()
+                    .enumerate()
+                    .map(|(which, (_, values))| values[starts[which][at] + offsets[which][term]]);
+                factors.fold(one, &multiply)
+            };
+            *slot = total(&mut call.budget.timed(0..terms).map(product));
+            Ok(())
+        },
+    )?;
+    Ok(out)
+}
+
+fn einsum(call: &Call<'_>) -> Result {
+    let inputs = call.tensors(0)?;
+    let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
+    let plan = Plan::of(call.string("equation")?, &shapes)?;
+    let (element, shape) = (call.tensor(0)?.element_type(), plan.dims(&plan.output));
+    if element.is_float() {
+        let operands: Vec<_> =
+            inputs.iter().map(|&input| Ok((input, call.budget.read_floats(input)?))).collect::<Result<_>>()?;
+        let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
+        return Ok(call.floats(element, &shape, values)?.into());
+    }
+    let operands: Vec<_> =
+        inputs.iter().map(|&input| Ok((input, call.budget.read_integers(input)?))).collect::<Result<_>>()?;
+    let total = |terms: &mut dyn Iterator<Item = i128>| terms.fold(0, i128::wrapping_add);
+    let values = contract(call, &plan, &operands, total, i128::wrapping_mul, 1)?;
+    Ok(call.integers(element, &shape, values)?.into())
+}
+
+fn compensated(terms: &mut dyn Iterator<Item = f64>) -> f64 {
+    let mut sum = Sum::default();
+    terms.for_each(|term| sum.add(term));
+    sum.value()
+}
+
+fn magnitude(call: &Call<'_>) -> Result {
+    let inputs = call.tensors(0)?;
+    let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
+    let plan = Plan::of(call.string("equation")?, &shapes)?;
+    let absolute = |input: &'_ Tensor| Accumulate::Magnitude.read(call.budget, input);
+    let operands: Vec<_> = inputs.iter().map(|&input| Ok((input, absolute(input)?))).collect::<Result<_>>()?;
+    let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
+    Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{floats, node, typed};
+
+    fn run(equation: &str, inputs: &[Tensor]) -> (Vec<usize>, Vec<f64>) {
+        let call =
+            inputs.iter().cloned().fold(node("Einsum", 12).set("equation", equation), crate::testing::OneNode::input);
+        let result = call.tensor();
+        (result.shape().to_vec(), result.floats())
+    }
+
+    fn matrix() -> Tensor {
+        floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0])
+    }
+
+    #[test]
+    fn equations_of_one_operand() {
+        let rows: [(&str, &[usize], &[f64]); 8] = [
+            ("ij->ji", &[2, 2], &[1.0, 3.0, 2.0, 4.0]),
+            ("ba", &[2, 2], &[1.0, 3.0, 2.0, 4.0]),
+            ("aB", &[2, 2], &[1.0, 3.0, 2.0, 4.0]),
+            ("ii->i", &[2], &[1.0, 4.0]),
+            ("ii", &[], &[5.0]),
+            (" i j -> i ", &[2], &[3.0, 7.0]),
+            ("ij->", &[], &[10.0]),
+            ("...j->j...", &[2, 2], &[1.0, 3.0, 2.0, 4.0]),
+        ];
+        for (equation, shape, values) in rows {
+            assert_eq!(run(equation, &[matrix()]), (shape.to_vec(), values.to_vec()), "{equation}");
+        }
+        assert_eq!(run("", &[floats(&[], &[3.0])]), (vec![], vec![3.0]));
+        assert_eq!(run("->", &[floats(&[], &[3.0])]), (vec![], vec![3.0]));
+    }
+
+    #[test]
+    fn several_operands_multiply() {
+        let vector = || floats(&[2], &[1.0, 2.0]);
+        assert_eq!(run("ij,jk", &[matrix(), matrix()]).1, [7.0, 10.0, 15.0, 22.0]);
+        assert_eq!(run("i,i->", &[vector(), vector()]).1, [5.0]);
+        assert_eq!(run("i,ij,j->", &[vector(), matrix(), vector()]).1, [27.0]);
+        let stack = floats(&[1, 2, 2], &[1.0, 0.0, 0.0, 1.0]);
+        let wide = floats(&[2, 2, 1], &[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(run("...ij,...jk", &[stack, wide]), (vec![2, 2, 1], vec![1.0, 2.0, 3.0, 4.0]));
+    }
+
+    #[test]
+    fn nothing_sums_to_zero() {
+        assert_eq!(run("ij->i", &[floats(&[2, 0], &[])]), (vec![2], vec![0.0, 0.0]));
+        assert_eq!(run("ij->j", &[floats(&[2, 0], &[])]), (vec![0], vec![]));
+    }
+
+    #[test]
+    fn integers_wrap() {
+        let bytes = typed(ElementType::Uint8, &[2], &[200.0, 100.0]);
+        assert_eq!(run("i->", std::slice::from_ref(&bytes)).1, [44.0]);
+        assert_eq!(run("i,i->i", &[bytes.clone(), bytes]).1, [64.0, 16.0]);
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_refused() {
+        for equation in ["ij,jk->ik", "i", "ijk", "ij->ii", "ij->k", "i.j", "....", "i1", "...ij...", "ij->i->j"] {
+            let call = node("Einsum", 12).set("equation", equation).input(matrix());
+            assert!(call.run().is_err(), "{equation} was taken");
+        }
+        let uneven = node("Einsum", 12).set("equation", "ij,jk").input(matrix()).input(floats(&[3, 1], &[0.0; 3]));
+        assert!(uneven.error().contains("sizes 2 and 3"));
+        let ragged = node("Einsum", 12).set("equation", "...,...").input(matrix()).input(floats(&[2], &[0.0; 2]));
+        assert!(ragged.error().contains("ellipsis"));
+    }
+}

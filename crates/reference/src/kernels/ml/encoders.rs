@@ -1,0 +1,472 @@
+//! Labels, keys and maps of ai.onnx.ml: to numbers and back.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::ml::preprocessing::rows_and_columns;
+use crate::model::Attribute;
+use crate::tensor::{Buffer, Tensor};
+use crate::types::ValueType;
+use crate::value::{Map, MapKey, Sequence, Value};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::of("ai.onnx.ml", "CastMap", 1, cast_map),
+    Kernel::of("ai.onnx.ml", "CategoryMapper", 1, category_mapper),
+    Kernel::of("ai.onnx.ml", "DictVectorizer", 1, dict_vectorizer),
+    Kernel::of("ai.onnx.ml", "LabelEncoder", 1, class_encoder),
+    Kernel::of("ai.onnx.ml", "LabelEncoder", 2, |call| label_encoder(call, Equality::Bits)),
+    Kernel::of("ai.onnx.ml", "LabelEncoder", 4, |call| label_encoder(call, Equality::Numbers)),
+    Kernel::of("ai.onnx.ml", "ZipMap", 1, zip_map),
+];
+
+/// Replaces each element of `x` by the value at the place of its key, or by the default.
+fn translate(
+    call: &Call<'_>,
+    x: &Tensor,
+    equality: Equality,
+    keys: &Tensor,
+    values: &Tensor,
+    default: &Tensor,
+) -> Result {
+    if keys.len() != values.len() {
+        let (keys, values) = (keys.len(), values.len());
+        return Err(invalid(format!("there are {keys} keys and {values} values; they must be as many")));
+    }
+    // The table: an entry a key, with its spare room.
+    call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
+    let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
+        let table: HashMap<&str, usize> = keys.strings().iter().enumerate().map(|(at, key)| (&**key, at)).collect();
+        call.budget.collect(x.strings().iter().map(|text| table.get(&**text).copied()))?
+    } else {
+        let table: HashMap<u64, usize> = (0..keys.len()).map(|at| (equality.code(keys, at), at)).collect();
+        call.budget.collect((0..x.len()).map(|at| table.get(&equality.code(x, at)).copied()))?
+    };
+    let positions = places.into_iter().map(|place| place.map_or((1, 0), |at| (0, at)));
+    Ok(call.allocate(values.element_type(), x.shape())?.select(&[values, default], positions)?.into())
+}
+
+/// When a number is a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Equality {
+    /// When the bits agree: zeros differ by their sign, NaNs by their payload.
+    Bits,
+    /// When the numbers are equal, or both NaN.
+    Numbers,
+}
+
+impl Equality {
+    /// Equal for equal elements of one type.
+    fn code(self, tensor: &Tensor, at: usize) -> u64 {
+        let (element, bits) = (tensor.element_type(), tensor.bits_at(at));
+        if self == Equality::Bits || !element.is_float() {
+            return bits;
+        }
+        // Adding a positive zero makes both zeros one; rounding makes all NaNs one.
+        element.round(element.decode_f64(bits) + 0.0)
+    }
+}
+
+/// Integers to strings or back, by two parallel lists.
+fn category_mapper(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    check_direction(call, x)?;
+    let integers = integer_list(call, "cats_int64s")?.ok_or_else(|| invalid("cats_int64s is not set"))?;
+    let strings = string_list(call, "cats_strings")?.ok_or_else(|| invalid("cats_strings is not set"))?;
+    let (keys, values, default) = match x.element_type() {
+        ElementType::String => (strings, integers, default_of(call, ElementType::Int64)?),
+        _ => (integers, strings, default_of(call, ElementType::String)?),
+    };
+    translate(call, x, Equality::Numbers, &keys, &values, &default)
+}
+
+/// Strings to their index in a list or back: `LabelEncoder` below version 2.
+fn class_encoder(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    check_direction(call, x)?;
+    let classes = string_list(call, "classes_strings")?.ok_or_else(|| invalid("classes_strings is not set"))?;
+    let count = classes.len();
+    let indices = call.integers(ElementType::Int64, &[count], (0..count).map(|at| at as i128))?;
+    match x.element_type() {
+        ElementType::String => {
+            translate(call, x, Equality::Numbers, &classes, &indices, &default_of(call, ElementType::Int64)?)
+        }
+        _ => translate(call, x, Equality::Numbers, &indices, &classes, &default_of(call, ElementType::String)?),
+    }
+}
+
+/// The default value that is set, where just one is, has the type of the output.
+fn check_direction(call: &Call<'_>, x: &Tensor) -> Result<()> {
+    let (own, other) = match x.element_type() {
+        ElementType::String => ("default_int64", "default_string"),
+        _ => ("default_string", "default_int64"),
+    };
+    if call.has(other) && !call.has(own) {
+        let element = x.element_type();
+        return Err(invalid(format!("{other} is set, but the input is {element}, for which {own} is the default")));
+    }
+    Ok(())
+}
+
+/// The default value of a type, from the attribute that holds it.
+fn default_of(call: &Call<'_>, element: ElementType) -> Result<Tensor> {
+    match element {
+        ElementType::String => Ok(call.allocate(element, &[])?.strings([Arc::from(call.string("default_string")?)])?),
+        element if element.is_float() => call.floats(element, &[], [call.float("default_float")?]),
+        element => call.integers(element, &[], [i128::from(call.int("default_int64")?)]),
+    }
+}
+
+fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
+    let x = call.tensor(0)?;
+    let (keys, values) = (one_list(call, "keys")?, one_list(call, "values")?);
+    if keys.element_type() != x.element_type() {
+        let (keys, x) = (keys.element_type(), x.element_type());
+        return Err(invalid(format!("the keys are {keys}, but the input is {x}; set the keys of that type")));
+    }
+    let default = match call.tensor_attribute("default_tensor") {
+        Some(default) if default.element_type() == values.element_type() && default.len() == 1 => default.clone(),
+        Some(default) => {
+            let values = values.element_type();
+            return Err(invalid(format!("default_tensor is {default:?}, not one {values}, the type of the values")));
+        }
+        None => default_of(call, values.element_type())?,
+    };
+    translate(call, x, equality, &keys, &values, &default)
+}
+
+/// The one list that is set of those named `PREFIX_floats`, `_int64s`, `_strings` and `_tensor`.
+fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
+    let tensor = call.tensor_attribute(&format!("{prefix}_tensor")).cloned();
+    let lists = [
+        float_list(call, &format!("{prefix}_floats"))?,
+        integer_list(call, &format!("{prefix}_int64s"))?,
+        string_list(call, &format!("{prefix}_strings"))?,
+        tensor,
+    ];
+    let mut set = lists.into_iter().flatten();
+    match (set.next(), set.next()) {
+        (Some(list), None) => Ok(list),
+        (None, _) => Err(invalid(format!("no {prefix}_* attribute is set; one must be"))),
+        (Some(_), Some(_)) => Err(invalid(format!("several {prefix}_* attributes are set; one must be"))),
+    }
+}
+
+/// A list of floats with every bit as the model holds it.
+fn float_list(call: &Call<'_>, name: &str) -> Result<Option<Tensor>> {
+    let Some(Attribute::Floats(values)) = call.attributes.get(name) else { return Ok(None) };
+    let buffer = call.allocate(ElementType::Float, &[values.len()])?;
+    Ok(Some(buffer.bits(values.iter().map(|value| u64::from(value.to_bits())))?))
+}
+
+fn integer_list(call: &Call<'_>, name: &str) -> Result<Option<Tensor>> {
+    let list = |values: &[i64]| {
+        call.integers(ElementType::Int64, &[values.len()], values.iter().map(|&value| i128::from(value)))
+    };
+    call.optional_ints(name).map(list).transpose()
+}
+
+fn string_list(call: &Call<'_>, name: &str) -> Result<Option<Tensor>> {
+    let list = |values: Vec<Arc<str>>| Ok(call.allocate(ElementType::String, &[values.len()])?.strings(values)?);
+    call.optional_strings(name).map(list).transpose()
+}
+
+/// The map of an input.
+fn map_input<'a>(call: &Call<'a>) -> Result<&'a Map> {
+    match call.value(0)? {
+        Value::Map(map) => Ok(map),
+        other => Err(KernelError::Internal(format!("the input is {other}, not a map"))),
+    }
+}
+
+/// The values of a map as tensors of one element.
+fn map_values(map: &Map) -> Result<Vec<&Tensor>> {
+    map.entries.values().map(single_element).collect()
+}
+
+fn single_element(value: &Value) -> Result<&Tensor> {
+    let single = value.as_tensor().filter(|tensor| tensor.len() == 1);
+    single.ok_or_else(|| invalid(format!("a value of the map is {value}, which is no single element")))
+}
+
+/// What stands where a map has no entry: zero or the empty string.
+fn nothing(element: ElementType) -> Result<Tensor> {
+    Ok(match element {
+        ElementType::String => Tensor::of_strings(&[], &[""])?,
+        _ => Tensor::of_integers(element, &[], &[0])?,
+    })
+}
+
+/// The values of a map in the order of a vocabulary, `[1, C]`.
+fn dict_vectorizer(call: &Call<'_>) -> Result {
+    let map = map_input(call)?;
+    let vocabulary: Vec<MapKey> =
+        match (call.optional_ints("int64_vocabulary"), call.optional_strings("string_vocabulary")) {
+            (Some(keys), None) => keys.iter().map(|&key| MapKey::Integer(key.into())).collect(),
+            (None, Some(keys)) => keys.into_iter().map(MapKey::String).collect(),
+            (None, None) => return Err(invalid("neither int64_vocabulary nor string_vocabulary is set; one must be")),
+            _ => return Err(invalid("int64_vocabulary and string_vocabulary are both set; one must be")),
+        };
+    let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(at, key)| (key, at)).collect();
+    let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
+    if let Some(key) = map.entries.keys().find(|key| !listed.contains(key)) {
+        return Err(invalid(format!("the key {} of the map is not in the vocabulary", show(key))));
+    }
+    let element = map.value_type.element_type();
+    let nothing = nothing(element)?;
+    let mut sources = map_values(map)?;
+    sources.push(&nothing);
+    let none = sources.len() - 1;
+    let positions = vocabulary.iter().map(|key| (places.get(key).copied().unwrap_or(none), 0));
+    Ok(call.allocate(element, &[1, vocabulary.len()])?.select(&sources, positions)?.into())
+}
+
+fn show(key: &MapKey) -> String {
+    match key {
+        MapKey::Integer(key) => key.to_string(),
+        MapKey::String(key) => format!("{key:?}"),
+    }
+}
+
+/// The values of a map in the order of its keys, or at the positions that its keys are.
+fn cast_map(call: &Call<'_>) -> Result {
+    let map = map_input(call)?;
+    let element = match call.string("cast_to")? {
+        "TO_FLOAT" => ElementType::Float,
+        "TO_INT64" => ElementType::Int64,
+        "TO_STRING" => ElementType::String,
+        other => return Err(invalid(format!("cast_to is '{other}'; it is one of TO_FLOAT, TO_INT64, TO_STRING"))),
+    };
+    let mut sources = map_values(map)?;
+    let nothing = nothing(map.value_type.element_type())?;
+    let mut positions: Vec<usize> = match call.string("map_form")? {
+        "DENSE" => (0..sources.len()).collect(),
+        "SPARSE" => sparse_positions(call, map)?,
+        other => return Err(invalid(format!("map_form is '{other}'; it is DENSE or SPARSE"))),
+    };
+    let none = sources.len();
+    for at in &mut positions {
+        *at = none.min(*at);
+    }
+    sources.push(&nothing);
+    let buffer = call.allocate(map.value_type.element_type(), &[positions.len()])?;
+    let gathered = buffer.select(&sources, positions.iter().map(|&at| (at, 0)))?;
+    let absent = call.budget.collect(positions.iter().map(|&at| at == none))?;
+    call.budget.count(absent.len(), size_of::<i128>())?;
+    Ok(convert(&gathered, &absent, call.allocate(element, gathered.shape())?)?.into())
+}
+
+/// For each position of the output, which entry of the map stands there, or one beyond the last.
+fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
+    let size = call.int("max_map")?;
+    let size = usize::try_from(size).map_err(|_| invalid(format!("max_map is {size}, which is no length")))?;
+    let mut positions: Vec<usize> = call.budget.scratch(size)?;
+    positions.fill(usize::MAX);
+    for (at, key) in map.entries.keys().enumerate() {
+        let slot = match key {
+            MapKey::Integer(key) => usize::try_from(*key).ok().and_then(|key| positions.get_mut(key)),
+            MapKey::String(_) => None,
+        };
+        let outside =
+            || invalid(format!("the key {} of the map is outside [0, {size}), what max_map allows", show(key)));
+        *slot.ok_or_else(outside)? = at;
+    }
+    Ok(positions)
+}
+
+/// The number that a value of a map spells, 0 where there is none.
+fn number((text, &absent): (&Arc<str>, &bool)) -> Result<f64> {
+    match (absent, text.trim().parse::<f64>()) {
+        (true, _) => Ok(0.0),
+        (false, Ok(value)) => Ok(value),
+        (false, Err(_)) => Err(invalid(format!("the value {text:?} of the map is no number"))),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a number beyond every integer becomes the nearest")]
+fn truncated(value: f64) -> i128 {
+    value as i128
+}
+
+/// Strings or floats as another type, with its own zero or empty string where there is nothing.
+fn convert(source: &Tensor, absent: &[bool], buffer: Buffer) -> Result<Tensor> {
+    let element = buffer.element_type();
+    let strings = source.strings();
+    match (source.element_type(), element) {
+        (ElementType::String, ElementType::String) => Ok(buffer.strings(strings.iter().cloned())?),
+        (ElementType::String, ElementType::Int64) => {
+            let whole = |(text, &absent): (&Arc<str>, &bool)| match text.trim().parse::<i64>() {
+                _ if absent => Ok(0),
+                Ok(value) => Ok(i128::from(value)),
+                Err(_) => number((text, &absent)).map(truncated),
+            };
+            let integers: Vec<i128> = strings.iter().zip(absent).map(whole).collect::<Result<_>>()?;
+            Ok(buffer.integers(integers)?)
+        }
+        (ElementType::String, _) => {
+            let numbers: Vec<f64> = strings.iter().zip(absent).map(number).collect::<Result<_>>()?;
+            Ok(buffer.floats(numbers)?)
+        }
+        (_, ElementType::String) => {
+            let text = |(at, &absent): (usize, &bool)| {
+                let mut text = String::new();
+                if !absent {
+                    // Writing to a string cannot fail.
+                    let _ = source.write_element(&mut text, at);
+                }
+                Arc::from(text.strip_suffix(".0").unwrap_or(&text))
+            };
+            Ok(buffer.strings(absent.iter().enumerate().map(text))?)
+        }
+        _ => Ok(buffer.floats(source.stream(Tensor::floats))?),
+    }
+}
+
+/// A map for each row, from the labels to the row's elements.
+fn zip_map(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    let (rows, columns) = rows_and_columns(x)?;
+    let keys: Vec<MapKey> =
+        match (call.optional_ints("classlabels_int64s"), call.optional_strings("classlabels_strings")) {
+            (Some(keys), None) => keys.iter().map(|&key| MapKey::Integer(key.into())).collect(),
+            (None, Some(keys)) => keys.into_iter().map(MapKey::String).collect(),
+            (None, None) => {
+                return Err(invalid("neither classlabels_int64s nor classlabels_strings is set; one must be"));
+            }
+            _ => return Err(invalid("classlabels_int64s and classlabels_strings are both set; one must be")),
+        };
+    if keys.len() != columns {
+        let keys = keys.len();
+        return Err(invalid(format!("the input has {columns} columns, but {keys} labels are set")));
+    }
+    let key_type = if call.has("classlabels_strings") { ElementType::String } else { ElementType::Int64 };
+    let value_type = ValueType::Tensor(ElementType::Float);
+    let map = |row: usize| {
+        call.budget.work(columns)?;
+        let entry = |(column, key): (usize, &MapKey)| {
+            Ok((key.clone(), Value::Tensor(call.take(x, &[], [row * columns + column])?)))
+        };
+        let entries: BTreeMap<MapKey, Value> = keys.iter().enumerate().map(entry).collect::<Result<_>>()?;
+        Ok(Value::Map(Map { key_type, value_type: value_type.clone(), entries: Arc::new(entries) }))
+    };
+    let maps = (0..rows).map(map).collect::<Result<Vec<_>>>()?;
+    let item_type = ValueType::Map(key_type, Box::new(value_type.clone()));
+    Ok(Value::Sequence(Sequence::new(item_type, maps)).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node_of, strings, typed};
+
+    fn ml(op: &str, version: i64) -> OneNode {
+        node_of("ai.onnx.ml", op, version)
+    }
+
+    fn map_of(entries: &[(MapKey, Tensor)], key_type: ElementType, element: ElementType) -> Value {
+        let entries = entries.iter().map(|(key, value)| (key.clone(), Value::Tensor(value.clone()))).collect();
+        Value::Map(Map { key_type, value_type: ValueType::Tensor(element), entries: Arc::new(entries) })
+    }
+
+    fn floats_by_integer(entries: &[(i128, f64)]) -> Value {
+        let entries: Vec<_> =
+            entries.iter().map(|&(key, value)| (MapKey::Integer(key), floats(&[], &[value]))).collect();
+        map_of(&entries, ElementType::Int64, ElementType::Float)
+    }
+
+    #[test]
+    fn categories_go_both_ways() {
+        let mapper = |x| {
+            ml("CategoryMapper", 1)
+                .input(x)
+                .set("cats_int64s", &[7, -1][..])
+                .set("cats_strings", &["seven", "minus"][..])
+        };
+        let y = mapper(ints(&[3], &[-1, 7, 8])).tensor();
+        assert_eq!(y.strings().join(" "), "minus seven _Unused");
+        let y = mapper(strings(&[1, 2], &["seven", "x"])).set("default_int64", 9).tensor();
+        assert_eq!((y.shape(), y.integers()), (&[1, 2][..], vec![7, 9]));
+        assert!(mapper(strings(&[], &["x"])).set("default_string", "y").error().contains("default_string is set"));
+    }
+
+    #[test]
+    fn classes_are_indexed_from_zero_in_version_1() {
+        let encode = |x| ml("LabelEncoder", 1).input(x).set("classes_strings", &["a", "b"][..]);
+        assert_eq!(encode(strings(&[3], &["b", "c", "a"])).tensor().integers(), [1, -1, 0]);
+        assert_eq!(encode(ints(&[4], &[1, 2, 0, -1])).tensor().strings().join(" "), "b _Unused a _Unused");
+    }
+
+    #[test]
+    fn version_2_compares_bits_and_version_4_numbers() {
+        let nans = [0x7fc0_0000, 0x7fc0_0001].map(f32::from_bits);
+        let x = [nans[0], nans[1], 0.0, -0.0].map(|value| u64::from(value.to_bits()));
+        let x = Buffer::unlimited(ElementType::Float, vec![4]).unwrap().bits(x).unwrap();
+        for (version, expected) in [(2, [-1, 5, -1, 6]), (4, [5, 5, 6, 6])] {
+            let keys = [nans[1], -0.0];
+            let y = ml("LabelEncoder", version)
+                .input(x.clone())
+                .set("keys_floats", &keys[..])
+                .set("values_int64s", &[5, 6][..]);
+            assert_eq!(y.tensor().integers(), expected, "version {version}");
+        }
+    }
+
+    #[test]
+    fn the_default_has_the_type_of_the_values_and_the_last_key_counts() {
+        let encode =
+            |x| ml("LabelEncoder", 4).input(x).set("keys_tensor", typed(ElementType::Int16, &[2], &[3.0, 3.0]));
+        let x = typed(ElementType::Int16, &[2], &[3.0, 4.0]);
+        let y = encode(x.clone()).set("values_floats", &[1.0f32, 2.0][..]).tensor();
+        assert_eq!(y.floats(), [2.0, 0.0]);
+        assert!(y.floats()[1].is_sign_negative(), "the default is -0.0");
+        let values = typed(ElementType::Double, &[2], &[1.0, 0.1]);
+        let default = typed(ElementType::Double, &[1], &[0.3]);
+        let y = encode(x.clone()).set("values_tensor", values.clone()).set("default_tensor", default).tensor();
+        assert_eq!(y.floats(), [0.1, 0.3]);
+        let wrong = encode(x.clone()).set("values_tensor", values).set("default_tensor", ints(&[], &[1]));
+        assert!(wrong.error().contains("not one double"));
+        assert!(encode(x.clone()).set("values_int64s", &[1][..]).error().contains("2 keys and 1 values"));
+        assert!(encode(ints(&[], &[1])).set("values_int64s", &[1, 2][..]).error().contains("the keys are int16"));
+        assert!(encode(x).error().contains("no values_* attribute"));
+    }
+
+    #[test]
+    fn a_dictionary_becomes_a_row() {
+        let entries = [("c", 8), ("a", 4)].map(|(key, value)| (MapKey::String(Arc::from(key)), ints(&[], &[value])));
+        let map = map_of(&entries, ElementType::String, ElementType::Int64);
+        let vectorize = |words: &[&str]| ml("DictVectorizer", 1).input(map.clone()).set("string_vocabulary", words);
+        let y = vectorize(&["a", "c", "b", "z"]).tensor();
+        assert_eq!((y.shape(), y.integers()), (&[1, 4][..], vec![4, 8, 0, 0]));
+        assert!(vectorize(&["a"]).error().contains("the key \"c\" of the map is not in the vocabulary"));
+    }
+
+    #[test]
+    fn maps_are_cast_dense_and_sparse() {
+        let map = floats_by_integer(&[(3, 2.5), (0, -1.0)]);
+        let cast = || ml("CastMap", 1).input(map.clone());
+        assert_eq!(cast().tensor().floats(), [-1.0, 2.5]);
+        assert_eq!(cast().set("cast_to", "TO_INT64").tensor().integers(), [-1, 2]);
+        assert_eq!(cast().set("cast_to", "TO_STRING").tensor().strings().join(" "), "-1 2.5");
+        let sparse = || cast().set("map_form", "SPARSE");
+        assert_eq!(sparse().set("max_map", 4).tensor().floats(), [-1.0, 0.0, 0.0, 2.5]);
+        assert!(sparse().set("max_map", 3).error().contains("the key 3 of the map is outside [0, 3)"));
+        assert!(sparse().set("max_map", i64::MAX).run().is_err());
+    }
+
+    #[test]
+    fn each_row_becomes_a_map() {
+        let zip = |x| ml("ZipMap", 1).input(x).set("classlabels_strings", &["b", "a"][..]);
+        let Ok([Value::Sequence(maps)]) =
+            zip(floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0])).run().as_deref().map(|v| [v[0].clone()])
+        else {
+            panic!("not one sequence")
+        };
+        let Value::Map(second) = &maps.items[1] else { panic!("not a map") };
+        let values: Vec<f64> = second.entries.values().filter_map(|v| v.as_tensor()?.single_float()).collect();
+        assert_eq!(values, [4.0, 3.0], "in key order");
+        assert!(zip(floats(&[1, 3], &[0.0; 3])).error().contains("3 columns, but 2 labels"));
+    }
+}

@@ -1,0 +1,209 @@
+//! What the models of ai.onnx.ml share after scoring: the transform of the scores, and labels.
+
+use std::sync::Arc;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::tensor::Tensor;
+use crate::tensor::sum::sum;
+
+/// What becomes of a row of scores in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PostTransform {
+    /// Nothing.
+    None,
+    /// The softmax of the row.
+    Softmax,
+    /// The logistic function of each score.
+    Logistic,
+    /// The softmax of the scores that are not zero; zeros stay.
+    SoftmaxZero,
+    /// The quantile of the normal distribution at each score.
+    Probit,
+}
+
+impl PostTransform {
+    /// The transform that the attribute `post_transform` names.
+    pub(super) fn of(call: &Call<'_>) -> Result<PostTransform> {
+        Ok(match call.string("post_transform")? {
+            "NONE" => PostTransform::None,
+            "SOFTMAX" => PostTransform::Softmax,
+            "LOGISTIC" => PostTransform::Logistic,
+            "SOFTMAX_ZERO" => PostTransform::SoftmaxZero,
+            "PROBIT" => PostTransform::Probit,
+            other => {
+                let names = "NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT";
+                return Err(invalid(format!("post_transform is '{other}'; it is one of {names}")));
+            }
+        })
+    }
+
+    /// The transform of a number, as `TreeEnsemble` counts them.
+    pub(super) fn from_code(code: i64) -> Result<PostTransform> {
+        Ok(match code {
+            0 => PostTransform::None,
+            1 => PostTransform::Softmax,
+            2 => PostTransform::Logistic,
+            3 => PostTransform::SoftmaxZero,
+            4 => PostTransform::Probit,
+            other => return Err(invalid(format!("post_transform is {other}; it is one of 0 to 4"))),
+        })
+    }
+
+    /// Transforms one row of scores.
+    pub(super) fn apply(self, row: &mut [f64]) {
+        match self {
+            PostTransform::None => {}
+            PostTransform::Logistic => row.iter_mut().for_each(|score| *score = logistic(*score)),
+            PostTransform::Probit => row.iter_mut().for_each(|score| *score = probit(*score)),
+            PostTransform::Softmax => softmax(row),
+            PostTransform::SoftmaxZero => softmax_zero(row),
+        }
+    }
+}
+
+/// `1 / (1 + e^-x)` without overflow.
+pub(super) fn logistic(x: f64) -> f64 {
+    let small = libm::exp(-x.abs());
+    if x < 0.0 { small / (1.0 + small) } else { 1.0 / (1.0 + small) }
+}
+
+fn softmax(row: &mut [f64]) {
+    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    for score in row.iter_mut() {
+        *score = libm::exp(*score - largest);
+    }
+    let total = sum(row.iter().copied());
+    for score in row.iter_mut() {
+        *score /= total;
+    }
+}
+
+/// Scores within 1e-7 of zero count as zero, and take no part but for what they are.
+fn softmax_zero(row: &mut [f64]) {
+    const ZERO: f64 = 1e-7;
+    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    for score in row.iter_mut() {
+        *score = if score.abs() > ZERO { libm::exp(*score - largest) } else { *score * libm::exp(-largest) };
+    }
+    let total = sum(row.iter().copied());
+    for score in row.iter_mut() {
+        *score = if total == 0.0 { 0.5 } else { *score / total };
+    }
+}
+
+/// The quantile of the normal distribution, by the approximation that the runtimes share: Winitzki's inverse of the
+/// error function with a = 0.147, and 0 at the ends.
+fn probit(p: f64) -> f64 {
+    const A: f64 = 0.147;
+    let x = 2.0 * p - 1.0;
+    let product = (1.0 - x) * (1.0 + x);
+    if product == 0.0 {
+        return 0.0;
+    }
+    let log = libm::log(product);
+    let half = 2.0 / (std::f64::consts::PI * A) + 0.5 * log;
+    let inverse = libm::sqrt(libm::sqrt(half * half - log / A) - half);
+    std::f64::consts::SQRT_2 * if x < 0.0 { -inverse } else { inverse }
+}
+
+/// The names of the classes.
+pub(super) enum Labels {
+    /// Numbers.
+    Integers(Vec<i64>),
+    /// Texts.
+    Strings(Vec<Arc<str>>),
+}
+
+/// What a classifier decides for one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// The label at this place.
+    At(usize),
+    /// That the only class applies, under the name 1.
+    Positive,
+    /// That the only class does not apply: 0.
+    Negative,
+}
+
+impl Labels {
+    /// The labels of the attributes `classlabels_strings` and `integers`, of which one must be set.
+    pub(super) fn of(call: &Call<'_>, integers: &str) -> Result<Labels> {
+        match (call.optional_ints(integers), call.optional_strings("classlabels_strings")) {
+            (Some(labels), None) => Ok(Labels::Integers(labels.to_vec())),
+            (None, Some(labels)) => Ok(Labels::Strings(labels)),
+            (None, None) => Err(invalid(format!("neither {integers} nor classlabels_strings is set; one must be"))),
+            _ => Err(invalid(format!("{integers} and classlabels_strings are both set; one must be"))),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Labels::Integers(labels) => labels.len(),
+            Labels::Strings(labels) => labels.len(),
+        }
+    }
+
+    /// The labels of the classes decided for each row.
+    pub(super) fn name(&self, call: &Call<'_>, classes: &[Class]) -> Result<Tensor> {
+        let shape = [classes.len()];
+        let outside = || invalid(format!("a class is beyond the {} labels", self.len()));
+        match self {
+            Labels::Integers(labels) => {
+                let name = |class: &Class| match class {
+                    Class::At(at) => labels.get(*at).copied().map(i128::from).ok_or_else(outside),
+                    Class::Positive => Ok(1),
+                    Class::Negative => Ok(0),
+                };
+                call.integers(ElementType::Int64, &shape, classes.iter().map(name).collect::<Result<Vec<_>>>()?)
+            }
+            Labels::Strings(labels) => {
+                let (positive, negative): (Arc<str>, Arc<str>) = (Arc::from("1"), Arc::from("0"));
+                let name = |class: &Class| match class {
+                    Class::At(at) => labels.get(*at).cloned().ok_or_else(outside),
+                    Class::Positive => Ok(Arc::clone(&positive)),
+                    Class::Negative => Ok(Arc::clone(&negative)),
+                };
+                let names = classes.iter().map(name).collect::<Result<Vec<_>>>()?;
+                Ok(call.allocate(ElementType::String, &shape)?.strings(names)?)
+            }
+        }
+    }
+}
+
+/// The place of the largest score, the first of equals.
+pub(super) fn largest(row: &[f64]) -> usize {
+    let better =
+        |best: usize, (at, score): (usize, &f64)| if row.get(best).is_some_and(|b| score > b) { at } else { best };
+    row.iter().enumerate().fold(0, better)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transformed(transform: PostTransform, row: &[f64]) -> Vec<f64> {
+        let mut row = row.to_vec();
+        transform.apply(&mut row);
+        row
+    }
+
+    #[test]
+    fn transforms_hold_at_the_extremes() {
+        assert_eq!(transformed(PostTransform::Softmax, &[1e6, 1e6]), [0.5, 0.5]);
+        assert_eq!(transformed(PostTransform::Softmax, &[7.0]), [1.0]);
+        assert_eq!(transformed(PostTransform::Logistic, &[0.0, -1e6, 1e6]), [0.5, 0.0, 1.0]);
+        assert_eq!(transformed(PostTransform::SoftmaxZero, &[0.0, 0.0]), [0.5, 0.5]);
+        assert_eq!(transformed(PostTransform::SoftmaxZero, &[0.0, 3.0]), [0.0, 1.0]);
+        assert_eq!(transformed(PostTransform::Probit, &[0.5, 0.0, 1.0]), [0.0, 0.0, 0.0]);
+        // The quantile at 0.975 is 1.959964; the approximation is known to be within 0.002 of the inverse error function.
+        let [low, high] = transformed(PostTransform::Probit, &[0.025, 0.975])[..] else { panic!() };
+        assert!((high - 1.959_964).abs() < 0.005 && (low + high).abs() < 1e-12, "{low}, {high}");
+    }
+
+    #[test]
+    fn the_first_of_equal_scores_wins() {
+        assert_eq!([largest(&[1.0, 3.0, 3.0]), largest(&[-1.0]), largest(&[])], [1, 0, 0]);
+    }
+}

@@ -1,0 +1,316 @@
+//! Tree ensembles of ai.onnx.ml.
+
+mod attributes;
+mod forest;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
+use crate::kernels::ml::preprocessing::rows_and_columns;
+use crate::kernels::ml::tree_ensemble::attributes::{by_leaves, by_node_ids, floats_or_tensor};
+use crate::kernels::ml::tree_ensemble::forest::{Aggregate, Forest};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::of("ai.onnx.ml", "TreeEnsemble", 5, tree_ensemble),
+    Kernel::of("ai.onnx.ml", "TreeEnsembleClassifier", 1, tree_ensemble_classifier),
+    Kernel::of("ai.onnx.ml", "TreeEnsembleRegressor", 1, tree_ensemble_regressor),
+];
+
+/// The number of targets that an attribute sets, or that the leaves vote for.
+fn target_count(call: &Call<'_>, forest: &Forest) -> Result<usize> {
+    match call.optional_int("n_targets") {
+        None => Ok(forest.targets()),
+        Some(count) => usize::try_from(count)
+            .ok()
+            .filter(|&count| count > 0)
+            .ok_or_else(|| invalid(format!("n_targets is {count}; it is 1 or more"))),
+    }
+}
+
+fn tree_ensemble(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    let (rows, _) = rows_and_columns(x)?;
+    let aggregate = match call.int("aggregate_function")? {
+        0 => Aggregate::Average,
+        1 => Aggregate::Sum,
+        2 => Aggregate::Min,
+        3 => Aggregate::Max,
+        other => return Err(invalid(format!("aggregate_function is {other}; it is one of 0 to 3"))),
+    };
+    let transform = PostTransform::from_code(call.int("post_transform")?)?;
+    let forest = by_leaves(call)?;
+    let targets = target_count(call, &forest)?;
+    let mut scores = forest.score(call, targets, aggregate)?;
+    scores.chunks_exact_mut(targets).for_each(|row| transform.apply(row));
+    Ok(call.floats(x.element_type(), &[rows, targets], scores)?.into())
+}
+
+fn tree_ensemble_regressor(call: &Call<'_>) -> Result {
+    let (rows, _) = rows_and_columns(call.tensor(0)?)?;
+    let aggregate = match call.string("aggregate_function")? {
+        "AVERAGE" => Aggregate::Average,
+        "SUM" => Aggregate::Sum,
+        "MIN" => Aggregate::Min,
+        "MAX" => Aggregate::Max,
+        other => return Err(invalid(format!("aggregate_function is '{other}'; it is one of AVERAGE, SUM, MIN, MAX"))),
+    };
+    let transform = PostTransform::of(call)?;
+    let forest = by_node_ids(call, "target")?;
+    let targets = target_count(call, &forest)?;
+    let base = base_values(call, targets)?;
+    let mut scores = forest.score(call, targets, aggregate)?;
+    for row in scores.chunks_exact_mut(targets) {
+        row.iter_mut().zip(&base).for_each(|(score, base)| *score += base);
+        transform.apply(row);
+    }
+    Ok(call.floats(ElementType::Float, &[rows, targets], scores)?.into())
+}
+
+/// What is added to each target's score; empty for nothing.
+fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
+    let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();
+    if !base.is_empty() && base.len() != targets {
+        let found = base.len();
+        return Err(invalid(format!("there are {found} base_values for {targets} targets")));
+    }
+    Ok(base)
+}
+
+/// Adds the votes up for each class and names the class with most; where all votes are for one class of at most two,
+/// their sum decides between two.
+fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
+    let (rows, _) = rows_and_columns(call.tensor(0)?)?;
+    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s")?);
+    let forest = by_node_ids(call, "class")?;
+    let classes = labels.len();
+    if let Some(&(only, _)) = forest.votes.first()
+        && classes <= 2
+        && only < 2
+        && forest.votes.iter().all(|&(class, _)| class == only)
+    {
+        return binary_classifier(call, &forest, only, &labels, transform);
+    }
+    let base = base_values(call, classes)?;
+    let mut scores = forest.score(call, classes, Aggregate::Sum)?;
+    let mut decided = Vec::new();
+    for row in scores.chunks_exact_mut(classes.max(1)) {
+        row.iter_mut().zip(&base).for_each(|(score, base)| *score += base);
+        decided.push(Class::At(largest(row)));
+        transform.apply(row);
+    }
+    let scores = call.floats(ElementType::Float, &[rows, classes], scores)?;
+    Ok(vec![labels.name(call, &decided)?, scores].into())
+}
+
+/// One sum of votes a row, for the second class. Votes that are all positive are probabilities, which decide at one
+/// half and give the first class the rest of 1; else the sum's sign decides and the first class has its negative.
+fn binary_classifier(
+    call: &Call<'_>,
+    forest: &Forest,
+    only: usize,
+    labels: &Labels,
+    transform: PostTransform,
+) -> Result {
+    let (rows, _) = rows_and_columns(call.tensor(0)?)?;
+    let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();
+    let base = match base[..] {
+        [] => 0.0,
+        [base] | [_, base] => base,
+        _ => return Err(invalid(format!("there are {} base_values for {} classes", base.len(), labels.len()))),
+    };
+    let positive = forest.votes.iter().all(|&(_, weight)| weight >= 0.0);
+    let probability = positive && matches!(transform, PostTransform::None | PostTransform::Probit);
+    let (mut decided, mut scores) = (Vec::new(), Vec::new());
+    for row in forest.score(call, only + 1, Aggregate::Sum)?.chunks_exact(only + 1) {
+        let score = row.get(only).copied().unwrap_or(0.0) + base;
+        let applies = score > if probability { 0.5 } else { 0.0 };
+        decided.push(match (labels.len(), applies) {
+            (2, _) => Class::At(usize::from(applies)),
+            (_, true) => Class::Positive,
+            (_, false) => Class::Negative,
+        });
+        let mut pair = [if probability { 1.0 - score } else { -score }, score];
+        transform.apply(&mut pair);
+        scores.extend(pair);
+    }
+    let scores = call.floats(ElementType::Float, &[rows, 2], scores)?;
+    Ok(vec![labels.name(call, &decided)?, scores].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::Tensor;
+    use crate::testing::{OneNode, floats, ints, node_of, typed};
+    use crate::value::Value;
+
+    fn outputs(node: OneNode) -> (Vec<f64>, Vec<f64>) {
+        match &node.outputs(2).run().unwrap()[..] {
+            [Value::Tensor(labels), Value::Tensor(scores)] => (labels.floats(), scores.floats()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Tree 0: x <= 1 leads to node 1, else to node 2, both leaves. Tree 7: a leaf, node 0.
+    fn two_trees(op: &str, version: i64, x: Tensor, mode: &str) -> OneNode {
+        node_of("ai.onnx.ml", op, version)
+            .input(x)
+            .set("nodes_treeids", &[0, 0, 0, 7][..])
+            .set("nodes_nodeids", &[0, 1, 2, 0][..])
+            .set("nodes_featureids", &[0, 0, 0, 0][..])
+            .set("nodes_modes", &[mode, "LEAF", "LEAF", "LEAF"][..])
+            .set("nodes_truenodeids", &[1, 0, 0, 0][..])
+            .set("nodes_falsenodeids", &[2, 0, 0, 0][..])
+    }
+
+    fn regressor(mode: &str) -> OneNode {
+        two_trees("TreeEnsembleRegressor", 1, floats(&[3, 1], &[0.0, 1.0, f64::NAN]), mode)
+            .set("nodes_values", &[1.0f32, 0.0, 0.0, 0.0][..])
+            .set("n_targets", 2)
+            .set("target_treeids", &[0, 0, 0, 7][..])
+            .set("target_nodeids", &[1, 1, 2, 0][..])
+            .set("target_ids", &[0, 1, 0, 0][..])
+            .set("target_weights", &[1.0f32, 5.0, 2.0, -3.0][..])
+    }
+
+    #[test]
+    fn every_comparison_and_the_way_of_nan() {
+        let rows = [
+            ("BRANCH_LEQ", [1.0, 1.0, 2.0]),
+            ("BRANCH_LT", [1.0, 2.0, 2.0]),
+            ("BRANCH_GTE", [2.0, 1.0, 2.0]),
+            ("BRANCH_GT", [2.0, 2.0, 2.0]),
+            ("BRANCH_EQ", [2.0, 1.0, 2.0]),
+            ("BRANCH_NEQ", [1.0, 2.0, 2.0]),
+        ];
+        for (mode, [a, b, nan]) in rows {
+            let first = |y: &Tensor| y.floats().into_iter().step_by(2).collect::<Vec<_>>();
+            assert_eq!(first(&regressor(mode).tensor()), [a - 3.0, b - 3.0, nan - 3.0], "{mode}");
+            let tracked = regressor(mode).set("nodes_missing_value_tracks_true", &[1, 0, 0, 0][..]).tensor();
+            assert_eq!(first(&tracked), [a - 3.0, b - 3.0, 1.0 - 3.0], "{mode}, missing is true");
+        }
+        assert!(regressor("BRANCH").error().contains("nodes_modes holds 'BRANCH'"));
+    }
+
+    #[test]
+    fn votes_are_aggregated_before_the_base_is_added() {
+        let rows: [(&str, [f64; 2], [f64; 2]); 4] = [
+            ("SUM", [-2.0, 5.0], [-1.0, 0.0]),
+            ("AVERAGE", [-1.0, 2.5], [-0.5, 0.0]),
+            ("MIN", [-3.0, 5.0], [-3.0, 0.0]),
+            ("MAX", [1.0, 5.0], [2.0, 0.0]),
+        ];
+        for (aggregate, one, two) in rows {
+            let node =
+                regressor("BRANCH_LT").set("aggregate_function", aggregate).set("base_values", &[10.0f32, 20.0][..]);
+            let y = node.tensor().floats();
+            let expected = [one, two, two]
+                .concat()
+                .iter()
+                .zip([10.0, 20.0].iter().cycle())
+                .map(|(a, b)| a + b)
+                .collect::<Vec<_>>();
+            assert_eq!(y, expected, "{aggregate}");
+        }
+    }
+
+    #[test]
+    fn hostile_trees_are_refused() {
+        let cycle = regressor("BRANCH_LT").set("nodes_truenodeids", &[0, 0, 0, 0][..]);
+        assert!(cycle.error().contains("among its own descendants"));
+        let nowhere = regressor("BRANCH_LT").set("nodes_falsenodeids", &[9, 0, 0, 0][..]);
+        assert!(nowhere.error().contains("leads to node 9"));
+        let feature = regressor("BRANCH_LT").set("nodes_featureids", &[1, 0, 0, 0][..]);
+        assert!(feature.error().contains("tests feature 1, but the input has 1"));
+        assert!(regressor("BRANCH_LT").set("target_ids", &[0, 2, 0, 0][..]).error().contains("votes for target 2"));
+        assert!(regressor("BRANCH_LT").set("target_ids", &[0, -1, 0, 0][..]).error().contains("negative"));
+        assert!(regressor("BRANCH_LT").set("nodes_nodeids", &[0, 1, 1, 0][..]).error().contains("stands twice"));
+        assert!(regressor("BRANCH_LT").set("nodes_values", &[0.0f32][..]).error().contains("both must have as many"));
+        assert!(regressor("BRANCH_LT").set("n_targets", i64::MAX).run().is_err());
+    }
+
+    fn classifier(version: i64, ids: [i64; 3], labels: &[i64], x: Tensor) -> OneNode {
+        two_trees("TreeEnsembleClassifier", version, x, "BRANCH_LEQ")
+            .set("class_treeids", &[0, 0, 7][..])
+            .set("class_nodeids", &[1, 2, 0][..])
+            .set("class_ids", &ids[..])
+            .set("classlabels_int64s", labels)
+    }
+
+    #[test]
+    fn the_class_with_most_votes_is_named() {
+        let node = classifier(1, [0, 1, 2], &[10, 20, 30], ints(&[2, 1], &[1, 2]))
+            .set("nodes_values", &[1.0f32, 0.0, 0.0, 0.0][..])
+            .set("class_weights", &[3.0f32, 1.0, 2.0][..])
+            .set("base_values", &[0.0f32, 0.0, 0.5][..]);
+        assert_eq!(outputs(node), (vec![10.0, 30.0], vec![3.0, 0.0, 2.5, 0.0, 1.0, 2.5]));
+    }
+
+    #[test]
+    fn votes_for_one_class_decide_between_two() {
+        let node = |weights: &[f32]| {
+            classifier(1, [0, 0, 0], &[4, 5], floats(&[2, 1], &[1.0, 2.0]))
+                .set("nodes_values", &[1.0f32, 0.0, 0.0, 0.0][..])
+                .set("class_weights", weights)
+        };
+        let positive = outputs(node(&[0.75, 0.25, 0.0]));
+        assert_eq!(positive, (vec![5.0, 4.0], vec![0.25, 0.75, 0.75, 0.25]));
+        let mixed = outputs(node(&[0.75, -0.25, 0.0]));
+        assert_eq!(mixed, (vec![5.0, 4.0], vec![-0.75, 0.75, 0.25, -0.25]));
+        let (labels, scores) = outputs(node(&[0.0, -1e6, 0.0]).set("post_transform", "LOGISTIC"));
+        assert_eq!((labels, scores), (vec![4.0, 4.0], vec![0.5, 0.5, 1.0, 0.0]));
+    }
+
+    #[test]
+    fn a_tensor_of_doubles_keeps_what_floats_lose() {
+        for version in [3, 5] {
+            let above = 1.0 + f64::EPSILON;
+            let node = classifier(version, [0, 1, 1], &[10, 20], typed(ElementType::Double, &[1, 1], &[above]))
+                .set("nodes_values_as_tensor", typed(ElementType::Double, &[4], &[above, 0.0, 0.0, 0.0]))
+                .set("class_weights_as_tensor", typed(ElementType::Double, &[3], &[2.0, 2.0, 1.0]));
+            assert_eq!(outputs(node), (vec![10.0], vec![2.0, 1.0]), "version {version}");
+        }
+    }
+
+    fn ensemble(x: Tensor) -> OneNode {
+        let element = x.element_type();
+        node_of("ai.onnx.ml", "TreeEnsemble", 5)
+            .input(x)
+            .set("n_targets", 1)
+            .set("tree_roots", &[0][..])
+            .set("nodes_featureids", &[0, 0][..])
+            .set("nodes_modes", typed(ElementType::Uint8, &[2], &[6.0, 0.0]))
+            .set("nodes_splits", typed(element, &[2], &[0.0, 2.0]))
+            .set("nodes_truenodeids", &[0, 1][..])
+            .set("nodes_trueleafs", &[1, 1][..])
+            .set("nodes_falsenodeids", &[1, 2][..])
+            .set("nodes_falseleafs", &[0, 1][..])
+            .set("leaf_targetids", &[0, 0, 0][..])
+            .set("leaf_weights", typed(element, &[3], &[10.0, 20.0, 30.0]))
+    }
+
+    #[test]
+    fn members_may_include_zero() {
+        for element in [ElementType::Float, ElementType::Double, ElementType::Float16] {
+            let x = typed(element, &[4, 1], &[0.0, 5.0, 2.0, f64::NAN]);
+            let members =
+                |values: &[f64]| ensemble(x.clone()).set("membership_values", typed(element, &[values.len()], values));
+            let y = members(&[0.0, 5.0, f64::NAN]).tensor();
+            assert_eq!((y.element_type(), y.floats()), (element, vec![10.0, 10.0, 20.0, 30.0]));
+            assert!(members(&[0.0, f64::NAN, 1.0, f64::NAN]).error().contains("2 sets, but 1 nodes"));
+            assert!(ensemble(x).error().contains("0 sets, but 1 nodes"));
+        }
+    }
+
+    #[test]
+    fn indices_beyond_nodes_and_leaves_are_refused() {
+        let node = || ensemble(floats(&[1, 1], &[0.0])).set("membership_values", floats(&[1], &[f64::NAN]));
+        assert!(node().set("tree_roots", &[2][..]).error().contains("tree_roots holds 2"));
+        assert!(node().set("nodes_truenodeids", &[3, 1][..]).error().contains("nodes_truenodeids holds 3"));
+        assert!(node().set("nodes_falsenodeids", &[0, 2][..]).error().contains("among its own descendants"));
+        assert!(node().set("aggregate_function", 4).error().contains("aggregate_function is 4"));
+        assert!(node().set("post_transform", 5).error().contains("post_transform is 5"));
+    }
+}

@@ -1,0 +1,301 @@
+//! Tree ensembles from the parallel lists in which a node's attributes hold them.
+
+use std::collections::HashMap;
+
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::ml::tree_ensemble::forest::{Branch, Comparison, Forest, Node, Test};
+use crate::tensor::Tensor;
+
+/// The places of a forest in the form of the classifier and the regressor: nodes by the ids of tree and node, leaves
+/// among them, and votes in the lists named `PREFIX_*`.
+pub(super) fn by_node_ids(call: &Call<'_>, prefix: &str) -> Result<Forest> {
+    let lists = NodeLists::of(call)?;
+    let votes = votes_by_node(call, prefix)?;
+    let mut forest = Forest { nodes: Vec::new(), roots: Vec::new(), votes: Vec::new() };
+    let mut trees = std::collections::HashSet::new();
+    for (at, &key) in lists.keys.iter().enumerate() {
+        if trees.insert(key.0) {
+            forest.roots.push(at);
+        }
+        let node = if let Some(test) = lists.test(at)? {
+            Node::Branch(lists.branch(at, key.0, test)?)
+        } else {
+            let start = forest.votes.len();
+            forest.votes.extend(votes.get(&key).into_iter().flatten());
+            Node::Leaf(start..forest.votes.len())
+        };
+        forest.nodes.push(node);
+    }
+    refuse_cycles(&forest)?;
+    Ok(forest)
+}
+
+/// The id of a tree and that of a node in it.
+type Key = (i64, i64);
+
+/// The lists named `nodes_*`, one element a node.
+struct NodeLists<'a> {
+    keys: Vec<Key>,
+    places: HashMap<Key, usize>,
+    features: &'a [i64],
+    modes: Vec<std::sync::Arc<str>>,
+    values: Vec<f64>,
+    if_true: &'a [i64],
+    if_false: &'a [i64],
+    missing: &'a [i64],
+}
+
+impl<'a> NodeLists<'a> {
+    fn of(call: &Call<'a>) -> Result<NodeLists<'a>> {
+        let trees = required(call, "nodes_treeids")?;
+        let ids = required(call, "nodes_nodeids")?;
+        let keys: Vec<Key> = trees.iter().copied().zip(ids.iter().copied()).collect();
+        let lists = NodeLists {
+            places: keys.iter().enumerate().map(|(at, &key)| (key, at)).collect(),
+            features: required(call, "nodes_featureids")?,
+            modes: call.optional_strings("nodes_modes").ok_or_else(|| invalid("nodes_modes is not set"))?,
+            values: floats_or_tensor(call, "nodes_values")?.ok_or_else(|| invalid("nodes_values is not set"))?,
+            if_true: required(call, "nodes_truenodeids")?,
+            if_false: required(call, "nodes_falsenodeids")?,
+            missing: call.optional_ints("nodes_missing_value_tracks_true").unwrap_or_default(),
+            keys,
+        };
+        same_lengths(&[
+            ("nodes_treeids", trees.len()),
+            ("nodes_nodeids", ids.len()),
+            ("nodes_featureids", lists.features.len()),
+            ("nodes_modes", lists.modes.len()),
+            ("nodes_values", lists.values.len()),
+            ("nodes_truenodeids", lists.if_true.len()),
+            ("nodes_falsenodeids", lists.if_false.len()),
+        ])?;
+        optional_length("nodes_missing_value_tracks_true", lists.missing.len(), lists.keys.len())?;
+        if lists.places.len() != lists.keys.len() {
+            return Err(invalid("a pair of nodes_treeids and nodes_nodeids stands twice; each names one node"));
+        }
+        Ok(lists)
+    }
+
+    /// The test of a node, or nothing for a leaf.
+    fn test(&self, at: usize) -> Result<Option<Test>> {
+        let comparison = match self.modes.get(at).map(|mode| &**mode) {
+            Some("LEAF") | None => return Ok(None),
+            Some("BRANCH_LEQ") => Comparison::LessOrEqual,
+            Some("BRANCH_LT") => Comparison::Less,
+            Some("BRANCH_GTE") => Comparison::GreaterOrEqual,
+            Some("BRANCH_GT") => Comparison::Greater,
+            Some("BRANCH_EQ") => Comparison::Equal,
+            Some("BRANCH_NEQ") => Comparison::NotEqual,
+            Some(other) => {
+                let names = "BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ, LEAF";
+                return Err(invalid(format!("nodes_modes holds '{other}'; it is one of {names}")));
+            }
+        };
+        Ok(Some(Test::Compare(comparison, self.values.get(at).copied().unwrap_or(0.0))))
+    }
+
+    fn branch(&self, at: usize, tree: i64, test: Test) -> Result<Branch> {
+        let child = |ids: &[i64]| {
+            let id = element(ids, at);
+            let none = || invalid(format!("a node of tree {tree} leads to node {id}, which the tree does not have"));
+            self.places.get(&(tree, id)).copied().ok_or_else(none)
+        };
+        Ok(Branch {
+            feature: natural("nodes_featureids", element(self.features, at))?,
+            test,
+            missing_is_true: element(self.missing, at) != 0,
+            if_true: child(self.if_true)?,
+            if_false: child(self.if_false)?,
+        })
+    }
+}
+
+/// The votes of each leaf: target and weight.
+fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usize, f64)>>> {
+    let name = |what: &str| format!("{prefix}_{what}");
+    let (trees, nodes) = (required(call, &name("treeids"))?, required(call, &name("nodeids"))?);
+    let ids = required(call, &name("ids"))?;
+    let weights = floats_or_tensor(call, &name("weights"))?;
+    let weights = weights.ok_or_else(|| invalid(format!("{} is not set", name("weights"))))?;
+    same_lengths(&[
+        (&name("ids"), ids.len()),
+        (&name("treeids"), trees.len()),
+        (&name("nodeids"), nodes.len()),
+        (&name("weights"), weights.len()),
+    ])?;
+    let mut votes: HashMap<Key, Vec<(usize, f64)>> = HashMap::new();
+    let keys = trees.iter().copied().zip(nodes.iter().copied());
+    for (key, (&id, weight)) in keys.zip(ids.iter().zip(weights)) {
+        votes.entry(key).or_default().push((natural(&name("ids"), id)?, weight));
+    }
+    Ok(votes)
+}
+
+/// The places of a forest in the form of `TreeEnsemble`: inner nodes and leaves in lists of their own, by index.
+pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
+    let (modes, splits) = (
+        call.budget.read_integers(tensor(call, "nodes_modes")?)?,
+        call.budget.read_floats(tensor(call, "nodes_splits")?)?,
+    );
+    let features = required(call, "nodes_featureids")?;
+    let (if_true, true_is_leaf) = (required(call, "nodes_truenodeids")?, required(call, "nodes_trueleafs")?);
+    let (if_false, false_is_leaf) = (required(call, "nodes_falsenodeids")?, required(call, "nodes_falseleafs")?);
+    let missing = call.optional_ints("nodes_missing_value_tracks_true").unwrap_or_default();
+    let (targets, weights) =
+        (required(call, "leaf_targetids")?, call.budget.read_floats(tensor(call, "leaf_weights")?)?);
+    let count = modes.len();
+    same_lengths(&[
+        ("nodes_modes", count),
+        ("nodes_splits", splits.len()),
+        ("nodes_featureids", features.len()),
+        ("nodes_truenodeids", if_true.len()),
+        ("nodes_trueleafs", true_is_leaf.len()),
+        ("nodes_falsenodeids", if_false.len()),
+        ("nodes_falseleafs", false_is_leaf.len()),
+    ])?;
+    optional_length("nodes_missing_value_tracks_true", missing.len(), count)?;
+    same_lengths(&[("leaf_targetids", targets.len()), ("leaf_weights", weights.len())])?;
+    let mut members = member_sets(call, &modes)?.into_iter();
+    let child = |name: &str, ids: &[i64], leafs: &[i64], at: usize| match element(leafs, at) {
+        0 => place(name, element(ids, at), count),
+        _ => Ok(count + place(name, element(ids, at), weights.len())?),
+    };
+    let mut nodes = Vec::new();
+    for (at, (mode, &split)) in modes.iter().zip(&splits).enumerate() {
+        let test = match mode {
+            0 => Test::Compare(Comparison::LessOrEqual, split),
+            1 => Test::Compare(Comparison::Less, split),
+            2 => Test::Compare(Comparison::GreaterOrEqual, split),
+            3 => Test::Compare(Comparison::Greater, split),
+            4 => Test::Compare(Comparison::Equal, split),
+            5 => Test::Compare(Comparison::NotEqual, split),
+            6 => Test::Member(members.next().unwrap_or_default()),
+            other => return Err(invalid(format!("nodes_modes holds {other}; it is one of 0 to 6"))),
+        };
+        nodes.push(Node::Branch(Branch {
+            feature: natural("nodes_featureids", element(features, at))?,
+            test,
+            missing_is_true: element(missing, at) != 0,
+            if_true: child("nodes_truenodeids", if_true, true_is_leaf, at)?,
+            if_false: child("nodes_falsenodeids", if_false, false_is_leaf, at)?,
+        }));
+    }
+    nodes.extend((0..weights.len()).map(|at| Node::Leaf(at..at + 1)));
+    let target = |&target: &i64| natural("leaf_targetids", target);
+    let targets = targets.iter().map(target).collect::<Result<Vec<_>>>()?;
+    let votes = targets.into_iter().zip(weights).collect();
+    let root = |&root: &i64| place("tree_roots", root, count);
+    let roots = required(call, "tree_roots")?.iter().map(root).collect::<Result<_>>()?;
+    let forest = Forest { nodes, roots, votes };
+    refuse_cycles(&forest)?;
+    Ok(forest)
+}
+
+/// The members of each node that tests for membership, in the order of the nodes; NaN ends a set.
+fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
+    let values = call
+        .tensor_attribute("membership_values")
+        .map(|tensor| call.budget.read_floats(tensor))
+        .transpose()?
+        .unwrap_or_default();
+    let mut sets: Vec<Vec<f64>> = values.split(|value| value.is_nan()).map(<[f64]>::to_vec).collect();
+    if sets.last().is_some_and(Vec::is_empty) {
+        sets.pop();
+    }
+    let expected = modes.iter().filter(|&&mode| mode == 6).count();
+    if sets.len() != expected {
+        let found = sets.len();
+        return Err(invalid(format!("membership_values holds {found} sets, but {expected} nodes test for membership")));
+    }
+    Ok(sets)
+}
+
+/// No path through a tree comes back to a node, so that every row ends at a leaf.
+fn refuse_cycles(forest: &Forest) -> Result<()> {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Seen {
+        Never,
+        OnPath,
+        Done,
+    }
+    let children = |place: usize| match forest.nodes.get(place) {
+        Some(Node::Branch(branch)) => [Some(branch.if_true), Some(branch.if_false)],
+        _ => [None, None],
+    };
+    let mut seen: Vec<Seen> = forest.nodes.iter().map(|_| Seen::Never).collect();
+    for &root in &forest.roots {
+        let mut path = vec![(root, false)];
+        while let Some((place, left)) = path.pop() {
+            let Some(state) = seen.get_mut(place) else { continue };
+            match (left, *state) {
+                (true, _) => *state = Seen::Done,
+                (false, Seen::Done) => {}
+                (false, Seen::OnPath) => {
+                    return Err(invalid("a node of a tree is among its own descendants, so that a row may never end"));
+                }
+                (false, Seen::Never) => {
+                    *state = Seen::OnPath;
+                    path.push((place, true));
+                    path.extend(children(place).into_iter().flatten().map(|child| (child, false)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A list of floats, or the tensor of doubles that may stand for it since version 3.
+pub(super) fn floats_or_tensor(call: &Call<'_>, name: &str) -> Result<Option<Vec<f64>>> {
+    let tensor = call
+        .tensor_attribute(&format!("{name}_as_tensor"))
+        .map(|tensor| call.budget.read_floats(tensor))
+        .transpose()?;
+    match (call.optional_floats(name), tensor) {
+        (Some(_), Some(_)) => Err(invalid(format!("{name} and {name}_as_tensor are both set; one of them may be"))),
+        (list, tensor) => Ok(list.or(tensor)),
+    }
+}
+
+fn required<'a>(call: &Call<'a>, name: &str) -> Result<&'a [i64]> {
+    call.optional_ints(name).ok_or_else(|| invalid(format!("{name} is not set")))
+}
+
+fn tensor<'a>(call: &Call<'a>, name: &str) -> Result<&'a Tensor> {
+    call.tensor_attribute(name).ok_or_else(|| invalid(format!("{name} is not set")))
+}
+
+fn element(list: &[i64], at: usize) -> i64 {
+    list.get(at).copied().unwrap_or(0)
+}
+
+/// A number of an attribute as a place below `count`.
+fn place(name: &str, value: i64, count: usize) -> Result<usize> {
+    usize::try_from(value)
+        .ok()
+        .filter(|&place| place < count)
+        .ok_or_else(|| invalid(format!("{name} holds {value}, which is outside [0, {count})")))
+}
+
+/// A number of an attribute as a place in something whose size is checked later.
+fn natural(name: &str, value: i64) -> Result<usize> {
+    usize::try_from(value).map_err(|_| invalid(format!("{name} holds {value}, which is negative")))
+}
+
+fn same_lengths(lists: &[(&str, usize)]) -> Result<()> {
+    let differs = lists.windows(2).find_map(|pair| match pair {
+        [a, b] if a.1 != b.1 => Some((a, b)),
+        _ => None,
+    });
+    match differs {
+        Some(((a, m), (b, n))) => Err(invalid(format!("{a} has {m} elements and {b} {n}; both must have as many"))),
+        None => Ok(()),
+    }
+}
+
+fn optional_length(name: &str, found: usize, expected: usize) -> Result<()> {
+    if found != 0 && found != expected {
+        return Err(invalid(format!("{name} has {found} elements for {expected} nodes")));
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Compress.
+
+use crate::kernels::framework::arguments::one_dimensional;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{around_axis, normalize_axis};
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Compress", 9, compress)];
+
+/// The entries of an axis, or of the flat input, where the condition is true.
+fn compress(call: &Call<'_>) -> Result {
+    let (data, condition) = (call.tensor(0)?, call.tensor(1)?);
+    one_dimensional(condition, "condition")?;
+    match call.optional_int("axis") {
+        Some(axis) => compress_axis(call, data, normalize_axis(axis, data.rank())?, condition),
+        None => compress_axis(call, &data.with_shape(vec![data.len()])?, 0, condition),
+    }
+}
+
+fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor) -> Result {
+    let size = data.shape().get(axis).copied().unwrap_or(0);
+    let kept = places_of(call, condition.stream(Tensor::bools))?;
+    if let Some(outside) = kept.last().filter(|last| **last >= size) {
+        return Err(invalid(format!("condition selects entry {outside} of axis {axis} of shape {:?}", data.shape())));
+    }
+    Ok(entries(call, data, axis, &kept)?.into())
+}
+
+/// The places where a condition holds.
+pub(crate) fn places_of(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
+    call.budget.collect(call.budget.timed(set).enumerate().filter(|(_, set)| *set).map(|(at, _)| at))
+}
+
+/// The entries of one axis, by their indices.
+pub(crate) fn entries(call: &Call<'_>, data: &Tensor, axis: usize, indices: &[usize]) -> Result<Tensor> {
+    let mut shape = data.shape().to_vec();
+    let (outer, inner) = around_axis(&shape, axis);
+    let size = shape.get(axis).copied().unwrap_or(0);
+    if let Some(size) = shape.get_mut(axis) {
+        *size = indices.len();
+    }
+    let buffer = call.allocate(data.element_type(), &shape)?;
+    let runs = (0..outer)
+        .flat_map(|row| indices.iter().map(move |at| (0, (row * size + at) * inner..(row * size + at + 1) * inner)));
+    Ok(buffer.select_runs(&[data], runs)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{node, typed};
+
+    #[test]
+    fn a_condition_may_be_short_but_not_select_what_is_not_there() {
+        let data = || typed(ElementType::Uint8, &[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let keep = |condition: &[f64]| {
+            node("Compress", 11).input(data()).input(typed(ElementType::Bool, &[condition.len()], condition))
+        };
+        assert_eq!(keep(&[0.0, 1.0, 1.0]).tensor().floats(), [2.0, 3.0]);
+        assert_eq!(keep(&[0.0, 1.0]).set("axis", -1).tensor(), typed(ElementType::Uint8, &[2, 1], &[2.0, 4.0]));
+        assert_eq!(keep(&[1.0]).set("axis", 0).tensor().floats(), [1.0, 2.0]);
+        assert_eq!(keep(&[0.0, 0.0, 0.0]).set("axis", 0).tensor().shape(), [0, 2]);
+        assert!(keep(&[0.0, 0.0, 1.0]).set("axis", 0).error().contains("entry 2"));
+    }
+}

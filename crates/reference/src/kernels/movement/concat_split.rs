@@ -1,0 +1,229 @@
+//! Tensors put side by side and taken apart: Concat, Split.
+
+use std::ops::Range;
+
+use crate::kernels::framework::arguments::dimensions;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{around_axis, normalize_axis};
+use crate::value::Value;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Concat", 1, |call| concat(call, call.optional_int("axis").unwrap_or(1))),
+    Kernel::new("Concat", 4, |call| concat(call, call.int("axis")?)),
+    Kernel::new("Split", 1, |call| {
+        let lengths = call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?;
+        let axis = call.optional_int("axis").unwrap_or(0);
+        split(call, axis, &lengths_or_equal(call, axis, lengths.as_deref().or(call.optional_ints("split")))?)
+    }),
+    Kernel::new("Split", 2, |call| {
+        let axis = call.int("axis")?;
+        split(call, axis, &lengths_or_equal(call, axis, call.optional_ints("split"))?)
+    }),
+    Kernel::new("Split", 13, |call| {
+        let axis = call.int("axis")?;
+        let lengths = call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?;
+        split(call, axis, &lengths_or_equal(call, axis, lengths.as_deref())?)
+    }),
+    Kernel::new("Split", 18, split_by_input_or_number),
+];
+
+fn concat(call: &Call<'_>, axis: i64) -> Result {
+    let tensors = call.tensors(0)?;
+    let rank = tensors.first().map_or(0, |first| first.rank());
+    Ok(join(call, &tensors, normalize_axis(axis, rank)?)?.into())
+}
+
+/// The tensors one after the other along an axis; their other axes must agree.
+pub(crate) fn join(call: &Call<'_>, tensors: &[&Tensor], axis: usize) -> Result<Tensor> {
+    let first = *tensors.first().ok_or_else(|| invalid("there is nothing to concatenate"))?;
+    let mut shape = first.shape().to_vec();
+    let mut length = 0_usize;
+    for tensor in tensors {
+        let own = tensor.shape();
+        let agrees = own.len() == shape.len() && (0..own.len()).all(|at| at == axis || own.get(at) == shape.get(at));
+        if !agrees {
+            return Err(invalid(format!("shapes {shape:?} and {own:?} differ beyond axis {axis}")));
+        }
+        length = length.saturating_add(own.get(axis).copied().unwrap_or(0));
+    }
+    if let Some(size) = shape.get_mut(axis) {
+        *size = length;
+    }
+    let buffer = call.allocate(first.element_type(), &shape)?;
+    let (outer, inner) = around_axis(&shape, axis);
+    let sizes: Vec<usize> =
+        tensors.iter().map(|tensor| tensor.shape().get(axis).copied().unwrap_or(0).saturating_mul(inner)).collect();
+    let runs = (0..outer)
+        .flat_map(|row| sizes.iter().enumerate().map(move |(which, size)| (which, row * size..(row + 1) * size)));
+    Ok(buffer.select_runs(tensors, runs)?)
+}
+
+/// The lengths given, or as many equal ones as the node has outputs.
+fn lengths_or_equal(call: &Call<'_>, axis: i64, lengths: Option<&[i64]>) -> Result<Vec<usize>> {
+    if let Some(lengths) = lengths {
+        return dimensions(lengths, "split");
+    }
+    let shape = call.tensor(0)?.shape();
+    let size = shape.get(normalize_axis(axis, shape.len())?).copied().unwrap_or(0);
+    let count = call.output_count();
+    if count == 0 || size % count != 0 {
+        return Err(invalid(format!("axis {axis} of shape {shape:?} does not split into {count} equal parts")));
+    }
+    Ok(std::iter::repeat_n(size / count, count).collect())
+}
+
+/// Split since version 18: by lengths, or into a number of parts of which the last may be smaller.
+fn split_by_input_or_number(call: &Call<'_>) -> Result {
+    let axis = call.int("axis")?;
+    match (call.optional_tensor(1)?, call.optional_int("num_outputs")) {
+        (Some(lengths), None) => split(call, axis, &dimensions(&call.budget.read_indices(lengths)?, "split")?),
+        (None, Some(number)) => split(call, axis, &parts(call, axis, number)?),
+        (Some(_), Some(_)) => Err(invalid("input split and attribute num_outputs exclude each other; drop one")),
+        (None, None) => Err(invalid("neither input split nor attribute num_outputs is given; give one")),
+    }
+}
+
+fn parts(call: &Call<'_>, axis: i64, number: i64) -> Result<Vec<usize>> {
+    let shape = call.tensor(0)?.shape();
+    let size = shape.get(normalize_axis(axis, shape.len())?).copied().unwrap_or(0);
+    let outputs = call.output_count();
+    let count = usize::try_from(number)
+        .ok()
+        .filter(|&count| count == outputs && count > 0)
+        .ok_or_else(|| invalid(format!("num_outputs is {number}, but the node has {outputs} outputs")))?;
+    let part = size.div_ceil(count);
+    let last = size.checked_sub(part.saturating_mul(count - 1)).ok_or_else(|| {
+        invalid(format!("{size} entries do not make {count} parts of which only the last is smaller than {part}"))
+    })?;
+    Ok(std::iter::repeat_n(part, count - 1).chain([last]).collect())
+}
+
+/// One output for each length, which together cover the axis.
+fn split(call: &Call<'_>, axis: i64, lengths: &[usize]) -> Result {
+    let data = call.tensor(0)?;
+    let axis = normalize_axis(axis, data.rank())?;
+    let size = data.shape().get(axis).copied().unwrap_or(0);
+    let total = lengths.iter().try_fold(0_usize, |sum, &length| sum.checked_add(length));
+    let outputs = call.output_count();
+    if total != Some(size) || lengths.len() != outputs {
+        return Err(invalid(format!(
+            "lengths {lengths:?} do not split axis {axis} of shape {:?} into {outputs} outputs",
+            data.shape()
+        )));
+    }
+    let mut from = 0;
+    let mut values = Vec::new();
+    for (at, length) in lengths.iter().enumerate() {
+        let range = from..from + length;
+        from = range.end;
+        values.push(if call.wants(at) { Some(Value::Tensor(part(call, data, axis, range)?)) } else { None });
+    }
+    Ok(Outputs(values))
+}
+
+/// The entries of a tensor in a range of one axis.
+pub(crate) fn part(call: &Call<'_>, data: &Tensor, axis: usize, range: Range<usize>) -> Result<Tensor> {
+    let mut shape = data.shape().to_vec();
+    let (outer, inner) = around_axis(&shape, axis);
+    let size = shape.get(axis).copied().unwrap_or(0);
+    if let Some(size) = shape.get_mut(axis) {
+        *size = range.len();
+    }
+    let runs = (0..outer).map(|row| (0, (row * size + range.start) * inner..(row * size + range.end) * inner));
+    Ok(call.allocate(data.element_type(), &shape)?.select_runs(&[data], runs)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::tensor::Tensor;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+    use crate::value::Value;
+
+    fn all(split: OneNode) -> Vec<Tensor> {
+        let tensor = |value: Value| value.as_tensor().cloned().unwrap();
+        split.run().unwrap().into_iter().map(tensor).collect()
+    }
+
+    #[test]
+    fn the_first_version_joins_at_axis_one() {
+        let (a, b) = (floats(&[2, 1], &[1.0, 2.0]), floats(&[2, 2], &[3.0, 4.0, 5.0, 6.0]));
+        let joined = node("Concat", 1).input(a).input(b).tensor();
+        assert_eq!(joined, floats(&[2, 3], &[1.0, 3.0, 4.0, 2.0, 5.0, 6.0]));
+    }
+
+    #[test]
+    fn any_type_joins_at_any_axis() {
+        let (a, b) = (strings(&[1, 2], &["a", "b"]), strings(&[2, 2], &["c", "d", "e", "f"]));
+        let joined = node("Concat", 13).input(a).input(b).set("axis", -2).tensor();
+        assert_eq!(joined, strings(&[3, 2], &["a", "b", "c", "d", "e", "f"]));
+        let empty = floats(&[2, 0], &[]);
+        let full = floats(&[2, 1], &[1.0, 2.0]);
+        let joined = node("Concat", 11).input(empty).input(full.clone()).set("axis", 1).tensor();
+        assert_eq!(joined, full);
+    }
+
+    #[test]
+    fn shapes_that_do_not_join_are_refused() {
+        let join = |a: &[usize], b: &[usize], axis: i64| {
+            let zeros = |shape: &[usize]| floats(shape, &vec![0.0; shape.iter().product()]);
+            node("Concat", 13).input(zeros(a)).input(zeros(b)).set("axis", axis).error()
+        };
+        assert!(join(&[2, 1], &[3, 1], 1).contains("differ"));
+        assert!(join(&[2], &[2, 1], 0).contains("differ"));
+        assert!(join(&[], &[], 0).contains("axis 0"));
+    }
+
+    #[test]
+    fn lengths_come_from_the_attribute_or_the_input() {
+        let data = || floats(&[3], &[1.0, 2.0, 3.0]);
+        let expected = [floats(&[1], &[1.0]), floats(&[2], &[2.0, 3.0])];
+        let lengths: &[i64] = &[1, 2];
+        assert_eq!(all(node("Split", 1).input(data()).set("split", lengths).outputs(2)), expected);
+        assert_eq!(all(node("Split", 1).input(data()).input(floats(&[2], &[1.0, 2.0])).outputs(2)), expected);
+        assert_eq!(all(node("Split", 2).input(data()).set("split", lengths).outputs(2)), expected);
+        assert_eq!(all(node("Split", 13).input(data()).input(ints(&[2], lengths)).outputs(2)), expected);
+        assert_eq!(all(node("Split", 18).input(data()).input(ints(&[2], lengths)).outputs(2)), expected);
+    }
+
+    #[test]
+    fn without_lengths_the_parts_are_equal() {
+        let data = |size: usize| typed(ElementType::Uint8, &[1, size], &vec![7.0; size]);
+        for opset in [2, 11, 13] {
+            let parts = all(node("Split", opset).input(data(4)).set("axis", 1).outputs(2));
+            assert_eq!(parts.iter().map(|part| part.shape()[1]).collect::<Vec<_>>(), [2, 2]);
+            let refused = node("Split", opset).input(data(5)).set("axis", 1).outputs(2).error();
+            assert!(refused.contains("2 equal parts"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_parts_makes_the_last_smaller() {
+        let split = |size: usize, number: usize| {
+            let data = floats(&[size], &vec![0.5; size]);
+            node("Split", 18).input(data).set("num_outputs", i64::try_from(number).unwrap()).outputs(number)
+        };
+        for (size, expected) in [(7, &[3, 3, 1][..]), (4, &[2, 2, 0]), (6, &[2, 2, 2]), (0, &[0, 0]), (1, &[1])] {
+            let parts = all(split(size, expected.len()));
+            assert_eq!(parts.iter().map(Tensor::len).collect::<Vec<_>>(), expected);
+        }
+        assert!(split(5, 4).error().contains("only the last"));
+        assert!(split(4, 2).input(ints(&[2], &[2, 2])).error().contains("exclude"));
+        assert!(node("Split", 18).input(floats(&[2], &[0.0; 2])).outputs(2).error().contains("neither"));
+        assert!(split(4, 2).outputs(3).error().contains("3 outputs"));
+    }
+
+    #[test]
+    fn lengths_that_do_not_cover_the_axis_are_refused() {
+        let split = |lengths: &[i64]| {
+            let lengths = ints(&[lengths.len()], lengths);
+            node("Split", 13).input(floats(&[3], &[0.0; 3])).input(lengths).outputs(2).error()
+        };
+        assert!(split(&[1, 1]).contains("do not split"));
+        assert!(split(&[3]).contains("2 outputs"));
+        assert!(split(&[4, -1]).contains("none below 0"));
+    }
+}

@@ -1,0 +1,249 @@
+//! Values from attributes and counts: Constant, `ConstantOfShape`, `EyeLike`, Range.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::arguments::dimensions;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::framework::sparse::densify;
+use crate::model::Attribute;
+use crate::tensor::Tensor;
+use crate::types::ValueType;
+use crate::value::Value;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Constant", 1, constant),
+    Kernel::new("ConstantOfShape", 9, constant_of_shape),
+    Kernel::new("EyeLike", 9, eye_like),
+    Kernel::new("Range", 11, |call| range(call, call.tensor(0)?.element_type())),
+    Kernel::new("Range", 27, |call| range(call, stash_type(call)?)),
+];
+
+/// The value of the one attribute that is set, whichever it is.
+fn constant(call: &Call<'_>) -> Result {
+    let mut set = call.attributes.values();
+    let (Some(value), None) = (set.next(), set.next()) else {
+        let names: Vec<&str> = call.attributes.keys().map(String::as_str).collect();
+        return Err(invalid(format!("exactly one of the attributes that hold the value must be set, not {names:?}")));
+    };
+    let float = ElementType::Float;
+    let int = ElementType::Int64;
+    let text = |shape: &[usize], values: &[std::sync::Arc<str>]| {
+        Ok(call.allocate(ElementType::String, shape)?.strings(values.iter().cloned())?)
+    };
+    let tensor = match value {
+        Attribute::Tensor(Value::Tensor(tensor)) => Ok(tensor.clone()),
+        Attribute::SparseTensor(Value::Sparse(sparse)) | Attribute::Tensor(Value::Sparse(sparse)) => {
+            densify(sparse, call.budget)
+        }
+        Attribute::Float(value) => call.floats(float, &[], [f64::from(*value)]),
+        Attribute::Floats(values) => call.floats(float, &[values.len()], values.iter().copied().map(f64::from)),
+        Attribute::Int(value) => call.integers(int, &[], [i128::from(*value)]),
+        Attribute::Ints(values) => call.integers(int, &[values.len()], values.iter().copied().map(i128::from)),
+        Attribute::String(value) => text(&[], std::slice::from_ref(value)),
+        Attribute::Strings(values) => text(&[values.len()], values),
+        other => Err(invalid(format!("an attribute of type {:?} holds no constant", other.attribute_type()))),
+    }?;
+    call.check_output_type(0, &ValueType::Tensor(tensor.element_type()))?;
+    Ok(tensor.into())
+}
+
+/// One value, by default the float 0, everywhere in a tensor of the shape given.
+fn constant_of_shape(call: &Call<'_>) -> Result {
+    let shape = dimensions(&call.budget.read_indices(call.tensor(0)?)?, "the shape")?;
+    let value = call.tensor_attribute("value").cloned().map_or_else(|| Tensor::zero(ElementType::Float), Ok)?;
+    if value.len() != 1 {
+        return Err(invalid(format!("attribute value has shape {:?}, but must hold one element", value.shape())));
+    }
+    call.check_output_type(0, &ValueType::Tensor(value.element_type()))?;
+    Ok(call.allocate(value.element_type(), &shape)?.repeat(&value)?.into())
+}
+
+/// Ones at `[i, i + k]` of a matrix of the input's shape.
+fn eye_like(call: &Call<'_>) -> Result {
+    let input = call.tensor(0)?;
+    let &[rows, columns] = input.shape() else {
+        return Err(invalid(format!("shape {:?} is not that of a matrix", input.shape())));
+    };
+    let element = call.element_type("dtype")?.unwrap_or(input.element_type());
+    call.check_output_type(0, &ValueType::Tensor(element))?;
+    let k = i128::from(call.int("k")?);
+    let buffer = call.allocate(element, &[rows, columns])?;
+    let ones = (0..buffer.len()).map(|at| (at % columns) as i128 - (at / columns) as i128 == k);
+    Ok(buffer.bools(ones)?.into())
+}
+
+/// The type in which Range computes since version 27: for float16 and bfloat16 the one that `stash_type` names.
+fn stash_type(call: &Call<'_>) -> Result<ElementType> {
+    let element = call.tensor(0)?.element_type();
+    if !matches!(element, ElementType::Float16 | ElementType::Bfloat16) {
+        return Ok(element);
+    }
+    match call.element_type("stash_type")? {
+        Some(stash) if stash.is_float() => Ok(stash),
+        other => Err(invalid(format!("attribute stash_type is {other:?}, but must be a floating-point type"))),
+    }
+}
+
+/// `start + i * delta` for as many i as stay before `limit`; the count is computed in `compute`, the input's type or
+/// the one it is cast to.
+fn range(call: &Call<'_>, compute: ElementType) -> Result {
+    let operands = [call.tensor(0)?, call.tensor(1)?, call.tensor(2)?];
+    let element = operands[0].element_type();
+    let refuse = || {
+        invalid(format!("start {:?}, limit {:?} and delta {:?} give no count", operands[0], operands[1], operands[2]))
+    };
+    if element.is_integer() {
+        let [Some(start), Some(limit), Some(delta)] = operands.map(Tensor::single_integer) else {
+            return Err(refuse());
+        };
+        let steps = integer_steps(limit - start, delta).ok_or_else(refuse)?;
+        return Ok(call.integers(element, &[steps], (0..steps).map(|i| start + i as i128 * delta))?.into());
+    }
+    let [Some(start), Some(limit), Some(delta)] = operands.map(Tensor::single_float) else {
+        return Err(refuse());
+    };
+    let in_type = |value: f64| compute.decode_f64(compute.round(value));
+    let steps = libm::ceil(in_type(in_type(limit - start) / delta));
+    if steps.is_nan() || delta == 0.0 || steps >= usize::MAX as f64 {
+        return Err(refuse());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number in the range")]
+    let steps = steps.max(0.0) as usize;
+    Ok(call.floats(element, &[steps], (0..steps).map(|i| in_type(start + i as f64 * delta)))?.into())
+}
+
+/// The distance over the step, rounded up, and at least 0.
+fn integer_steps(distance: i128, delta: i128) -> Option<usize> {
+    let floor = distance.checked_div_euclid(delta)?;
+    let exact = distance.checked_rem_euclid(delta)? == 0;
+    // Euclidean division rounds down for a positive divisor and up for a negative one.
+    let steps = if exact || delta < 0 { floor } else { floor + 1 };
+    usize::try_from(steps.max(0)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::testing::{floats, ints, node, strings, typed};
+    use crate::value::SparseTensor;
+
+    #[test]
+    fn every_form_of_a_constant_gives_its_shape_and_type() {
+        let element = |tensor: &Tensor| (tensor.element_type(), tensor.shape().to_vec());
+        let value = node("Constant", 9).set("value", typed(ElementType::Int16, &[1, 2], &[1.0, 2.0])).tensor();
+        assert_eq!(element(&value), (ElementType::Int16, vec![1, 2]));
+        let scalar = node("Constant", 12).set("value_float", 0.1_f32).tensor();
+        assert_eq!((element(&scalar), scalar.floats()), ((ElementType::Float, vec![]), vec![f64::from(0.1_f32)]));
+        let list = node("Constant", 12).set("value_floats", &[1.0_f32, 2.0][..]).tensor();
+        assert_eq!((element(&list), list.floats()), ((ElementType::Float, vec![2]), vec![1.0, 2.0]));
+        let scalar = node("Constant", 13).set("value_int", i64::MIN).tensor();
+        assert_eq!((element(&scalar), scalar.indices()), ((ElementType::Int64, vec![]), vec![i64::MIN]));
+        let list = node("Constant", 13).set("value_ints", &[][..] as &[i64]).tensor();
+        assert_eq!(element(&list), (ElementType::Int64, vec![0]));
+        let scalar = node("Constant", 25).set("value_string", "é").tensor();
+        assert_eq!((element(&scalar), scalar), ((ElementType::String, vec![]), strings(&[], &["é"])));
+        let list = node("Constant", 25).set("value_strings", &["a", ""][..]).tensor();
+        assert_eq!(list, strings(&[2], &["a", ""]));
+    }
+
+    #[test]
+    fn a_sparse_constant_is_dense() {
+        let sparse = SparseTensor { values: floats(&[1], &[5.0]), indices: ints(&[1, 2], &[1, 0]), shape: vec![2, 2] };
+        let value = Attribute::SparseTensor(Value::Sparse(Arc::new(sparse)));
+        assert_eq!(node("Constant", 11).set("sparse_value", value).tensor(), floats(&[2, 2], &[0.0, 0.0, 5.0, 0.0]));
+    }
+
+    #[test]
+    fn a_constant_has_exactly_one_value() {
+        assert!(node("Constant", 12).run().unwrap_err().to_string().contains("exactly one"));
+        let two = node("Constant", 12).set("value_int", 1).set("value_float", 1.0_f32).error();
+        assert!(two.contains("exactly one"), "{two}");
+        let text = node("Constant", 1).set("value", strings(&[], &["a"])).error();
+        assert!(text.contains("no output of type tensor(string)"), "{text}");
+    }
+
+    #[test]
+    fn a_constant_of_shape_repeats_any_type() {
+        let of = |shape: &[i64]| node("ConstantOfShape", 25).input(ints(&[shape.len()], shape));
+        assert_eq!(of(&[2]).tensor(), floats(&[2], &[0.0, 0.0]));
+        assert_eq!(of(&[]).tensor(), floats(&[], &[0.0]));
+        assert_eq!(of(&[3, 0]).tensor().shape(), [3, 0]);
+        let small = typed(ElementType::Int2, &[1], &[-2.0]);
+        assert_eq!(of(&[2]).set("value", small).tensor(), typed(ElementType::Int2, &[2], &[-2.0, -2.0]));
+        assert!(of(&[-1]).error().contains("none below 0"));
+        assert!(of(&[1]).set("value", ints(&[2], &[1, 2])).error().contains("one element"));
+        assert!(of(&[1]).set("value", strings(&[1], &["a"])).error().contains("tensor(string)"));
+    }
+
+    #[test]
+    fn a_diagonal_may_lie_outside() {
+        let eye = |k: i64| node("EyeLike", 9).input(ints(&[2, 3], &[0; 6])).set("k", k).tensor().floats();
+        assert_eq!(eye(0), [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(eye(2), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(eye(-1), [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        assert_eq!(eye(i64::MIN), [0.0; 6]);
+        let typed = node("EyeLike", 22).input(ints(&[1, 1], &[5])).set("dtype", 16).tensor();
+        assert_eq!((typed.element_type(), typed.floats()), (ElementType::Bfloat16, vec![1.0]));
+        assert!(node("EyeLike", 22).input(ints(&[1, 1], &[5])).set("dtype", 8).error().contains("tensor(string)"));
+        assert!(node("EyeLike", 22).input(ints(&[1], &[5])).error().contains("matrix"));
+    }
+
+    fn ranged(opset: i64, element: ElementType, [start, limit, delta]: [f64; 3]) -> Vec<f64> {
+        let scalar = |value| typed(element, &[], &[value]);
+        node("Range", opset).input(scalar(start)).input(scalar(limit)).input(scalar(delta)).tensor().floats()
+    }
+
+    #[test]
+    fn ranges_stop_before_the_limit() {
+        let rows: [([f64; 3], &[f64]); 7] = [
+            ([3.0, 9.0, 3.0], &[3.0, 6.0]),
+            ([10.0, 4.0, -2.0], &[10.0, 8.0, 6.0]),
+            ([10.0, 5.0, -2.0], &[10.0, 8.0, 6.0]),
+            ([1.0, 6.0, 2.0], &[1.0, 3.0, 5.0]),
+            ([1.0, 1.0, 1.0], &[]),
+            ([1.0, 5.0, -1.0], &[]),
+            ([-3.0, 2.0, 4.0], &[-3.0, 1.0]),
+        ];
+        for (operands, expected) in rows {
+            for element in [ElementType::Int16, ElementType::Int64, ElementType::Float, ElementType::Double] {
+                assert_eq!(ranged(11, element, operands), expected, "{operands:?} in {element}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_count_is_computed_in_the_type_of_the_inputs() {
+        // As floats 1.2 / 0.4 is just above 3, and rounds to 3 in float: not to 4 steps.
+        assert_eq!(ranged(11, ElementType::Float, [0.0, 1.2, 0.4]).len(), 3);
+        // In double 1.2 / 0.4 is 2.9999999999999996.
+        assert_eq!(ranged(11, ElementType::Double, [0.0, 1.2, 0.4]).len(), 3);
+        // 2049 is no float16; the limit is 2048, and so 2048 steps of 1 in float, the default of stash_type.
+        assert_eq!(ranged(27, ElementType::Float16, [0.0, 2049.0, 1.0]).len(), 2048);
+    }
+
+    #[test]
+    fn integer_ranges_are_exact_at_the_ends() {
+        let long = |values: [i64; 3]| {
+            let [start, limit, delta] = values.map(|value| ints(&[], &[value]));
+            node("Range", 11).input(start).input(limit).input(delta)
+        };
+        let ends = long([i64::MIN, i64::MAX, i64::MAX]).tensor().indices();
+        assert_eq!(ends, [i64::MIN, -1, i64::MAX - 1]);
+        assert_eq!(long([i64::MAX, i64::MIN, i64::MIN]).tensor().indices(), [i64::MAX, -1]);
+        assert!(long([0, 1, 0]).error().contains("give no count"));
+        assert!(long([0, i64::MAX, 1]).error().contains("limit"));
+    }
+
+    #[test]
+    fn float_ranges_without_a_count_are_refused() {
+        for operands in [[0.0, 1.0, 0.0], [0.0, f64::INFINITY, 1.0], [0.0, f64::NAN, 1.0]] {
+            let scalars = operands.map(|value| floats(&[], &[value]));
+            let [start, limit, delta] = scalars;
+            let refused = node("Range", 11).input(start).input(limit).input(delta).run();
+            assert!(refused.is_err(), "{operands:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Entries picked by index: Gather, `GatherElements`, `GatherND`.
+
+use crate::kernels::framework::arguments::index;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::{around_axis, element_count, normalize_axis, strides};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Gather", 1, gather),
+    Kernel::new("GatherElements", 11, gather_elements),
+    Kernel::new("GatherND", 11, |call| gather_nd(call, 0)),
+    Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)),
+];
+
+/// The slices of the data at the indices, which take the place of the axis.
+fn gather(call: &Call<'_>) -> Result {
+    let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let size = data.shape().get(axis).copied().unwrap_or(0);
+    let mut picked: Vec<usize> = call.budget.scratch(indices.len())?;
+    for (picked, at) in picked.iter_mut().zip(indices.stream(Tensor::indices)) {
+        *picked = index(at, size)?;
+    }
+    let mut shape = data.shape().to_vec();
+    shape.splice(axis..=axis, indices.shape().iter().copied());
+    let (outer, inner) = around_axis(data.shape(), axis);
+    let buffer = call.allocate(data.element_type(), &shape)?;
+    let runs = (0..outer)
+        .flat_map(|row| picked.iter().map(move |at| (0, (row * size + at) * inner..(row * size + at + 1) * inner)));
+    Ok(buffer.select_runs(&[data], runs)?.into())
+}
+
+/// For each index the element of the data at its own place, but at the index along the axis.
+fn gather_elements(call: &Call<'_>) -> Result {
+    let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
+    let positions = element_positions(call, data.shape(), indices, call.int("axis")?)?;
+    Ok(call.take(data, indices.shape(), positions)?.into())
+}
+
+/// For each index its own place in a tensor of `shape`, but at the index along the axis.
+pub(super) fn element_positions(call: &Call<'_>, shape: &[usize], indices: &Tensor, axis: i64) -> Result<Vec<usize>> {
+    let axis = normalize_axis(axis, shape.len())?;
+    let fits = |(at, (own, size)): (usize, (&usize, &usize))| at == axis || own <= size;
+    let inside = indices.rank() == shape.len() && indices.shape().iter().zip(shape).enumerate().all(fits);
+    if !inside {
+        let own = indices.shape();
+        return Err(invalid(format!("indices of shape {own:?} do not fit shape {shape:?} beyond axis {axis}")));
+    }
+    let size = shape.get(axis).copied().unwrap_or(0);
+    let mut steps: Vec<isize> = strides(shape).into_iter().map(usize::cast_signed).collect();
+    let step = steps.get_mut(axis).map_or(0, std::mem::take).cast_unsigned();
+    let mut positions: Vec<usize> = call.budget.scratch(indices.len())?;
+    let bases = Walk::new(indices.shape(), &steps, 0);
+    for ((position, base), at) in positions.iter_mut().zip(bases).zip(indices.stream(Tensor::indices)) {
+        *position = base + index(at, size)? * step;
+    }
+    Ok(positions)
+}
+
+/// The slices of the data at the tuples in the last axis of the indices, within each batch.
+fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
+    let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
+    if indices.shape().last() == Some(&0) {
+        return Err(invalid(format!(
+            "indices of shape {:?} hold tuples of no index; they take one or more",
+            indices.shape()
+        )));
+    }
+    let tuples = tuple_positions(call, data.shape(), indices, batch_dims)?;
+    let buffer = call.allocate(data.element_type(), &tuples.shape)?;
+    let runs = tuples.starts.into_iter().map(|start| (0, start..start + tuples.run));
+    Ok(buffer.select_runs(&[data], runs)?.into())
+}
+
+/// Where the tuples of an index tensor point.
+pub(super) struct Tuples {
+    /// The shape of all slices that the tuples select.
+    pub shape: Vec<usize>,
+    /// The first position of each slice.
+    pub starts: Vec<usize>,
+    /// The elements of one slice.
+    pub run: usize,
+}
+
+/// The slices of a tensor of `shape` that the tuples in the last axis of `indices` select.
+pub(super) fn tuple_positions(call: &Call<'_>, shape: &[usize], indices: &Tensor, batch_dims: i64) -> Result<Tuples> {
+    let refuse = |why: &str| {
+        let own = indices.shape();
+        invalid(format!(
+            "indices of shape {own:?} do not select from shape {shape:?} with batch_dims {batch_dims}: {why}"
+        ))
+    };
+    let (&tuple, outer) = indices.shape().split_last().ok_or_else(|| refuse("they have no axis"))?;
+    let batch = usize::try_from(batch_dims).ok().filter(|&batch| batch <= outer.len() && batch < shape.len().max(1));
+    let batch = batch.ok_or_else(|| refuse("batch_dims must be below both ranks"))?;
+    if outer.get(..batch) != shape.get(..batch) {
+        return Err(refuse("the batches differ"));
+    }
+    let sizes = shape.get(batch..batch.saturating_add(tuple)).ok_or_else(|| refuse("the tuples are too long"))?;
+    let slice = shape.get(batch + tuple..).unwrap_or(&[]);
+    let run = element_count(slice)?;
+    let result_shape = [outer, slice].concat();
+    let count = element_count(outer)?;
+    let mut starts: Vec<usize> = call.budget.scratch(count)?;
+    let per_batch = element_count(outer.get(batch..).unwrap_or(&[]))?;
+    let values = call.budget.read_indices(indices)?;
+    let volume = element_count(sizes)?;
+    for (at, start) in call.budget.timed(starts.iter_mut().enumerate()) {
+        let own = values.get(at * tuple..(at + 1) * tuple).unwrap_or(&[]);
+        let mut position = (at / per_batch).saturating_mul(volume);
+        let mut inside = 0_usize;
+        for (&value, &size) in own.iter().zip(sizes) {
+            inside = inside.saturating_mul(size).saturating_add(index(value, size)?);
+        }
+        position = position.saturating_add(inside);
+        *start = position.saturating_mul(run);
+    }
+    Ok(Tuples { shape: result_shape, starts, run })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{floats, ints, node, strings, typed};
+
+    fn matrix() -> crate::tensor::Tensor {
+        floats(&[2, 3], &[0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
+    }
+
+    #[test]
+    fn gathered_slices_take_the_place_of_the_axis() {
+        let gather = |axis: i64, shape: &[usize], at: &[i64]| {
+            node("Gather", 13).input(matrix()).input(ints(shape, at)).set("axis", axis).tensor()
+        };
+        assert_eq!(gather(1, &[1, 2], &[2, -3]), floats(&[2, 1, 2], &[2.0, 0.0, 12.0, 10.0]));
+        assert_eq!(gather(0, &[], &[-1]), floats(&[3], &[10.0, 11.0, 12.0]));
+        assert_eq!(gather(-2, &[0], &[]).shape(), [0, 3]);
+        let text = node("Gather", 1).input(strings(&[2], &["a", "b"])).input(ints(&[3], &[1, 1, 0])).tensor();
+        assert_eq!(text, strings(&[3], &["b", "b", "a"]));
+    }
+
+    #[test]
+    fn indices_outside_are_refused() {
+        for at in [2, -3, i64::MIN, i64::MAX] {
+            assert!(node("Gather", 11).input(matrix()).input(ints(&[], &[at])).error().contains("[-2, 2 - 1]"));
+            let elements = node("GatherElements", 11).input(matrix()).input(ints(&[1, 1], &[at]));
+            assert!(elements.error().contains("[-2, 2 - 1]"));
+            let tuples = node("GatherND", 11).input(matrix()).input(ints(&[1], &[at]));
+            assert!(tuples.error().contains("[-2, 2 - 1]"));
+        }
+        assert!(node("Gather", 13).input(floats(&[0], &[])).input(ints(&[1], &[0])).error().contains("index 0"));
+        assert!(node("Gather", 13).input(floats(&[], &[1.0])).input(ints(&[1], &[0])).error().contains("axis 0"));
+    }
+
+    #[test]
+    fn elements_come_from_their_own_rows() {
+        let at = ints(&[1, 2], &[-1, 0]);
+        let elements = |axis: i64| node("GatherElements", 13).input(matrix()).input(at.clone()).set("axis", axis);
+        assert_eq!(elements(1).tensor(), floats(&[1, 2], &[2.0, 0.0]));
+        assert_eq!(elements(0).tensor(), floats(&[1, 2], &[10.0, 1.0]));
+        let wide = ints(&[3, 1], &[0, 0, 0]);
+        assert!(node("GatherElements", 13).input(matrix()).input(wide).set("axis", 1).error().contains("do not fit"));
+        let flat = ints(&[2], &[0, 0]);
+        assert!(node("GatherElements", 13).input(matrix()).input(flat).error().contains("do not fit"));
+    }
+
+    #[test]
+    fn tuples_select_elements_or_slices() {
+        let data = || typed(ElementType::Bfloat16, &[2, 2, 2], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+        let select = |shape: &[usize], at: &[i64]| node("GatherND", 13).input(data()).input(ints(shape, at));
+        assert_eq!(select(&[2, 3], &[0, 0, 1, 1, -1, 0]).tensor().floats(), [1.0, 6.0]);
+        assert_eq!(select(&[2, 1, 2], &[0, 1, 1, 0]).tensor().floats(), [2.0, 3.0, 4.0, 5.0]);
+        let batched = select(&[2, 1], &[1, 0]).set("batch_dims", 1).tensor();
+        assert_eq!((batched.shape(), batched.floats()), (&[2, 2][..], vec![2.0, 3.0, 4.0, 5.0]));
+        assert!(select(&[1, 4], &[0; 4]).error().contains("too long"));
+        assert!(select(&[3, 1], &[0; 3]).set("batch_dims", 1).error().contains("batches differ"));
+        assert!(select(&[2, 1], &[0; 2]).set("batch_dims", 3).error().contains("below both ranks"));
+    }
+}

@@ -1,0 +1,87 @@
+//! `OneHot`.
+
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{around_axis, normalize_axis};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("OneHot", 9, |call| one_hot(call, Negative::Outside)),
+    Kernel::new("OneHot", 11, |call| one_hot(call, Negative::FromTheBack)),
+];
+
+/// What a negative index of `OneHot` means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Negative {
+    /// No class, as any index beyond the depth.
+    Outside,
+    /// A class counted from the last one.
+    FromTheBack,
+}
+
+/// Along a new axis of `depth` entries, the on value at each index and the off value elsewhere.
+fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
+    let (indices, depth, values) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    if values.len() != 2 {
+        return Err(invalid(format!("values has shape {:?}, but must hold the off and the on value", values.shape())));
+    }
+    let axis = normalize_axis(call.int("axis")?, indices.rank() + 1)?;
+    let classes = depth
+        .single_integer()
+        .and_then(|depth| usize::try_from(depth).ok())
+        .ok_or_else(|| invalid(format!("depth {depth:?} must be one number, not below 0")))?;
+    let mut shape = indices.shape().to_vec();
+    shape.insert(axis, classes);
+    let buffer = call.allocate(values.element_type(), &shape)?;
+    let (outer, inner) = if buffer.is_empty() { (0, 0) } else { around_axis(&shape, axis) };
+    let class = |index: i128| match negative {
+        Negative::FromTheBack if index < 0 => index + classes as i128,
+        _ => index,
+    };
+    let chosen = call.budget.collect(indices.stream(Tensor::integers).map(class))?;
+    let chosen = &chosen;
+    let positions = (0..outer).flat_map(|row| {
+        (0..classes).flat_map(move |class| {
+            let own = chosen.get(row * inner..(row + 1) * inner).unwrap_or(&[]);
+            own.iter().map(move |&chosen| usize::from(chosen == class as i128))
+        })
+    });
+    Ok(buffer.take(values, positions)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, strings};
+
+    fn hot(opset: i64, indices: Tensor, depth: Tensor) -> OneNode {
+        node("OneHot", opset).input(indices).input(depth).input(ints(&[2], &[2, 5]))
+    }
+
+    #[test]
+    fn negative_indices_count_from_the_back_since_eleven() {
+        let rows: [(i64, &[i64]); 3] =
+            [(9, &[5, 2, 2, 2, 2, 2, 2, 2]), (11, &[5, 2, 2, 5, 2, 2, 2, 2]), (28, &[5, 2, 2, 5, 2, 2, 2, 2])];
+        for (opset, expected) in rows {
+            let classes = hot(opset, ints(&[4], &[0, -1, 2, -3]), ints(&[], &[2])).tensor();
+            assert_eq!((classes.shape(), classes.indices().as_slice()), (&[4, 2][..], expected), "{opset}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_no_integers_are_truncated() {
+        let classes = hot(11, floats(&[2], &[1.9, -0.9]), floats(&[1], &[2.5])).set("axis", 0).tensor();
+        assert_eq!(classes, ints(&[2, 2], &[2, 5, 5, 2]));
+        let text = node("OneHot", 9).input(ints(&[], &[1])).input(ints(&[], &[2])).input(strings(&[2], &["off", "on"]));
+        assert_eq!(text.tensor(), strings(&[2], &["off", "on"]));
+    }
+
+    #[test]
+    fn one_hot_axes_and_depths_have_limits() {
+        assert!(hot(11, ints(&[1], &[0]), ints(&[], &[-1])).error().contains("not below 0"));
+        assert!(hot(11, ints(&[1], &[0]), ints(&[2], &[1, 2])).error().contains("one number"));
+        assert!(hot(11, ints(&[1], &[0]), ints(&[], &[2])).set("axis", 2).error().contains("axis 2"));
+        assert_eq!(hot(11, ints(&[1], &[0]), ints(&[], &[0])).set("axis", -2).tensor().shape(), [0, 1]);
+    }
+}

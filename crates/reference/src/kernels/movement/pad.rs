@@ -1,0 +1,249 @@
+//! Tensors with room added or taken at the ends of their axes: Pad, `CenterCropPad`.
+
+use crate::kernels::framework::arguments::{axes, dimensions};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::strides;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Pad", 1, |call| pad_by_attributes(call, "paddings")),
+    Kernel::new("Pad", 2, |call| pad_by_attributes(call, "pads")),
+    Kernel::new("Pad", 11, |call| pad_by_inputs(call, MODES)),
+    Kernel::new("Pad", 19, |call| pad_by_inputs(call, MODES_WITH_WRAP)),
+    Kernel::new("CenterCropPad", 18, center_crop_pad),
+];
+
+/// What stands beyond the ends of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// One value.
+    Constant,
+    /// The entries mirrored at the last one, again and again.
+    Reflect,
+    /// The last entry.
+    Edge,
+    /// The entries from the other end on, again and again.
+    Wrap,
+}
+
+const MODES: &[(&str, Mode)] = &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("edge", Mode::Edge)];
+
+const MODES_WITH_WRAP: &[(&str, Mode)] =
+    &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("edge", Mode::Edge), ("wrap", Mode::Wrap)];
+
+impl Mode {
+    /// The attribute `mode`, one of those that the version knows.
+    fn of(call: &Call<'_>, known: &[(&str, Mode)]) -> Result<Mode> {
+        let name = call.string("mode")?;
+        known.iter().find(|(known, _)| *known == name).map(|(_, mode)| *mode).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            invalid(format!("attribute mode is '{name}'; {} has {}", call.spec.version, names.join(", ")))
+        })
+    }
+
+    /// The entry of an axis of `size` that stands at a place inside or outside, if any does.
+    fn entry(self, place: i128, size: usize) -> Option<usize> {
+        let size = size as i128;
+        if size == 0 {
+            return None;
+        }
+        let entry = match self {
+            Mode::Constant => Some(place).filter(|place| (0..size).contains(place))?,
+            Mode::Edge => place.clamp(0, size - 1),
+            Mode::Wrap => place.rem_euclid(size),
+            Mode::Reflect => {
+                let period = (2 * (size - 1)).max(1);
+                let turned = place.rem_euclid(period);
+                turned.min(period - turned)
+            }
+        };
+        usize::try_from(entry).ok()
+    }
+}
+
+/// Pad with its numbers and value in attributes, for every axis.
+fn pad_by_attributes(call: &Call<'_>, name: &str) -> Result {
+    let data = call.tensor(0)?;
+    let value = call.floats(data.element_type(), &[1], [call.float("value")?])?;
+    let all: Vec<usize> = (0..data.rank()).collect();
+    pad(call, &all, call.ints(name)?, Mode::of(call, MODES)?, &value)
+}
+
+/// Pad with its numbers, value and axes as inputs.
+fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
+    let data = call.tensor(0)?;
+    let value = call.optional_tensor(2)?.cloned().map_or_else(|| Tensor::zero(data.element_type()), Ok)?;
+    let axes = match call.optional_tensor(3)? {
+        Some(list) => axes(&call.budget.read_indices(list)?, data.rank())?,
+        None => (0..data.rank()).collect(),
+    };
+    pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, Mode::of(call, modes)?, &value)
+}
+
+/// Adds to the begins of all axes named and then to their ends; negative numbers take away.
+fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], mode: Mode, value: &Tensor) -> Result {
+    let data = call.tensor(0)?;
+    let (begins, ends) = numbers.split_at(numbers.len().min(axes.len()));
+    if ends.len() != axes.len() {
+        let (count, named) = (numbers.len(), axes.len());
+        return Err(invalid(format!("there are {count} pads, but {named} axes take {}", 2 * named)));
+    }
+    let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
+    for ((&axis, &begin), &end) in axes.iter().zip(begins).zip(ends) {
+        let Some(place) = places.get_mut(axis) else { continue };
+        let size = usize::try_from(place.size as i128 + i128::from(begin) + i128::from(end)).map_err(|_| {
+            invalid(format!("pads {begin} and {end} leave no size to axis {axis} of shape {:?}", data.shape()))
+        })?;
+        *place = Place { first: -i128::from(begin), size };
+    }
+    Ok(extend(call, data, &places, mode, value)?.into())
+}
+
+/// The input around its center: cut where it is larger than the shape, with zeros where it is smaller.
+fn center_crop_pad(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    let sizes = dimensions(&call.budget.read_indices(call.tensor(1)?)?, "shape")?;
+    let axes = match call.optional_ints("axes") {
+        Some(list) => axes(list, data.rank())?,
+        None => (0..data.rank()).collect(),
+    };
+    if sizes.len() != axes.len() {
+        return Err(invalid(format!("shape {sizes:?} does not have a size for each of the axes {axes:?}")));
+    }
+    let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
+    for (&axis, &size) in axes.iter().zip(&sizes) {
+        let Some(place) = places.get_mut(axis) else { continue };
+        let (has, wants) = (place.size as i128, size as i128);
+        // The odd entry is cut from the end, and added to it: both halves round toward zero.
+        *place = Place { first: (has - wants) / 2, size };
+    }
+    Ok(extend(call, data, &places, Mode::Constant, &Tensor::zero(data.element_type())?)?.into())
+}
+
+/// Where an axis of the output begins on that of the input, and its size.
+struct Place {
+    first: i128,
+    size: usize,
+}
+
+/// The input seen through another window, its surroundings filled in.
+fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &Tensor) -> Result<Tensor> {
+    if value.len() != 1 {
+        return Err(invalid(format!("the value to pad with has shape {:?}, but must be a scalar", value.shape())));
+    }
+    let shape: Vec<usize> = places.iter().map(|place| place.size).collect();
+    let buffer = call.allocate(data.element_type(), &shape)?;
+    if buffer.is_empty() {
+        return Ok(buffer.take(data, [])?);
+    }
+    if data.is_empty() && mode != Mode::Constant {
+        return Err(invalid(format!("shape {:?} has no entry to repeat; only mode constant can pad it", data.shape())));
+    }
+    let mut tables = Vec::new();
+    for ((place, &size), stride) in places.iter().zip(data.shape()).zip(strides(data.shape())) {
+        let mut table: Vec<Option<usize>> = call.budget.scratch(place.size)?;
+        for (at, slot) in table.iter_mut().enumerate() {
+            *slot = mode.entry(place.first + at as i128, size).map(|entry| entry * stride);
+        }
+        tables.push(table);
+    }
+    let last = tables.pop().unwrap_or_else(|| vec![Some(0)]);
+    let rows = buffer.len() / last.len();
+    let positions = (0..rows).flat_map(|row| {
+        let base = row_base(&tables, row);
+        last.iter().map(move |entry| base.zip(*entry).map_or((0, 0), |(base, entry)| (1, base + entry)))
+    });
+    Ok(buffer.select(&[value, data], positions)?)
+}
+
+/// The sum of the entries of all tables for one row of the output, if all have one.
+fn row_base(tables: &[Vec<Option<usize>>], mut row: usize) -> Option<usize> {
+    let mut base = 0;
+    for table in tables.iter().rev() {
+        base += table.get(row % table.len()).copied().flatten()?;
+        row /= table.len();
+    }
+    Some(base)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn padded(opset: i64, mode: &str, size: u8, begin: i64, end: i64) -> OneNode {
+        let values: Vec<f64> = (1..=size).map(f64::from).collect();
+        let data = floats(&[values.len()], &values);
+        node("Pad", opset).input(data).input(ints(&[2], &[begin, end])).set("mode", mode)
+    }
+
+    #[test]
+    fn each_mode_fills_what_stands_beyond() {
+        let rows: [(&str, u8, i64, i64, &[f64]); 13] = [
+            ("constant", 2, 1, 2, &[0.0, 1.0, 2.0, 0.0, 0.0]),
+            ("constant", 3, -1, 1, &[2.0, 3.0, 0.0]),
+            ("constant", 0, 1, 1, &[0.0, 0.0]),
+            ("edge", 2, 2, 1, &[1.0, 1.0, 1.0, 2.0, 2.0]),
+            ("edge", 3, -2, 1, &[3.0, 3.0]),
+            ("reflect", 3, 2, 2, &[3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]),
+            ("reflect", 2, 3, 0, &[2.0, 1.0, 2.0, 1.0, 2.0]),
+            ("reflect", 3, 0, 5, &[1.0, 2.0, 3.0, 2.0, 1.0, 2.0, 3.0, 2.0]),
+            ("reflect", 1, 2, 1, &[1.0, 1.0, 1.0, 1.0]),
+            ("reflect", 3, 1, -1, &[2.0, 1.0, 2.0]),
+            ("wrap", 3, 1, 2, &[3.0, 1.0, 2.0, 3.0, 1.0, 2.0]),
+            ("wrap", 2, 3, 0, &[2.0, 1.0, 2.0, 1.0, 2.0]),
+            ("wrap", 3, -4, 4, &[2.0, 3.0, 1.0]),
+        ];
+        for (mode, size, begin, end, expected) in rows {
+            assert_eq!(padded(19, mode, size, begin, end).tensor().floats(), expected, "{mode} {size} {begin} {end}");
+        }
+    }
+
+    #[test]
+    fn pads_without_a_meaning_are_refused() {
+        assert!(padded(18, "wrap", 2, 1, 1).error().contains("constant, reflect, edge"));
+        assert!(padded(19, "edge", 0, 1, 0).error().contains("only mode constant"));
+        assert!(padded(19, "constant", 2, -2, -1).error().contains("leave no size"));
+        assert!(padded(19, "constant", 2, i64::MAX, 0).error().contains("limit"));
+        assert!(node("Pad", 13).input(floats(&[1], &[1.0])).input(ints(&[1], &[1])).error().contains("1 axes take 2"));
+    }
+
+    #[test]
+    fn old_versions_pad_by_attributes() {
+        let pads: &[i64] = &[0, 1, 0, 0];
+        for (opset, name) in [(1, "paddings"), (2, "pads")] {
+            let data = typed(ElementType::Float16, &[1, 2], &[1.0, 2.0]);
+            let padded = node("Pad", opset).input(data).set(name, pads).set("value", 0.1_f32).tensor();
+            assert_eq!(padded, typed(ElementType::Float16, &[1, 3], &[0.1, 1.0, 2.0]), "{opset}");
+        }
+    }
+
+    #[test]
+    fn axes_name_what_is_padded() {
+        let data = || strings(&[1, 2], &["a", "b"]);
+        let some = node("Pad", 18).input(data()).input(ints(&[2], &[1, 0])).input(strings(&[], &["x"]));
+        assert_eq!(some.input(ints(&[1], &[-1])).tensor(), strings(&[1, 3], &["x", "a", "b"]));
+        let none = node("Pad", 13).input(data()).input(ints(&[4], &[0, 0, 1, 0]));
+        assert_eq!(none.tensor(), strings(&[2, 2], &["a", "b", "", ""]));
+        let twice = node("Pad", 18).input(data()).input(ints(&[4], &[0; 4])).absent().input(ints(&[2], &[0, -2]));
+        assert!(twice.error().contains("more than once"));
+    }
+
+    #[test]
+    fn the_center_stays() {
+        let centered = |size: u8, wanted: i64| {
+            let values: Vec<f64> = (1..=size).map(f64::from).collect();
+            node("CenterCropPad", 18).input(floats(&[values.len()], &values)).input(ints(&[1], &[wanted]))
+        };
+        assert_eq!(centered(5, 2).tensor().floats(), [2.0, 3.0]);
+        assert_eq!(centered(4, 3).tensor().floats(), [1.0, 2.0, 3.0]);
+        assert_eq!(centered(2, 5).tensor().floats(), [0.0, 1.0, 2.0, 0.0, 0.0]);
+        assert_eq!(centered(2, 0).tensor().shape(), [0]);
+        assert!(centered(2, -1).error().contains("none below 0"));
+        let one = node("CenterCropPad", 18).input(strings(&[1, 3], &["a", "b", "c"])).input(ints(&[1], &[1]));
+        let last: &[i64] = &[-1];
+        assert_eq!(one.set("axes", last).tensor(), strings(&[1, 1], &["b"]));
+    }
+}

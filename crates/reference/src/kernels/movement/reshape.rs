@@ -1,0 +1,205 @@
+//! The same elements under another shape: Identity, Reshape, Flatten, Squeeze, Unsqueeze.
+
+use crate::kernels::framework::arguments::{axes, non_negative};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::shape::{around_axis, element_count, normalize_axis};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Identity", 1, identity),
+    Kernel::new("Reshape", 1, |call| reshape(call, call.ints("shape")?, Zero::Copies)),
+    Kernel::new("Reshape", 5, |call| reshape(call, &call.budget.read_indices(call.tensor(1)?)?, Zero::Copies)),
+    Kernel::new("Reshape", 14, |call| {
+        let zero = if call.flag("allowzero")? { Zero::Stays } else { Zero::Copies };
+        reshape(call, &call.budget.read_indices(call.tensor(1)?)?, zero)
+    }),
+    Kernel::new("Flatten", 1, |call| flatten(call, 0)),
+    Kernel::new("Flatten", 11, |call| flatten(call, -1)),
+    Kernel::new("Squeeze", 1, |call| {
+        non_negative(call.optional_ints("axes").unwrap_or(&[]), "axes")?;
+        squeeze(call, call.optional_ints("axes"))
+    }),
+    Kernel::new("Squeeze", 11, |call| squeeze(call, call.optional_ints("axes"))),
+    Kernel::new("Squeeze", 13, |call| {
+        squeeze(call, call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.as_deref())
+    }),
+    Kernel::new("Unsqueeze", 1, |call| {
+        non_negative(call.ints("axes")?, "axes")?;
+        unsqueeze(call, call.ints("axes")?)
+    }),
+    Kernel::new("Unsqueeze", 11, |call| unsqueeze(call, call.ints("axes")?)),
+    Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?)),
+];
+
+/// The input itself, of whatever type.
+fn identity(call: &Call<'_>) -> Result {
+    Ok(call.value(0)?.clone().into())
+}
+
+/// What a 0 in the new shape of a Reshape means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Zero {
+    /// The size of the same axis of the input.
+    Copies,
+    /// An empty axis.
+    Stays,
+}
+
+/// The input under `shape`, where one -1 takes what the others leave.
+fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
+    let data = call.tensor(0)?;
+    let refuse = |why: &str| {
+        let (from, elements) = (data.shape(), data.len());
+        invalid(format!("shape {from:?} of {elements} elements does not reshape to {shape:?}: {why}"))
+    };
+    let mut inferred = None;
+    let mut dims = Vec::new();
+    for (axis, &size) in shape.iter().enumerate() {
+        dims.push(match size {
+            -1 if inferred.replace(axis).is_some() => return Err(refuse("only one dimension may be -1")),
+            -1 => 1,
+            0 if zero == Zero::Copies => {
+                *data.shape().get(axis).ok_or_else(|| refuse("a 0 copies an axis that the input does not have"))?
+            }
+            size => usize::try_from(size).map_err(|_| refuse("only -1 may be negative"))?,
+        });
+    }
+    if let Some(axis) = inferred {
+        let (before, after) = around_axis(&dims, axis);
+        let left = data.len().checked_div(before.saturating_mul(after));
+        dims[axis] = left.ok_or_else(|| refuse("-1 beside a 0 can be anything"))?;
+    }
+    Ok(data.with_shape(dims).map_err(|_| refuse("the numbers of elements differ"))?.into())
+}
+
+/// The input as a matrix: the axes before `axis` become the rows. From version 11 on, when `least` is negative, the
+/// axis may count from the back.
+fn flatten(call: &Call<'_>, least: i64) -> Result {
+    let data = call.tensor(0)?;
+    let axis = call.int("axis")?;
+    let rank = i64::try_from(data.rank()).unwrap_or(i64::MAX);
+    let lowest = if least < 0 { -rank } else { 0 };
+    if !(lowest..=rank).contains(&axis) {
+        return Err(invalid(format!("axis {axis} is outside [{lowest}, {rank}] for shape {:?}", data.shape())));
+    }
+    let at = usize::try_from(if axis < 0 { axis + rank } else { axis }).unwrap_or(data.rank());
+    let (rows, columns) = data.shape().split_at(at);
+    Ok(data.with_shape(vec![element_count(rows)?, element_count(columns)?])?.into())
+}
+
+/// The input without the axes named, which must have size 1, or without all axes of size 1.
+fn squeeze(call: &Call<'_>, list: Option<&[i64]>) -> Result {
+    let data = call.tensor(0)?;
+    let from_zero = |list: &[i64]| list.iter().map(|&axis| normalize_axis(axis, data.rank())).collect();
+    let named: Option<Vec<usize>> = list.map(from_zero).transpose()?;
+    let mut dims = Vec::new();
+    for (axis, &size) in data.shape().iter().enumerate() {
+        let goes = named.as_ref().map_or(size == 1, |named| named.contains(&axis));
+        if goes && size != 1 {
+            return Err(invalid(format!("axis {axis} of shape {:?} is squeezed, but its size is not 1", data.shape())));
+        }
+        if !goes {
+            dims.push(size);
+        }
+    }
+    Ok(data.with_shape(dims)?.into())
+}
+
+/// The input with axes of size 1 where the output shall have them.
+fn unsqueeze(call: &Call<'_>, list: &[i64]) -> Result {
+    let data = call.tensor(0)?;
+    let rank = data.rank() + list.len();
+    let new = axes(list, rank)?;
+    let mut old = data.shape().iter();
+    let size = |axis| if new.contains(&axis) { Some(1) } else { old.next().copied() };
+    Ok(data.with_shape((0..rank).filter_map(size).collect())?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{floats, ints, node, strings, typed};
+
+    #[test]
+    fn zero_copies_and_minus_one_takes_the_rest() {
+        let rows: [(&[usize], &[i64], &[usize]); 6] = [
+            (&[2, 3, 4], &[0, -1], &[2, 12]),
+            (&[2, 3, 4], &[4, 0, -1], &[4, 3, 2]),
+            (&[1], &[], &[]),
+            (&[], &[1, -1], &[1, 1]),
+            (&[0, 3], &[3, 0, 1], &[]),
+            (&[0, 3], &[-1, 3], &[0, 3]),
+        ];
+        for (from, to, expected) in rows {
+            let data = floats(from, &vec![0.5; from.iter().product()]);
+            let by_input = node("Reshape", 5).input(data.clone()).input(ints(&[to.len()], to));
+            let by_attribute = node("Reshape", 1).input(data).set("shape", to);
+            if from == [0, 3] && to == [3, 0, 1] {
+                assert!(by_input.error().contains("numbers of elements differ"));
+                continue;
+            }
+            assert_eq!(by_input.tensor().shape(), expected, "{from:?} to {to:?}");
+            assert_eq!(by_attribute.tensor().shape(), expected, "{from:?} to {to:?}");
+        }
+    }
+
+    #[test]
+    fn allowzero_keeps_zeros() {
+        let empty = || node("Reshape", 14).input(floats(&[0, 3], &[])).set("allowzero", 1);
+        assert_eq!(empty().input(ints(&[3], &[3, 0, 7])).tensor().shape(), [3, 0, 7]);
+        assert!(empty().input(ints(&[2], &[0, -1])).error().contains("-1 beside a 0"));
+        let copies = node("Reshape", 14).input(floats(&[0, 3], &[])).input(ints(&[2], &[0, -1]));
+        assert!(copies.error().contains("-1 beside a 0"));
+    }
+
+    #[test]
+    fn shapes_without_a_meaning_are_refused() {
+        for to in [&[-1, -1][..], &[-2, 3], &[4], &[5, -1], &[6, 1, 0], &[i64::MAX, i64::MAX]] {
+            let refused = node("Reshape", 13).input(floats(&[2, 3], &[0.0; 6])).input(ints(&[to.len()], to)).error();
+            assert!(refused.contains("does not reshape"), "{to:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn flatten_splits_anywhere() {
+        for (opset, axis, expected) in [
+            (1, 0, Some([1, 24])),
+            (1, 3, Some([24, 1])),
+            (9, -1, None),
+            (11, -1, Some([6, 4])),
+            (13, -3, Some([1, 24])),
+        ] {
+            let flat = node("Flatten", opset).input(floats(&[2, 3, 4], &[0.0; 24])).set("axis", axis);
+            match expected {
+                Some(expected) => assert_eq!(flat.tensor().shape(), expected, "{axis} at {opset}"),
+                None => assert!(flat.error().contains("outside [0, 3]")),
+            }
+        }
+        assert_eq!(node("Flatten", 13).input(floats(&[], &[1.0])).set("axis", 0).tensor().shape(), [1, 1]);
+        assert!(node("Flatten", 13).input(floats(&[], &[1.0])).error().contains("axis 1"));
+    }
+
+    #[test]
+    fn squeeze_removes_only_what_is_named() {
+        let data = || typed(ElementType::Int4, &[1, 2, 1], &[-8.0, 7.0]);
+        assert_eq!(node("Squeeze", 21).input(data()).tensor().shape(), [2]);
+        assert_eq!(node("Squeeze", 21).input(data()).input(ints(&[1], &[-1])).tensor().shape(), [1, 2]);
+        assert_eq!(node("Squeeze", 21).input(data()).input(ints(&[0], &[])).tensor().shape(), [1, 2, 1]);
+        assert!(node("Squeeze", 21).input(data()).input(ints(&[1], &[1])).error().contains("not 1"));
+        let old = |opset| node("Squeeze", opset).input(floats(&[1, 2], &[1.0, 2.0])).set("axes", &[-2][..]);
+        assert_eq!(old(11).tensor().shape(), [2]);
+        assert!(old(1).error().contains("none below 0"));
+    }
+
+    #[test]
+    fn unsqueeze_places_axes_in_the_output() {
+        let data = || strings(&[3], &["a", "b", "c"]);
+        let at = |axes: &[i64]| node("Unsqueeze", 13).input(data()).input(ints(&[axes.len()], axes));
+        assert_eq!(at(&[2, 0]).tensor().shape(), [1, 3, 1]);
+        assert_eq!(at(&[-1, -3]).tensor().shape(), [1, 3, 1]);
+        assert!(at(&[0, -3]).error().contains("more than once"));
+        assert!(at(&[2]).error().contains("axis 2"));
+        assert_eq!(node("Unsqueeze", 1).input(data()).set("axes", &[0, 2][..]).tensor().shape(), [1, 3, 1]);
+    }
+}

@@ -1,0 +1,313 @@
+//! A copy of a tensor with elements replaced by index: Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`.
+
+use num_complex::Complex;
+
+use crate::dtype::Kind;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::movement::gather::{element_positions, tuple_positions};
+use crate::tensor::Tensor;
+use crate::tensor::shape::{around_axis, normalize_axis};
+use crate::tensor::wide::Wide;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None)),
+    Kernel::new("ScatterElements", 11, |call| scatter_elements(call, Reduction::None)),
+    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, Reduction::of(call, SUM_AND_PRODUCT)?)),
+    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, Reduction::of(call, ALL)?)),
+    Kernel::new("ScatterND", 11, |call| scatter_nd(call, Reduction::None)),
+    Kernel::new("ScatterND", 16, |call| scatter_nd(call, Reduction::of(call, SUM_AND_PRODUCT)?)),
+    Kernel::new("ScatterND", 18, |call| scatter_nd(call, Reduction::of(call, ALL)?)),
+    Kernel::new("TensorScatter", 24, tensor_scatter),
+];
+
+/// How an update meets what stands at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reduction {
+    None,
+    Add,
+    Mul,
+    Max,
+    Min,
+}
+
+const SUM_AND_PRODUCT: &[(&str, Reduction)] =
+    &[("none", Reduction::None), ("add", Reduction::Add), ("mul", Reduction::Mul)];
+
+const ALL: &[(&str, Reduction)] = &[
+    ("none", Reduction::None),
+    ("add", Reduction::Add),
+    ("mul", Reduction::Mul),
+    ("max", Reduction::Max),
+    ("min", Reduction::Min),
+];
+
+impl Reduction {
+    /// The attribute `reduction`, one of those that the version knows.
+    fn of(call: &Call<'_>, known: &[(&str, Reduction)]) -> Result<Reduction> {
+        let name = call.string("reduction")?;
+        known.iter().find(|(known, _)| *known == name).map(|(_, reduction)| *reduction).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            invalid(format!("attribute reduction is '{name}'; {} has {}", call.spec.version, names.join(", ")))
+        })
+    }
+}
+
+/// Each update goes to its own place in the data, but to the index along the axis.
+fn scatter_elements(call: &Call<'_>, reduction: Reduction) -> Result {
+    let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    check_shape(updates, indices.shape())?;
+    let targets = element_positions(call, data.shape(), indices, call.int("axis")?)?;
+    Ok(write(call, data, updates, &targets, reduction)?.into())
+}
+
+/// Each slice of the updates goes where its tuple in the last axis of the indices points.
+fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
+    let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    let tuples = tuple_positions(call, data.shape(), indices, 0)?;
+    check_shape(updates, &tuples.shape)?;
+    let mut targets: Vec<usize> = call.budget.scratch(updates.len())?;
+    let places = tuples.starts.iter().filter(|_| tuples.run > 0).flat_map(|&start| start..start + tuples.run);
+    targets.iter_mut().zip(places).for_each(|(target, place)| *target = place);
+    Ok(write(call, data, updates, &targets, reduction)?.into())
+}
+
+/// The updates go one after the other along the axis, from an index of their own in each batch.
+fn tensor_scatter(call: &Call<'_>) -> Result {
+    let (cache, update) = (call.tensor(0)?, call.tensor(1)?);
+    let axis = normalize_axis(call.int("axis")?, cache.rank())?;
+    let circular = match call.string("mode")? {
+        "linear" => false,
+        "circular" => true,
+        other => return Err(invalid(format!("attribute mode is '{other}'; TensorScatter has linear, circular"))),
+    };
+    let size = cache.shape().get(axis).copied().unwrap_or(0);
+    let length = update.shape().get(axis).copied().unwrap_or(0);
+    let mut expected = cache.shape().to_vec();
+    expected.iter_mut().skip(axis).take(1).for_each(|size| *size = length);
+    check_shape(update, &expected)?;
+    if axis == 0 || length > size {
+        return Err(invalid(format!(
+            "update of shape {:?} does not fit a cache of shape {:?} along axis {axis}, which must not be 0",
+            update.shape(),
+            cache.shape()
+        )));
+    }
+    let batches = cache.shape().first().copied().unwrap_or(0);
+    let starts = write_starts(call, batches, size, length, circular)?;
+    let mut targets: Vec<usize> = call.budget.scratch(update.len())?;
+    let (outer, inner) = around_axis(cache.shape(), axis);
+    let per_batch = outer.checked_div(batches).unwrap_or(0);
+    for (at, target) in targets.iter_mut().enumerate() {
+        let (row, step, column) = (at / inner / length, at / inner % length, at % inner);
+        let start = starts.get(row / per_batch).copied().unwrap_or(0);
+        *target = (row * size + (start + step) % size) * inner + column;
+    }
+    Ok(write(call, cache, update, &targets, Reduction::None)?.into())
+}
+
+/// Where each batch begins to write.
+fn write_starts(call: &Call<'_>, batches: usize, size: usize, length: usize, circular: bool) -> Result<Vec<usize>> {
+    let mut starts: Vec<usize> = call.budget.scratch(batches)?;
+    let Some(given) = call.optional_tensor(2)? else { return Ok(starts) };
+    check_shape(given, &[batches])?;
+    for (start, from) in starts.iter_mut().zip(call.budget.read_indices(given)?) {
+        let signed = i64::try_from(size).unwrap_or(i64::MAX);
+        let wrapped = if circular { from.checked_rem_euclid(signed).unwrap_or(0) } else { from };
+        *start = usize::try_from(wrapped)
+            .ok()
+            .filter(|start| circular || start.checked_add(length).is_some_and(|end| end <= size))
+            .ok_or_else(|| {
+                invalid(format!("{length} entries from {from} on leave a cache of {size}; circular mode would wrap"))
+            })?;
+    }
+    Ok(starts)
+}
+
+fn check_shape(tensor: &Tensor, expected: &[usize]) -> Result<()> {
+    if tensor.shape() == expected {
+        return Ok(());
+    }
+    Err(invalid(format!("a tensor of shape {:?} must have shape {expected:?}", tensor.shape())))
+}
+
+/// The data with each update at its target, the later over the earlier.
+fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
+    if reduction != Reduction::None {
+        return reduce(call, data, updates, targets, reduction);
+    }
+    let buffer = call.allocate(data.element_type(), data.shape())?;
+    let mut source: Vec<usize> = call.budget.scratch(buffer.len())?;
+    for (at, &target) in targets.iter().enumerate() {
+        if let Some(slot) = source.get_mut(target) {
+            *slot = at + 1;
+        }
+    }
+    let positions = source.into_iter().enumerate().map(|(own, at)| at.checked_sub(1).map_or((0, own), |at| (1, at)));
+    Ok(buffer.select(&[data, updates], positions)?)
+}
+
+/// The data with all updates of a target reduced into it, and rounded once.
+fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
+    let element = data.element_type();
+    let buffer = call.allocate(element, data.shape())?;
+    call.budget.work(targets.len())?;
+    let no_meaning = || invalid(format!("reduction {reduction:?} has no meaning for {element}"));
+    match element.kind() {
+        Kind::String => Err(no_meaning()),
+        Kind::Complex => {
+            let combine = match reduction {
+                Reduction::Add => |a: Complex<f64>, b| a + b,
+                Reduction::Mul => |a: Complex<f64>, b| a * b,
+                _ => return Err(no_meaning()),
+            };
+            Ok(buffer.complexes(fold(
+                call.budget.read_complexes(data)?,
+                call.budget.read_complexes(updates)?,
+                targets,
+                combine,
+            ))?)
+        }
+        Kind::Float => {
+            let combine = match reduction {
+                Reduction::Add => |a: Wide, b: Wide| a + b,
+                Reduction::Mul => |a: Wide, b: Wide| a * b,
+                Reduction::Max => |a: Wide, b: Wide| Wide::from(maximum(a.to_f64(), b.to_f64())),
+                _ => |a: Wide, b: Wide| Wide::from(-maximum(-a.to_f64(), -b.to_f64())),
+            };
+            let wide = |tensor: &Tensor| call.budget.collect(tensor.stream(Tensor::floats).map(Wide::from));
+            let totals = fold(wide(data)?, wide(updates)?, targets, combine);
+            Ok(buffer.floats(totals.into_iter().map(Wide::to_f64))?)
+        }
+        Kind::Signed | Kind::Unsigned | Kind::Bool => {
+            let combine = match reduction {
+                Reduction::Add => i128::wrapping_add,
+                Reduction::Mul => i128::wrapping_mul,
+                Reduction::Max => |a: i128, b| a.max(b),
+                _ => |a: i128, b| a.min(b),
+            };
+            // Sums and products of bools are whether any and whether all are set.
+            let logical = |value: i128| if element.kind() == Kind::Bool { i128::from(value != 0) } else { value };
+            let combine = |a, b| logical(combine(a, b));
+            Ok(buffer.integers(fold(
+                call.budget.read_integers(data)?,
+                call.budget.read_integers(updates)?,
+                targets,
+                combine,
+            ))?)
+        }
+    }
+}
+
+/// The larger, or NaN if either is.
+fn maximum(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+fn fold<T: Copy>(mut totals: Vec<T>, updates: Vec<T>, targets: &[usize], combine: impl Fn(T, T) -> T) -> Vec<T> {
+    for (update, &target) in updates.into_iter().zip(targets) {
+        if let Some(total) = totals.get_mut(target) {
+            *total = combine(*total, update);
+        }
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::tensor::Tensor;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn scatter(op: &str, opset: i64, data: Tensor, indices: Tensor, updates: Tensor) -> OneNode {
+        node(op, opset).input(data).input(indices).input(updates)
+    }
+
+    #[test]
+    fn elements_go_to_their_index_along_the_axis() {
+        let data = || floats(&[1, 5], &[1.0, 2.0, 3.0, 4.0, 5.0]);
+        for (op, opset) in [("Scatter", 9), ("Scatter", 11), ("ScatterElements", 11), ("ScatterElements", 18)] {
+            let written = scatter(op, opset, data(), ints(&[1, 2], &[1, -2]), floats(&[1, 2], &[1.5, 2.5]));
+            assert_eq!(written.set("axis", 1).tensor().floats(), [1.0, 1.5, 3.0, 2.5, 5.0], "{op} {opset}");
+        }
+        let text = scatter("ScatterElements", 13, strings(&[2], &["a", "b"]), ints(&[1], &[-1]), strings(&[1], &["z"]));
+        assert_eq!(text.tensor(), strings(&[2], &["a", "z"]));
+    }
+
+    #[test]
+    fn updates_at_one_place_are_reduced_together() {
+        let rows = [("add", 1.0 + 2.0 + 3.0), ("mul", 6.0), ("max", 3.0), ("min", 1.0)];
+        for (reduction, expected) in rows {
+            for element in [ElementType::Float, ElementType::Bfloat16, ElementType::Int8, ElementType::Uint64] {
+                let data = typed(element, &[2], &[1.0, 9.0]);
+                let updates = typed(element, &[2], &[2.0, 3.0]);
+                let flat = scatter("ScatterElements", 18, data.clone(), ints(&[2], &[0, 0]), updates.clone());
+                assert_eq!(
+                    flat.set("reduction", reduction).tensor().floats(),
+                    [expected, 9.0],
+                    "{reduction} {element}"
+                );
+                let tuples = scatter("ScatterND", 18, data, ints(&[2, 1], &[0, -2]), updates);
+                assert_eq!(tuples.set("reduction", reduction).tensor().floats(), [expected, 9.0]);
+            }
+        }
+    }
+
+    #[test]
+    fn reductions_round_once_and_wrap() {
+        // In bfloat16 256 + 1 is 256, but 256 + 1 + 1 is 258.
+        let sum = |element, data: f64, updates: [f64; 2]| {
+            let data = typed(element, &[1], &[data]);
+            let sum = scatter("ScatterND", 16, data, ints(&[2, 1], &[0, 0]), typed(element, &[2], &updates));
+            sum.set("reduction", "add").tensor().floats()
+        };
+        assert_eq!(sum(ElementType::Bfloat16, 256.0, [1.0, 1.0]), [258.0]);
+        assert_eq!(sum(ElementType::Double, 1e16, [1.0, -1e16]), [1.0]);
+        assert_eq!(sum(ElementType::Int8, 100.0, [100.0, 0.0]), [-56.0]);
+        assert_eq!(sum(ElementType::Bool, 1.0, [1.0, 0.0]), [1.0]);
+    }
+
+    #[test]
+    fn nan_wins_over_any_extreme() {
+        for reduction in ["max", "min"] {
+            let data = floats(&[2], &[f64::NAN, 1.0]);
+            let extreme = scatter("ScatterElements", 18, data, ints(&[2], &[0, 1]), floats(&[2], &[1.0, f64::NAN]));
+            assert!(extreme.set("reduction", reduction).tensor().floats().iter().all(|value| value.is_nan()));
+        }
+    }
+
+    #[test]
+    fn reductions_of_later_versions_or_other_types_are_refused() {
+        let with = |opset: i64, element, reduction: &str| {
+            let one = || typed(element, &[1], &[1.0]);
+            scatter("ScatterND", opset, one(), ints(&[1, 1], &[0]), one()).set("reduction", reduction).run()
+        };
+        assert!(with(16, ElementType::Float, "max").unwrap_err().to_string().contains("none, add, mul"));
+        assert!(with(18, ElementType::Complex64, "max").unwrap_err().to_string().contains("no meaning"));
+        assert!(with(18, ElementType::Complex64, "mul").is_ok());
+    }
+
+    #[test]
+    fn slices_go_where_their_tuples_point() {
+        let data = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let rows = scatter("ScatterND", 11, data.clone(), ints(&[1, 1], &[-1]), floats(&[1, 2], &[8.0, 9.0]));
+        assert_eq!(rows.tensor().floats(), [1.0, 2.0, 8.0, 9.0]);
+        let wrong = scatter("ScatterND", 11, data, ints(&[1, 1], &[0]), floats(&[2], &[8.0, 9.0]));
+        assert!(wrong.error().contains("must have shape [1, 2]"));
+    }
+
+    #[test]
+    fn a_cache_is_written_from_an_index_per_batch() {
+        let cache = || floats(&[2, 1, 3, 1], &[0.0; 6]);
+        let update = || floats(&[2, 1, 2, 1], &[1.0, 2.0, 3.0, 4.0]);
+        let at = |starts: &[i64]| node("TensorScatter", 24).input(cache()).input(update()).input(ints(&[2], starts));
+        assert_eq!(at(&[0, 1]).tensor().floats(), [1.0, 2.0, 0.0, 0.0, 3.0, 4.0]);
+        assert_eq!(at(&[2, 4]).set("mode", "circular").tensor().floats(), [2.0, 0.0, 1.0, 0.0, 3.0, 4.0]);
+        assert!(at(&[0, 2]).error().contains("circular mode would wrap"));
+        assert!(at(&[0, -1]).error().contains("from -1"));
+        let none = node("TensorScatter", 24).input(cache()).input(update()).tensor();
+        assert_eq!(none.floats(), [1.0, 2.0, 0.0, 3.0, 4.0, 0.0]);
+        assert!(at(&[0, 0]).set("axis", 0).error().contains("must"));
+    }
+}

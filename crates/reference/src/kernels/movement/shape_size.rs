@@ -1,0 +1,67 @@
+//! What a tensor is rather than what it holds: Shape and Size.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::registry::Kernel;
+
+pub(super) const KERNELS: &[Kernel] =
+    &[Kernel::new("Shape", 1, shape), Kernel::new("Shape", 15, sliced_shape), Kernel::new("Size", 1, size)];
+
+/// The dimensions, as a 1-D tensor.
+fn shape(call: &Call<'_>) -> Result {
+    dimensions(call, call.tensor(0)?.shape())
+}
+
+/// The dimensions from `start` up to `end`: both count from the back when negative, then are clamped to `[0, rank]`.
+fn sliced_shape(call: &Call<'_>) -> Result {
+    let shape = call.tensor(0)?.shape();
+    let start = clamped(call.int("start")?, shape.len());
+    let end = call.optional_int("end").map_or(shape.len(), |end| clamped(end, shape.len()));
+    dimensions(call, shape.get(start..end).unwrap_or(&[]))
+}
+
+fn clamped(position: i64, rank: usize) -> usize {
+    let from_zero = if position < 0 { position.saturating_add_unsigned(rank as u64) } else { position };
+    usize::try_from(from_zero.max(0)).map_or(rank, |position| position.min(rank))
+}
+
+fn dimensions(call: &Call<'_>, shape: &[usize]) -> Result {
+    Ok(call.integers(ElementType::Int64, &[shape.len()], shape.iter().map(|&dim| dim as i128))?.into())
+}
+
+/// The number of elements, as a scalar.
+fn size(call: &Call<'_>) -> Result {
+    Ok(call.integers(ElementType::Int64, &[], [call.tensor(0)?.len() as i128])?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{floats, node};
+
+    #[test]
+    fn slices_of_the_shape_clamp_and_count_from_the_back() {
+        let rows: [(i64, Option<i64>, &[f64]); 6] = [
+            (0, None, &[2.0, 3.0, 4.0]),
+            (1, Some(-1), &[3.0]),
+            (-2, None, &[3.0, 4.0]),
+            (-10, Some(10), &[2.0, 3.0, 4.0]),
+            (2, Some(1), &[]),
+            (3, None, &[]),
+        ];
+        for (start, end, expected) in rows {
+            let mut shape = node("Shape", 15).input(floats(&[2, 3, 4], &[0.0; 24])).set("start", start);
+            if let Some(end) = end {
+                shape = shape.set("end", end);
+            }
+            assert_eq!(shape.tensor().floats(), expected, "start {start}, end {end:?}");
+        }
+    }
+
+    #[test]
+    fn a_scalar_has_an_empty_shape_and_one_element() {
+        assert_eq!(node("Shape", 1).input(floats(&[], &[7.0])).tensor().shape(), [0]);
+        let size = node("Size", 13).input(floats(&[], &[7.0])).tensor();
+        assert_eq!((size.shape(), size.floats().as_slice()), (&[][..], &[1.0][..]));
+        assert_eq!(node("Size", 1).input(floats(&[2, 0], &[])).tensor().floats(), [0.0]);
+    }
+}

@@ -1,0 +1,158 @@
+//! Regular parts of a tensor: Slice.
+
+use crate::kernels::framework::arguments::axes;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::strides;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Slice", 1, |call| {
+        slice(call, call.ints("starts")?, call.ints("ends")?, call.optional_ints("axes"), None)
+    }),
+    Kernel::new("Slice", 10, |call| {
+        let list = |at| call.optional_tensor(at)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
+        let (starts, ends) = (call.budget.read_indices(call.tensor(1)?)?, call.budget.read_indices(call.tensor(2)?)?);
+        slice(call, &starts, &ends, list(3)?.as_deref(), list(4)?.as_deref())
+    }),
+];
+
+/// From start up to end, by steps, along each axis named, or along the first ones.
+fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, steps: Option<&[i64]>) -> Result {
+    let data = call.tensor(0)?;
+    let axes = match named {
+        Some(named) => axes(named, data.rank())?,
+        None => (0..starts.len()).collect(),
+    };
+    let same = starts.len() == ends.len() && starts.len() == axes.len() && axes.len() <= data.rank();
+    if !same || steps.is_some_and(|steps| steps.len() != starts.len()) {
+        return Err(invalid(format!(
+            "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not go together for shape {:?}",
+            data.shape()
+        )));
+    }
+    let mut shape = data.shape().to_vec();
+    let mut moves: Vec<isize> = strides(&shape).into_iter().map(usize::cast_signed).collect();
+    let mut offset = 0_isize;
+    for (at, ((&axis, &start), &end)) in axes.iter().zip(starts).zip(ends).enumerate() {
+        let step = steps.and_then(|steps| steps.get(at).copied()).unwrap_or(1);
+        let (Some(size), Some(stride)) = (shape.get_mut(axis), moves.get_mut(axis)) else { continue };
+        let range = Range::clamped(start, end, step, *size)?;
+        *size = range.count;
+        offset = offset.wrapping_add(stride.wrapping_mul(range.first));
+        *stride = stride.wrapping_mul(range.step);
+    }
+    let buffer = call.allocate(data.element_type(), &shape)?;
+    Ok(buffer.take(data, Walk::new(&shape, &moves, offset))?.into())
+}
+
+/// The entries of one axis that a slice takes.
+struct Range {
+    first: isize,
+    step: isize,
+    count: usize,
+}
+
+impl Range {
+    /// Counts negative ends from the back, then clamps them to what the direction can reach.
+    ///
+    /// Backwards from before the first entry, the text of version 13 begins at the first; numpy would take nothing.
+    fn clamped(start: i64, end: i64, step: i64, size: usize) -> Result<Range> {
+        let (size, step) = (size as i128, i128::from(step));
+        let from_zero = |at: i64| if at < 0 { i128::from(at) + size } else { i128::from(at) };
+        let (lowest, highest) = if step < 0 { (-1, size - 1) } else { (0, size) };
+        let first = from_zero(start).max(lowest.max(0)).min(highest);
+        let last = from_zero(end).clamp(lowest, highest);
+        let distance = if step < 0 { first - last } else { last - first };
+        let length = step.abs();
+        if length == 0 {
+            return Err(invalid("a step is 0, which never ends; use 1 to take every entry"));
+        }
+        let count = usize::try_from((distance.max(0) + length - 1) / length).unwrap_or(0);
+        // A single entry takes no step, and the step of several is less than the axis.
+        let step = if count > 1 { isize::try_from(step).unwrap_or(0) } else { 0 };
+        Ok(Range { first: isize::try_from(first).unwrap_or(0), step, count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn sliced(start: i64, end: i64, step: i64) -> OneNode {
+        let one = |value| ints(&[1], &[value]);
+        let data = floats(&[4], &[0.0, 1.0, 2.0, 3.0]);
+        node("Slice", 13).input(data).input(one(start)).input(one(end)).input(one(0)).input(one(step))
+    }
+
+    #[test]
+    fn ends_are_clamped_to_what_the_direction_reaches() {
+        let rows: [(i64, i64, i64, &[f64]); 16] = [
+            (0, 4, 1, &[0.0, 1.0, 2.0, 3.0]),
+            (1, i64::MAX, 2, &[1.0, 3.0]),
+            (-100, -1, 1, &[0.0, 1.0, 2.0]),
+            (i64::MIN, i64::MAX, i64::MAX, &[0.0]),
+            (2, 2, 1, &[]),
+            (3, 1, 1, &[]),
+            (4, 9, 1, &[]),
+            (9, 20, 1, &[]),
+            (-1, i64::MIN, -1, &[3.0, 2.0, 1.0, 0.0]),
+            (i64::MAX, i64::MIN, -3, &[3.0, 0.0]),
+            (100, 1, -1, &[3.0, 2.0]),
+            (3, -5, -2, &[3.0, 1.0]),
+            (3, -1, -1, &[]),
+            (2, 0, i64::MIN, &[2.0]),
+            (0, i64::MIN, -1, &[0.0]),
+            (i64::MIN, i64::MIN, -1, &[0.0]),
+        ];
+        for (start, end, step, expected) in rows {
+            assert_eq!(sliced(start, end, step).tensor().floats(), expected, "[{start}:{end}:{step}]");
+        }
+        assert!(sliced(0, 4, 0).error().contains("step is 0"));
+    }
+
+    #[test]
+    fn an_empty_axis_slices_both_ways() {
+        for step in [1, -1] {
+            let one = |value| ints(&[1], &[value]);
+            let empty = node("Slice", 10).input(floats(&[0, 2], &[])).input(one(-1)).input(one(i64::MAX));
+            assert_eq!(empty.input(one(0)).input(one(step)).tensor().shape(), [0, 2]);
+        }
+    }
+
+    #[test]
+    fn the_first_version_takes_attributes() {
+        let data = || strings(&[2, 3], &["a", "b", "c", "d", "e", "f"]);
+        let first: (&[i64], &[i64]) = (&[0, 1], &[-1, 1000]);
+        let by_order = node("Slice", 1).input(data()).set("starts", first.0).set("ends", first.1).tensor();
+        assert_eq!(by_order, strings(&[1, 2], &["b", "c"]));
+        let second: (&[i64], &[i64], &[i64]) = (&[2], &[3], &[1]);
+        let by_axis = node("Slice", 1).input(data()).set("starts", second.0).set("ends", second.1);
+        assert_eq!(by_axis.set("axes", second.2).tensor(), strings(&[2, 1], &["c", "f"]));
+    }
+
+    #[test]
+    fn axes_may_be_left_out_and_steps_given() {
+        let data = typed(ElementType::Uint8, &[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        let every = node("Slice", 11).input(data).input(ints(&[2], &[1, -1])).input(ints(&[2], &[-3, -4]));
+        assert_eq!(every.absent().input(ints(&[2], &[-1, -2])).tensor().floats(), [5.0, 3.0, 2.0, 0.0]);
+    }
+
+    #[test]
+    fn lists_that_do_not_go_together_are_refused() {
+        let data = || floats(&[2], &[0.0, 1.0]);
+        let two = || ints(&[2], &[0, 0]);
+        let one = || ints(&[1], &[0]);
+        for refused in [
+            node("Slice", 13).input(data()).input(two()).input(two()),
+            node("Slice", 13).input(data()).input(one()).input(two()),
+            node("Slice", 13).input(data()).input(one()).input(one()).input(two()),
+            node("Slice", 13).input(data()).input(one()).input(one()).input(one()).input(two()),
+        ] {
+            let refused = refused.error();
+            assert!(refused.contains("go together") || refused.contains("more than once"), "{refused}");
+        }
+    }
+}

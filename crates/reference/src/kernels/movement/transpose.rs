@@ -1,0 +1,268 @@
+//! Elements in another order or repeated: Transpose, `DepthToSpace`, `SpaceToDepth`, `ReverseSequence`, Tile, Expand.
+
+use crate::kernels::framework::arguments::{dimensions, one_dimensional, single};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::{around_axis, broadcast, normalize_axis, strides};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Transpose", 1, transpose),
+    Kernel::new("DepthToSpace", 1, |call| depth_to_space(call, Order::DepthFirst)),
+    Kernel::new("DepthToSpace", 11, |call| depth_to_space(call, Order::of(call)?)),
+    Kernel::new("SpaceToDepth", 1, |call| space_to_depth(call, Order::DepthFirst)),
+    Kernel::new("SpaceToDepth", 28, |call| space_to_depth(call, Order::of(call)?)),
+    Kernel::new("ReverseSequence", 10, reverse_sequence),
+    Kernel::new("Tile", 1, tile_axis),
+    Kernel::new("Tile", 6, |call| tile(call, &call.budget.read_indices(call.tensor(1)?)?)),
+    Kernel::new("Expand", 8, expand),
+];
+
+/// The axes in the order given, or in reverse.
+fn transpose(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    let rank = data.rank();
+    let Some(list) = call.optional_ints("perm") else {
+        return reorder(call, data, &(0..rank).rev().collect::<Vec<_>>());
+    };
+    let order: Vec<usize> = list.iter().filter_map(|&axis| usize::try_from(axis).ok()).collect();
+    if list.len() != rank || (0..rank).any(|axis| !order.contains(&axis)) {
+        return Err(invalid(format!("perm {list:?} does not name each axis of shape {:?} once", data.shape())));
+    }
+    reorder(call, data, &order)
+}
+
+fn reorder(call: &Call<'_>, data: &Tensor, order: &[usize]) -> Result {
+    if order.is_sorted() {
+        return Ok(data.clone().into());
+    }
+    let shape: Vec<usize> = order.iter().filter_map(|&axis| data.shape().get(axis).copied()).collect();
+    Ok(call.take(data, &shape, Walk::transposed(data.shape(), order))?.into())
+}
+
+/// In which order the channels hold the places of a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// `DCR`: the place in the block is the slowest part of the channel.
+    DepthFirst,
+    /// `CRD`: it is the fastest.
+    DepthLast,
+}
+
+impl Order {
+    fn of(call: &Call<'_>) -> Result<Order> {
+        match call.string("mode")? {
+            "DCR" => Ok(Order::DepthFirst),
+            "CRD" => Ok(Order::DepthLast),
+            other => Err(invalid(format!("attribute mode is '{other}'; {} has DCR, CRD", call.spec.version))),
+        }
+    }
+}
+
+/// The four sizes of an image tensor, and the size of a block and of its area.
+fn image(call: &Call<'_>) -> Result<([usize; 4], usize, usize)> {
+    let shape = call.tensor(0)?.shape();
+    let sizes = <[usize; 4]>::try_from(shape).map_err(|_| invalid(format!("shape {shape:?} is not N, C, H, W")))?;
+    let block = call.int("blocksize")?;
+    usize::try_from(block)
+        .ok()
+        .filter(|&block| block > 0)
+        .and_then(|block| Some((sizes, block, block.checked_mul(block)?)))
+        .ok_or_else(|| invalid(format!("attribute blocksize is {block}, but must be above 0")))
+}
+
+/// Channels become blocks of height and width.
+fn depth_to_space(call: &Call<'_>, order: Order) -> Result {
+    let ([images, channels, height, width], block, area) = image(call)?;
+    if channels % area != 0 {
+        return Err(invalid(format!("{channels} channels do not make blocks of {block} by {block}")));
+    }
+    let (view, order) = match order {
+        Order::DepthFirst => ([images, block, block, channels / area, height, width], [0, 3, 4, 1, 5, 2]),
+        Order::DepthLast => ([images, channels / area, block, block, height, width], [0, 1, 4, 2, 5, 3]),
+    };
+    let shape = [images, channels / area, height.saturating_mul(block), width.saturating_mul(block)];
+    Ok(call.take(call.tensor(0)?, &shape, Walk::transposed(&view, &order))?.into())
+}
+
+/// Blocks of height and width become channels.
+fn space_to_depth(call: &Call<'_>, order: Order) -> Result {
+    let ([images, channels, height, width], block, area) = image(call)?;
+    if height % block != 0 || width % block != 0 {
+        return Err(invalid(format!(
+            "an image of {height} by {width} does not divide into blocks of {block} by {block}"
+        )));
+    }
+    let view = [images, channels, height / block, block, width / block, block];
+    let order = match order {
+        Order::DepthFirst => [0, 3, 5, 1, 2, 4],
+        Order::DepthLast => [0, 1, 3, 5, 2, 4],
+    };
+    let shape = [images, channels.saturating_mul(area), height / block, width / block];
+    Ok(call.take(call.tensor(0)?, &shape, Walk::transposed(&view, &order))?.into())
+}
+
+/// The first entries of each sequence in reverse, as many as its length says.
+fn reverse_sequence(call: &Call<'_>) -> Result {
+    let (data, lengths) = (call.tensor(0)?, call.tensor(1)?);
+    let (batch, time) = (call.int("batch_axis")?, call.int("time_axis")?);
+    let &[rows, columns, ..] = data.shape() else {
+        return Err(invalid(format!("shape {:?} has fewer than 2 axes", data.shape())));
+    };
+    let time_first = match (batch, time) {
+        (1, 0) => true,
+        (0, 1) => false,
+        _ => return Err(invalid(format!("batch_axis {batch} and time_axis {time} must be 0 and 1 or 1 and 0"))),
+    };
+    let (steps, batches) = if time_first { (rows, columns) } else { (columns, rows) };
+    let ends = dimensions(&call.budget.read_indices(lengths)?, "sequence_lens")?;
+    if lengths.shape() != [batches] || ends.iter().any(|&end| end > steps) {
+        return Err(invalid(format!("{lengths:?} must hold {batches} lengths of at most {steps}")));
+    }
+    let buffer = call.allocate(data.element_type(), data.shape())?;
+    let (_, run) = around_axis(data.shape(), 1);
+    let source = |batch: usize, step: usize| match ends.get(batch) {
+        Some(end) if step < *end => end - 1 - step,
+        _ => step,
+    };
+    let starts =
+        (0..if buffer.is_empty() { 0 } else { rows }).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    let runs = starts.map(|(row, column)| {
+        let (row, column) = if time_first { (source(column, row), column) } else { (row, source(row, column)) };
+        let start = (row * columns + column) * run;
+        (0, start..start + run)
+    });
+    Ok(buffer.select_runs(&[data], runs)?.into())
+}
+
+/// The first version of Tile, which repeats along one axis.
+fn tile_axis(call: &Call<'_>) -> Result {
+    let rank = call.tensor(0)?.rank();
+    let axis = normalize_axis(single(call.tensor(2)?, "axis")?, rank)?;
+    let tiles = single(call.tensor(1)?, "tiles")?;
+    tile(call, &(0..rank).map(|at| if at == axis { tiles } else { 1 }).collect::<Vec<_>>())
+}
+
+/// The input, repeated as often along each axis as `repeats` says.
+fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
+    let data = call.tensor(0)?;
+    let counts = dimensions(repeats, "repeats")?;
+    if counts.len() != data.rank() {
+        return Err(invalid(format!("repeats {repeats:?} do not have one number for each axis of {:?}", data.shape())));
+    }
+    let shape: Vec<usize> = data.shape().iter().zip(&counts).map(|(size, count)| size.saturating_mul(*count)).collect();
+    let view: Vec<usize> = counts.iter().zip(data.shape()).flat_map(|(&count, &size)| [count, size]).collect();
+    let steps: Vec<isize> = strides(data.shape()).into_iter().flat_map(|stride| [0, stride.cast_signed()]).collect();
+    let buffer = call.allocate(data.element_type(), &shape)?;
+    Ok(buffer.take(data, Walk::new(&view, &steps, 0))?.into())
+}
+
+/// The input broadcast with a tensor of the shape given.
+fn expand(call: &Call<'_>) -> Result {
+    let (data, shape) = (call.tensor(0)?, call.tensor(1)?);
+    one_dimensional(shape, "shape")?;
+    let shape = broadcast(data.shape(), &dimensions(&call.budget.read_indices(shape)?, "shape")?)?;
+    if shape == data.shape() {
+        return Ok(data.clone().into());
+    }
+    let buffer = call.allocate(data.element_type(), &shape)?;
+    Ok(buffer.take(data, Walk::broadcast(data.shape(), &shape))?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::ElementType;
+    use crate::testing::{floats, ints, node, strings, typed};
+
+    #[test]
+    fn axes_are_reversed_unless_told_otherwise() {
+        let data = || typed(ElementType::Int4, &[1, 2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        let reversed = node("Transpose", 21).input(data()).tensor();
+        assert_eq!(reversed, typed(ElementType::Int4, &[3, 2, 1], &[0.0, 3.0, 1.0, 4.0, 2.0, 5.0]));
+        let with = |order: &[i64]| node("Transpose", 21).input(data()).set("perm", order);
+        assert_eq!(with(&[1, 2, 0]).tensor().shape(), [2, 3, 1]);
+        assert_eq!(with(&[0, 1, 2]).tensor(), data());
+        for order in [&[0, 1][..], &[0, 1, 1], &[0, 1, -1], &[0, 1, 3]] {
+            assert!(with(order).error().contains("each axis"), "{order:?}");
+        }
+        assert_eq!(node("Transpose", 1).input(floats(&[], &[1.0])).tensor(), floats(&[], &[1.0]));
+    }
+
+    #[test]
+    fn depth_and_space_change_places_in_either_order() {
+        let channels = floats(&[1, 8, 1, 1], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+        let rows: [(i64, Option<&str>, [f64; 8]); 4] = [
+            (1, None, [0.0, 2.0, 4.0, 6.0, 1.0, 3.0, 5.0, 7.0]),
+            (13, None, [0.0, 2.0, 4.0, 6.0, 1.0, 3.0, 5.0, 7.0]),
+            (11, Some("CRD"), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]),
+            (28, Some("CRD"), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]),
+        ];
+        for (opset, mode, expected) in rows {
+            let with_mode = |op: &str, opset: i64, data: &Tensor| {
+                let one = node(op, opset).input(data.clone()).set("blocksize", 2);
+                mode.map_or_else(
+                    || node(op, opset).input(data.clone()).set("blocksize", 2),
+                    |mode| one.set("mode", mode),
+                )
+            };
+            let space = with_mode("DepthToSpace", opset, &channels).tensor();
+            assert_eq!(space, floats(&[1, 2, 2, 2], &expected), "{mode:?} at {opset}");
+            let back = if mode.is_some() { 28 } else { opset };
+            assert_eq!(with_mode("SpaceToDepth", back, &space).tensor(), channels, "{mode:?} at {back}");
+        }
+    }
+
+    #[test]
+    fn blocks_must_divide() {
+        let image = || floats(&[1, 2, 2, 2], &[0.0; 8]);
+        assert!(node("DepthToSpace", 1).input(image()).set("blocksize", 2).error().contains("2 channels"));
+        assert!(node("SpaceToDepth", 13).input(image()).set("blocksize", 3).error().contains("does not divide"));
+        for block in [0, -1, i64::MAX] {
+            assert!(node("SpaceToDepth", 1).input(image()).set("blocksize", block).run().is_err(), "{block}");
+        }
+        let mode = node("DepthToSpace", 13).input(image()).set("blocksize", 1).set("mode", "RCD");
+        assert!(mode.error().contains("DCR, CRD"));
+    }
+
+    #[test]
+    fn sequences_are_reversed_up_to_their_length() {
+        let data = || strings(&[3, 2], &["a", "b", "c", "d", "e", "f"]);
+        let by_default = node("ReverseSequence", 10).input(data()).input(ints(&[2], &[3, 0])).tensor();
+        assert_eq!(by_default, strings(&[3, 2], &["e", "b", "c", "d", "a", "f"]));
+        let reversed = |axes: (i64, i64), lengths: &[i64]| {
+            let lengths = ints(&[lengths.len()], lengths);
+            node("ReverseSequence", 28).input(data()).input(lengths).set("batch_axis", axes.0).set("time_axis", axes.1)
+        };
+        assert_eq!(reversed((0, 1), &[2, 1, 2]).tensor(), strings(&[3, 2], &["b", "a", "c", "d", "f", "e"]));
+        assert!(reversed((0, 1), &[3, 1, 1]).error().contains("at most 2"));
+        assert!(reversed((0, 1), &[1, 1]).error().contains("3 lengths"));
+        assert!(reversed((0, 0), &[1, 1]).error().contains("must be 0 and 1"));
+    }
+
+    #[test]
+    fn tiles_repeat_along_each_axis() {
+        let data = || floats(&[2, 1], &[1.0, 2.0]);
+        let tiled = |repeats: &[i64]| node("Tile", 13).input(data()).input(ints(&[repeats.len()], repeats));
+        assert_eq!(tiled(&[2, 2]).tensor().floats(), [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0]);
+        assert_eq!(tiled(&[0, 2]).tensor().shape(), [0, 2]);
+        assert!(tiled(&[2]).error().contains("each axis"));
+        assert!(tiled(&[2, -1]).error().contains("none below 0"));
+        assert!(tiled(&[i64::MAX, i64::MAX]).run().is_err());
+        let scalar = |value| floats(&[], &[value]);
+        let first = node("Tile", 1).input(data()).input(scalar(3.0)).input(scalar(1.0)).tensor();
+        assert_eq!(first, floats(&[2, 3], &[1.0, 1.0, 1.0, 2.0, 2.0, 2.0]));
+    }
+
+    #[test]
+    fn a_shape_to_expand_to_may_be_smaller() {
+        let expanded =
+            |shape: &[i64]| node("Expand", 13).input(floats(&[2, 1], &[1.0, 2.0])).input(ints(&[shape.len()], shape));
+        assert_eq!(expanded(&[1]).tensor(), floats(&[2, 1], &[1.0, 2.0]));
+        assert_eq!(expanded(&[2, 1, 2]).tensor().floats(), [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0]);
+        assert_eq!(expanded(&[0]).tensor().shape(), [2, 0]);
+        assert!(expanded(&[3, 1]).error().contains("broadcast"));
+    }
+}

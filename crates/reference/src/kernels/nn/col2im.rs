@@ -1,0 +1,230 @@
+//! Blocks added up to the image they were cut from: `Col2Im`.
+
+use std::ops::Add;
+use std::sync::Arc;
+
+use num_complex::Complex;
+
+use crate::dtype::Kind;
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::arguments::{dimensions, one_dimensional};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{element_count, strides};
+use crate::tensor::wide::Wide;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("Col2Im", 18, col2im)];
+
+/// Each column of a block is added to the image where the block lies.
+fn col2im(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let data = call.tensor(0)?;
+    let fold = Fold::of(call)?;
+    let element = data.element_type();
+    let buffer = call.allocate(element, &fold.shape)?;
+    let tensor = match element.kind() {
+        Kind::Float => {
+            let signed = data.stream(Tensor::floats);
+            let values = match accumulate {
+                Accumulate::Value => call.budget.collect(signed.map(Wide::from))?,
+                Accumulate::Magnitude => call.budget.collect(signed.map(|value| Wide::from(value.abs())))?,
+            };
+            buffer.floats(fold.sums(call, &values, Add::add)?.into_iter().map(Wide::to_f64))?
+        }
+        Kind::Complex => {
+            let mut values = call.budget.read_complexes(data)?;
+            if accumulate == Accumulate::Magnitude {
+                for z in &mut values {
+                    *z = Complex::new(z.re.abs(), z.im.abs());
+                }
+            }
+            buffer.complexes(fold.sums(call, &values, |a: Complex<f64>, b| a + b)?)?
+        }
+        Kind::String => buffer.strings(fold.sums(call, data.strings(), |a: Arc<str>, b| joined(&a, &b))?)?,
+        Kind::Bool => buffer.integers(fold.sums(call, &call.budget.read_integers(data)?, |a: i128, b| a | b)?)?,
+        Kind::Signed | Kind::Unsigned => {
+            buffer.integers(fold.sums(call, &call.budget.read_integers(data)?, i128::wrapping_add)?)?
+        }
+    };
+    Ok(tensor.into())
+}
+
+/// The sum of two strings is the one after the other, as numpy adds them; the standard says nothing of it.
+fn joined(a: &Arc<str>, b: &Arc<str>) -> Arc<str> {
+    match (a.is_empty(), b.is_empty()) {
+        (true, _) => Arc::clone(b),
+        (_, true) => Arc::clone(a),
+        _ => Arc::from([&**a, &**b].concat()),
+    }
+}
+
+/// Where the columns of the input lie in the image.
+struct Fold {
+    /// The shape of the output.
+    shape: Vec<usize>,
+    /// Images times channels.
+    planes: usize,
+    block: Vec<usize>,
+    /// How many blocks lie along each axis.
+    counts: Vec<usize>,
+    dilations: Vec<usize>,
+    strides: Vec<usize>,
+    begins: Vec<usize>,
+}
+
+impl Fold {
+    fn of(call: &Call<'_>) -> Result<Fold> {
+        let shape = call.tensor(0)?.shape();
+        let (image, block) = (sizes(call, 1, "image_shape")?, sizes(call, 2, "block_shape")?);
+        let rank = image.len();
+        let list = |name: &str, count: usize, default: i64| {
+            let list =
+                call.optional_ints(name).map_or_else(|| std::iter::repeat_n(default, count).collect(), <[_]>::to_vec);
+            let list = dimensions(&list, name)?;
+            let sound = list.len() == count && (default == 0 || !list.contains(&0));
+            if sound {
+                Ok(list)
+            } else {
+                Err(invalid(format!("{name} {list:?} does not suit {rank} axes of an image")))
+            }
+        };
+        let (dilations, strides, pads) =
+            (list("dilations", rank, 1)?, list("strides", rank, 1)?, list("pads", 2 * rank, 0)?);
+        let refuse = || {
+            invalid(format!(
+                "input of shape {shape:?} does not hold the blocks of {block:?} of an image of {image:?} with dilations \
+                 {dilations:?}, pads {pads:?} and strides {strides:?}"
+            ))
+        };
+        let &[images, channels, columns] = shape else { return Err(refuse()) };
+        if block.len() != rank || block.contains(&0) {
+            return Err(refuse());
+        }
+        let (begins, ends) = pads.split_at(rank.min(pads.len()));
+        let along = |at: usize| {
+            let of = |list: &[usize]| list.get(at).map(|&value| value as i128);
+            let room = of(&image)? + of(begins)? + of(ends)? - of(&dilations)?.checked_mul(of(&block)? - 1)? - 1;
+            usize::try_from(room.div_euclid(of(&strides)?) + 1).ok()
+        };
+        let counts: Vec<usize> = (0..rank).map(along).collect::<Option<_>>().ok_or_else(refuse)?;
+        let area = element_count(&block)?;
+        if channels % area != 0 || element_count(&counts)? != columns {
+            return Err(refuse());
+        }
+        let planes = [images, channels / area];
+        Ok(Fold {
+            shape: [&planes, image.as_slice()].concat(),
+            planes: element_count(&planes)?,
+            begins: begins.to_vec(),
+            block,
+            counts,
+            dilations,
+            strides,
+        })
+    }
+
+    /// The elements of the image, each the sum of the columns over it in the order of the input.
+    fn sums<T: Clone + Default>(
+        &self,
+        call: &Call<'_>,
+        values: &[T],
+        add: impl Fn(T, T) -> T,
+    ) -> Result<Vec<T>, KernelError> {
+        let image = self.shape.get(2..).unwrap_or(&[]);
+        let mut sums: Vec<T> = call.budget.scratch(element_count(&self.shape)?)?;
+        let (size, area, columns) = (element_count(image)?, element_count(&self.block)?, element_count(&self.counts)?);
+        if values.is_empty() || sums.is_empty() {
+            return Ok(sums);
+        }
+        let steps = strides(image);
+        for (at, value) in call.budget.timed(values.iter().enumerate()) {
+            let (plane, place, column) = (at / columns / area, at / columns % area, at % columns);
+            let target = self.target(image, &steps, place, column).map(|target| plane * size + target);
+            if let Some(slot) = target.and_then(|target| sums.get_mut(target)) {
+                *slot = add(std::mem::take(slot), value.clone());
+            }
+        }
+        debug_assert_eq!(values.len(), self.planes * area * columns);
+        Ok(sums)
+    }
+
+    /// The position in the image of one place of one block, unless it lies in the padding.
+    fn target(&self, image: &[usize], steps: &[usize], mut place: usize, mut column: usize) -> Option<usize> {
+        let mut target = 0;
+        for axis in (0..image.len()).rev() {
+            let of = |list: &[usize]| list.get(axis).copied();
+            let (block, count) = (of(&self.block)?, of(&self.counts)?);
+            let (inside, number) = (place % block, column % count);
+            (place, column) = (place / block, column / count);
+            let padded = number * of(&self.strides)? + inside * of(&self.dilations)?;
+            let at = padded.checked_sub(of(&self.begins)?).filter(|at| of(image).is_some_and(|size| *at < size))?;
+            target += at * of(steps)?;
+        }
+        Some(target)
+    }
+}
+
+fn sizes(call: &Call<'_>, at: usize, what: &str) -> Result<Vec<usize>> {
+    let tensor: &Tensor = call.tensor(at)?;
+    one_dimensional(tensor, what)?;
+    dimensions(&call.budget.read_indices(tensor)?, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    fn image(block: &[i64], size: &[i64]) -> (crate::tensor::Tensor, crate::tensor::Tensor) {
+        (ints(&[size.len()], size), ints(&[block.len()], block))
+    }
+
+    fn overlapping(element: ElementType, values: &[f64]) -> OneNode {
+        let (size, block) = image(&[1, 2], &[1, 3]);
+        node("Col2Im", 18).input(typed(element, &[1, 2, 2], values)).input(size).input(block)
+    }
+
+    #[test]
+    fn blocks_that_overlap_add_up() {
+        // The blocks are [1, 3] at 0 and [2, 4] at 1.
+        let values = [1.0, 2.0, 3.0, 4.0];
+        for element in [ElementType::Float, ElementType::Int8, ElementType::Bfloat16, ElementType::Complex64] {
+            assert_eq!(overlapping(element, &values).tensor(), typed(element, &[1, 1, 1, 3], &[1.0, 5.0, 4.0]));
+        }
+        assert_eq!(overlapping(ElementType::Int8, &[0.0, 100.0, 100.0, 0.0]).tensor().floats(), [0.0, -56.0, 0.0]);
+        assert_eq!(overlapping(ElementType::Bool, &[0.0, 1.0, 1.0, 0.0]).tensor().floats(), [0.0, 1.0, 0.0]);
+        let (size, block) = image(&[1, 2], &[1, 3]);
+        let text = node("Col2Im", 18).input(strings(&[1, 2, 2], &["a", "b", "c", "d"])).input(size).input(block);
+        assert_eq!(text.tensor(), strings(&[1, 1, 1, 3], &["a", "bc", "d"]));
+    }
+
+    #[test]
+    fn padding_is_dropped_and_gaps_stay_zero() {
+        let (size, block) = image(&[1, 2], &[1, 4]);
+        // One block of two places three apart, on [pad, 0, 1, 2, 3].
+        let pads: &[i64] = &[0, 1, 0, 0];
+        let spread: &[i64] = &[1, 3];
+        let steps: &[i64] = &[1, 2];
+        let folded = node("Col2Im", 18).input(floats(&[1, 2, 1], &[5.0, 7.0])).input(size).input(block);
+        let folded = folded.set("pads", pads).set("dilations", spread).set("strides", steps).tensor();
+        assert_eq!(folded, floats(&[1, 1, 1, 4], &[0.0, 0.0, 7.0, 0.0]));
+    }
+
+    #[test]
+    fn shapes_that_hold_no_blocks_are_refused() {
+        for (shape, size, block) in [
+            ([1, 2, 3], [1, 3], [1, 2]),
+            ([1, 3, 2], [1, 3], [1, 2]),
+            ([1, 0, 0], [1, 3], [0, 2]),
+            ([1, 5, 1], [1, 1], [1, 5]),
+        ] {
+            let (size, block) = image(&block, &size);
+            let data = floats(&shape, &vec![0.0; shape.iter().product()]);
+            let refused = node("Col2Im", 18).input(data).input(size).input(block).error();
+            assert!(refused.contains("does not hold"), "{refused}");
+        }
+        let zero: &[i64] = &[0, 1];
+        assert!(overlapping(ElementType::Float, &[0.0; 4]).set("strides", zero).error().contains("does not suit"));
+    }
+}

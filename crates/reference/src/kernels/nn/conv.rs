@@ -1,0 +1,466 @@
+//! `Conv` and its integer and causal forms.
+
+use std::ops::Range;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::nn::im2col::{Direction, Patches, Product};
+use crate::kernels::nn::window::{Axis, Rounding, axes, per_axis, spatial, windows};
+use crate::tensor::Tensor;
+use crate::tensor::shape::element_count;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::with_magnitude("CausalConvWithState", 27, causal, causal_magnitude),
+    Kernel::accumulating("Conv", 1, conv),
+    Kernel::new("ConvInteger", 10, integer),
+    Kernel::new("QLinearConv", 10, quantized),
+];
+
+/// The shapes of a convolution, checked against each other.
+pub(super) struct Shapes {
+    pub(super) images: usize,
+    pub(super) groups: usize,
+    /// Input channels of a group.
+    pub(super) channels: usize,
+    /// Output channels of a group.
+    pub(super) features: usize,
+    /// The taps of a window along each axis.
+    pub(super) kernel: Vec<usize>,
+    /// The spatial dimensions of the input.
+    pub(super) input: Vec<usize>,
+}
+
+impl Shapes {
+    /// Reads them from X and from W, whose first axis is the output channels and whose second the input channels of a
+    /// group.
+    pub(super) fn of(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
+        let (shapes, [features, channels]) = Shapes::read(call, x, w)?;
+        let Shapes { groups, .. } = shapes;
+        if Some(x.shape()[1]) != channels.checked_mul(groups) || !features.is_multiple_of(groups) {
+            return Err(unfit(x, w, groups));
+        }
+        Ok(Shapes { channels, features: features / groups, ..shapes })
+    }
+
+    /// Reads them from X and from W, whose first axis is the input channels and whose second the output channels of a
+    /// group.
+    pub(super) fn transposed(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<Shapes> {
+        let (shapes, [channels, features]) = Shapes::read(call, x, w)?;
+        let Shapes { groups, .. } = shapes;
+        if x.shape()[1] != channels || !channels.is_multiple_of(groups) {
+            return Err(unfit(x, w, groups));
+        }
+        Ok(Shapes { channels: channels / groups, features, ..shapes })
+    }
+
+    fn read(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<(Shapes, [usize; 2])> {
+        let group = call.int("group")?;
+        let groups = usize::try_from(group).ok().filter(|&group| group > 0);
+        let groups = groups.ok_or_else(|| invalid(format!("group is {group}; it takes 1 or more")))?;
+        let (input, kernel) = (spatial("the input", x.shape())?.to_vec(), spatial("the weight", w.shape())?.to_vec());
+        if input.len() != kernel.len() {
+            return Err(unfit(x, w, groups));
+        }
+        if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1, 1)? != kernel {
+            let given = call.ints("kernel_shape")?;
+            return Err(invalid(format!("kernel_shape {given:?} differs from that of a weight {:?}", w.shape())));
+        }
+        let shapes = Shapes { images: x.shape()[0], groups, channels: 0, features: 0, kernel, input };
+        Ok((shapes, [w.shape()[0], w.shape()[1]]))
+    }
+
+    /// The windows by the attributes.
+    pub(super) fn axes(&self, call: &Call<'_>) -> Result<Vec<Axis>> {
+        axes(call, &self.input, &self.kernel, Rounding::Floor)
+    }
+
+    /// The elements of one group's part of W.
+    pub(super) fn weights_of_feature(&self) -> Result<usize> {
+        let taps = element_count(&self.kernel)?;
+        Ok(element_count(&[self.channels, taps])?)
+    }
+
+    /// The shape of the output.
+    pub(super) fn output(&self, axes: &[Axis]) -> Result<Vec<usize>> {
+        let features = element_count(&[self.groups, self.features])?;
+        Ok([self.images, features].into_iter().chain(axes.iter().map(|axis| axis.output)).collect())
+    }
+
+    /// The elements of X that belong to one image and group.
+    pub(super) fn part(&self, image: usize, group: usize) -> Result<Range<usize>> {
+        let size = element_count(&self.input)? * self.channels;
+        let at = (image * self.groups + group) * size;
+        Ok(at..at + size)
+    }
+
+    /// The sums to compute.
+    pub(super) fn product<'a>(
+        &self,
+        call: &'a Call<'a>,
+        axes: &[Axis],
+        bias: Option<Vec<f64>>,
+        element: ElementType,
+    ) -> Result<Product<'a>> {
+        let all = element_count(&[self.groups, self.features])?;
+        if let Some(bias) = bias.as_ref().filter(|bias| bias.len() != all) {
+            return Err(invalid(format!("the bias has {} elements for {all} output channels", bias.len())));
+        }
+        Ok(Product {
+            call,
+            images: self.images,
+            groups: self.groups,
+            features: self.features,
+            depth: self.weights_of_feature()?,
+            windows: windows(axes)?,
+            bias,
+            compensated: element == ElementType::Double,
+        })
+    }
+}
+
+fn unfit(x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::framework::error::KernelError {
+    invalid(format!("a weight {:?} does not fit an input {:?} in {groups} groups", w.shape(), x.shape()))
+}
+
+fn conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let (x, w) = (call.tensor(0)?, call.tensor(1)?);
+    let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
+    let shapes = Shapes::of(call, x, w)?;
+    let axes = shapes.axes(call)?;
+    let depth = shapes.weights_of_feature()?;
+    let first = |group: usize| group * shapes.features;
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |budget, group, rows| {
+            let (from, to) = (first(group) + rows.start, first(group) + rows.end);
+            accumulate.read(budget, &w.part(from * depth..to * depth))
+        },
+        |budget, image, group| {
+            let image = accumulate.read(budget, &x.part(shapes.part(image, group)?))?;
+            Patches::new(image, &axes, Direction::Forward)
+        },
+    )?;
+    Ok(call.floats(accumulate.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
+}
+
+// Integers.
+
+/// A zero point: none, one, or one for every output channel.
+fn zero_points(call: &Call<'_>, tensor: Option<&Tensor>, channels: usize, what: &str) -> Result<Vec<f64>> {
+    let points = tensor.map_or_else(|| Ok([0.0].to_vec()), |tensor| call.budget.read_floats(tensor))?;
+    if points.len() == 1 || points.len() == channels {
+        return Ok(points);
+    }
+    Err(invalid(format!("{what} has {} elements; it takes 1, or {channels} for as many output channels", points.len())))
+}
+
+/// The exact sums of products of differences from the zero points.
+fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) -> Result<(Vec<f64>, Vec<usize>)> {
+    let [x, w, x_zero, w_zero] = tensors;
+    let (x, w) = (call.tensor(x)?, call.tensor(w)?);
+    let shapes = Shapes::of(call, x, w)?;
+    let axes = shapes.axes(call)?;
+    let depth = shapes.weights_of_feature()?;
+    let x_zero = zero_points(call, call.optional_tensor(x_zero)?, 1, "the zero point of the input")?;
+    let w_zero = zero_points(call, call.optional_tensor(w_zero)?, w.shape()[0], "the zero point of the weight")?;
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |budget, group, rows| {
+            let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
+            let mut weights = budget.read_floats(&w.part(from * depth..to * depth))?;
+            for (row, weights) in (from..to).zip(weights.chunks_mut(depth.max(1))) {
+                let zero = w_zero[if w_zero.len() == 1 { 0 } else { row }];
+                for weight in weights {
+                    *weight -= zero;
+                }
+            }
+            Ok(weights)
+        },
+        |budget, image, group| {
+            let image = budget.read_floats(&x.part(shapes.part(image, group)?))?;
+            let image = image.into_iter().map(|value| value - x_zero[0]).collect();
+            Patches::new(image, &axes, Direction::Forward)
+        },
+    )?;
+    Ok((sums, shapes.output(&axes)?))
+}
+
+/// Sums that wrap in 32 bits.
+fn integer(call: &Call<'_>) -> Result {
+    let (sums, shape) = integer_sums(call, [0, 1, 2, 3], None)?;
+    #[expect(clippy::cast_possible_truncation, reason = "the sums are integers below 2^53")]
+    let sums = sums.into_iter().map(|sum| sum as i128);
+    Ok(call.integers(ElementType::Int32, &shape, sums)?.into())
+}
+
+/// Sums brought to the scale of the output, rounded to even, and saturated.
+fn quantized(call: &Call<'_>) -> Result {
+    let bias = call.optional_tensor(8)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
+    let (sums, shape) = integer_sums(call, [0, 3, 2, 5], bias)?;
+    let channels = shape[1];
+    let single = |at: usize, what: &str| {
+        let tensor = call.tensor(at)?;
+        tensor
+            .single_float()
+            .ok_or_else(|| invalid(format!("{what} has shape {:?}; it takes one number", tensor.shape())))
+    };
+    for (at, name) in [(1, "x"), (4, "w"), (6, "y")] {
+        let (scale, zero_point) = (call.tensor(at)?, call.tensor(at + 1)?);
+        if scale.len() != zero_point.len() {
+            return Err(invalid(format!(
+                "{name}_scale has shape {:?} and {name}_zero_point {:?}; both have the same",
+                scale.shape(),
+                zero_point.shape()
+            )));
+        }
+    }
+    let (x_scale, y_scale, y_zero) = (single(1, "x_scale")?, single(6, "y_scale")?, single(7, "y_zero_point")?);
+    let w_scales = zero_points(call, Some(call.tensor(4)?), channels, "w_scale")?;
+    let size = element_count(&shape[2..])?.max(1);
+    let element = call.tensor(7)?.element_type();
+    #[expect(clippy::cast_possible_truncation, reason = "a value beyond i64 saturates either way")]
+    let values = sums.into_iter().enumerate().map(|(at, sum)| {
+        let w_scale = w_scales[if w_scales.len() == 1 { 0 } else { at / size % channels }];
+        let rounded = (sum * (x_scale * w_scale) / y_scale).round_ties_even() + y_zero;
+        element.decode_i128(element.saturate(rounded as i128))
+    });
+    Ok(call.integers(element, &shape, values)?.into())
+}
+
+// CausalConvWithState.
+
+fn causal(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    let (sums, sequence) = causal_sums(call, Accumulate::Value)?;
+    let silu = match call.string("activation")? {
+        "none" => false,
+        "silu" | "swish" => true,
+        other => return Err(invalid(format!("activation is {other:?}; it takes none, silu and swish"))),
+    };
+    let element = x.element_type();
+    let output = call.floats(element, x.shape(), sums)?;
+    let output = if silu { call.floats(element, x.shape(), output.stream(Tensor::floats).map(swish))? } else { output };
+    let present = sequence.present(call)?;
+    Ok(Outputs::from(vec![output, present]))
+}
+
+/// `x * sigmoid(x)`, both steps in float, as the body has it.
+fn swish(x: f64) -> f64 {
+    let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
+    float(x * float(1.0 / (1.0 + libm::exp(-x))))
+}
+
+fn causal_magnitude(call: &Call<'_>) -> Result {
+    let (sums, sequence) = causal_sums(call, Accumulate::Magnitude)?;
+    let output = call.floats(ElementType::Double, call.tensor(0)?.shape(), sums)?;
+    let present = sequence.present(call)?;
+    let magnitudes = present.stream(Tensor::floats).map(f64::abs);
+    Ok(Outputs::from(vec![output, call.floats(ElementType::Double, present.shape(), magnitudes)?]))
+}
+
+/// The past and the input of each channel, one after the other.
+struct History {
+    images: usize,
+    channels: usize,
+    past: usize,
+    length: usize,
+}
+
+impl History {
+    fn of(x: &Tensor, w: &Tensor, past: Option<&Tensor>) -> Result<History> {
+        match (x.shape(), w.shape()) {
+            (&[images, channels, length], &[features, 1, taps])
+                if features == channels
+                    && taps > 0
+                    && past.is_none_or(|past| past.shape() == [images, channels, taps - 1]) =>
+            {
+                Ok(History { images, channels, past: taps - 1, length })
+            }
+            (x, w) => {
+                let past = past.map(Tensor::shape);
+                Err(invalid(format!("an input {x:?}, a weight {w:?} and a past state {past:?} do not fit together")))
+            }
+        }
+    }
+
+    /// For each image and channel, where the elements come from: the past (1) or the input (0); zeros (2) without one.
+    fn positions(&self, row: usize, has_past: bool) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (past, length) = (self.past, self.length);
+        let before = (0..past).map(move |at| if has_past { (1, row * past + at) } else { (2, 0) });
+        before.chain((0..length).map(move |at| (0, row * length + at)))
+    }
+
+    /// The last elements of each channel, as many as the past has.
+    fn present(&self, call: &Call<'_>) -> Result<Tensor> {
+        let x = call.tensor(0)?;
+        let past = call.optional_tensor(3)?;
+        let zero = Tensor::zero(x.element_type())?;
+        let rows = 0..element_count(&[self.images, self.channels])?;
+        let positions = rows.flat_map(|row| self.positions(row, past.is_some()).skip(self.length));
+        let shape = [self.images, self.channels, self.past];
+        Ok(call.allocate(x.element_type(), &shape)?.select(&[x, past.unwrap_or(&zero), &zero], positions)?)
+    }
+}
+
+fn causal_sums(call: &Call<'_>, accumulate: Accumulate) -> Result<(Vec<f64>, History)> {
+    let (x, w) = (call.tensor(0)?, call.tensor(1)?);
+    let past = call.optional_tensor(3)?;
+    let history = History::of(x, w, past)?;
+    let History { images, channels, length, .. } = history;
+    let taps = history.past + 1;
+    let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
+    let input = length.checked_add(taps - 1).ok_or_else(|| invalid("the length overflows"))?;
+    let axes = [Axis { input, output: length, kernel: taps, stride: 1, dilation: 1, before: 0, after: 0 }];
+    let shapes = Shapes { images, groups: channels, channels: 1, features: 1, kernel: vec![taps], input: vec![input] };
+    let past = past.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
+    let values = call.budget.read_floats(x)?;
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |budget, group, _| accumulate.read(budget, &w.part(group * taps..(group + 1) * taps)),
+        |budget, image, group| {
+            let positions = history.positions(image * channels + group, past.is_some());
+            let line = positions.map(|(source, at)| match (source, &past) {
+                (0, _) => values[at],
+                (1, Some(past)) => past[at],
+                _ => 0.0,
+            });
+            Patches::new(accumulate.of(budget.collect(line)?), &axes, Direction::Forward)
+        },
+    )?;
+    Ok((sums, history))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{floats, node, typed};
+    use crate::value::Value;
+
+    fn ones(shape: &[usize]) -> Tensor {
+        floats(shape, &vec![1.0; shape.iter().product()])
+    }
+
+    /// 1, 2, 3, ... in one channel.
+    fn counting(count: usize) -> Tensor {
+        floats(&[1, 1, count], &(1..=count).map(|value| value as f64).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn padding_comes_by_name_or_by_number() {
+        let padded = |name: &str| {
+            let conv = node("Conv", 11).input(counting(4)).input(floats(&[1, 1, 2], &[1.0, 10.0]));
+            conv.set("auto_pad", name).tensor().floats()
+        };
+        assert_eq!(padded("VALID"), [21.0, 32.0, 43.0]);
+        assert_eq!(padded("SAME_UPPER"), [21.0, 32.0, 43.0, 4.0]);
+        assert_eq!(padded("SAME_LOWER"), [10.0, 21.0, 32.0, 43.0]);
+        let conv = node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2]));
+        let conv = conv.set("pads", &[0, 2][..]).set("dilations", &[2][..]).set("strides", &[2][..]);
+        assert_eq!(conv.tensor().floats(), [4.0, 3.0]);
+    }
+
+    #[test]
+    fn groups_keep_to_themselves() {
+        let x = floats(&[1, 4, 1], &[1.0, 2.0, 4.0, 8.0]);
+        let w = floats(&[2, 2, 1], &[1.0, 1.0, 1.0, 2.0]);
+        let conv = node("Conv", 22).input(x).input(w).input(floats(&[2], &[100.0, 200.0])).set("group", 2);
+        assert_eq!(conv.tensor().floats(), [103.0, 220.0]);
+    }
+
+    #[test]
+    fn no_spatial_axes_are_a_product_and_an_empty_batch_is_empty() {
+        let conv = node("Conv", 1).input(floats(&[1, 2], &[3.0, 5.0])).input(floats(&[1, 2], &[2.0, 10.0])).tensor();
+        assert_eq!((conv.shape(), conv.floats().as_slice()), (&[1, 1][..], &[56.0][..]));
+        let empty = node("Conv", 1).input(floats(&[0, 1, 3], &[])).input(ones(&[2, 1, 2])).tensor();
+        assert_eq!(empty.shape(), [0, 2, 2]);
+        let none = node("Conv", 1).input(floats(&[1, 0, 2], &[])).input(floats(&[1, 0, 1], &[]));
+        assert_eq!(none.input(floats(&[1], &[7.0])).tensor().floats(), [7.0, 7.0]);
+    }
+
+    #[test]
+    fn sums_are_rounded_once() {
+        // 2049 takes 12 bits, and float16 has 11: each product would round, and the sum is exact.
+        let x = typed(ElementType::Float16, &[1, 2, 1], &[683.0, -683.0]);
+        let w = typed(ElementType::Float16, &[1, 2, 1], &[3.0, 2.0]);
+        assert_eq!(node("Conv", 1).input(x).input(w).tensor().floats(), [683.0]);
+        let x = typed(ElementType::Double, &[1, 3, 1], &[1e100, 1.0, -1e100]);
+        let w = typed(ElementType::Double, &[1, 3, 1], &[1.0; 3]);
+        assert_eq!(node("Conv", 1).input(x).input(w).tensor().floats(), [1.0]);
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let rows = [
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 2, 1])),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 1, 1])),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("kernel_shape", &[3][..]),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("strides", &[0][..]),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("pads", &[-1, 0][..]),
+            node("Conv", 1).input(counting(3)).input(ones(&[3, 1, 2])).set("group", 0),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).input(ones(&[2])),
+            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 9])),
+        ];
+        for row in rows {
+            assert!(!row.error().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_unfolded_in_parts() {
+        let length = crate::kernels::nn::im2col::UNFOLDED / 8 + 5;
+        let x = floats(&[1, 1, length], &(0..length).map(|at| (at % 7) as f64).collect::<Vec<_>>());
+        let y = node("Conv", 1).input(x).input(ones(&[2, 1, 16])).tensor().floats();
+        let expected = |at: usize| (at..at + 16).map(|at| (at % 7) as f64).sum::<f64>();
+        let outputs = length - 15;
+        assert_eq!(y.len(), 2 * outputs);
+        assert!(y.iter().enumerate().all(|(at, &y)| y == expected(at % outputs)));
+    }
+
+    #[test]
+    fn integers_subtract_zero_points_and_pad_with_them() {
+        let x = typed(ElementType::Uint8, &[1, 1, 2], &[255.0, 10.0]);
+        let w = typed(ElementType::Int8, &[2, 1, 2], &[-128.0, 127.0, 1.0, 2.0]);
+        let node = node("ConvInteger", 10).input(x).input(w).input(typed(ElementType::Uint8, &[], &[10.0]));
+        let node = node.input(typed(ElementType::Int8, &[2], &[127.0, 0.0])).set("pads", &[1, 0][..]);
+        assert_eq!(node.tensor().floats(), [0.0, -62475.0, 490.0, 245.0]);
+    }
+
+    fn quantized(w_scale: Tensor, y_zero: f64) -> Vec<f64> {
+        let byte = |shape: &[usize], values: &[f64]| typed(ElementType::Uint8, shape, values);
+        let node = node("QLinearConv", 10).input(byte(&[1, 1, 3], &[1.0, 3.0, 255.0])).input(floats(&[], &[0.5]));
+        let w_zeros = byte(w_scale.shape(), &vec![0.0; w_scale.len()]);
+        let node = node.input(byte(&[], &[0.0])).input(byte(&[2, 1, 1], &[1.0, 1.0])).input(w_scale);
+        let node = node.input(w_zeros).input(floats(&[], &[1.0])).input(byte(&[], &[y_zero]));
+        node.tensor().floats()
+    }
+
+    #[test]
+    fn quantized_sums_round_to_even_before_the_zero_point_and_saturate() {
+        assert_eq!(quantized(floats(&[], &[1.0]), 1.0), [1.0, 3.0, 129.0, 1.0, 3.0, 129.0]);
+        assert_eq!(quantized(floats(&[2], &[1.0, 4.0]), 0.0), [0.0, 2.0, 128.0, 2.0, 6.0, 255.0]);
+    }
+
+    #[test]
+    fn a_short_input_leaves_a_part_of_the_past() {
+        let x = floats(&[1, 1, 1], &[4.0]);
+        let past = floats(&[1, 1, 2], &[1.0, 2.0]);
+        let node = node("CausalConvWithState", 27).input(x).input(floats(&[1, 1, 3], &[100.0, 10.0, 1.0])).absent();
+        let outputs = node.input(past).outputs(2).run().unwrap();
+        let values: Vec<_> = outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect();
+        assert_eq!(values, [vec![124.0], vec![2.0, 4.0]]);
+    }
+
+    #[test]
+    fn a_deformed_tap_reads_between_elements_and_zero_beyond() {
+        let node = |mask: Option<f64>| {
+            let node = node("DeformConv", 19).input(floats(&[1, 1, 2], &[8.0, 16.0])).input(ones(&[1, 1, 1]));
+            let node = node.input(floats(&[1, 1, 2], &[0.25, 0.5])).absent();
+            match mask {
+                Some(mask) => node.input(floats(&[1, 1, 2], &[mask; 2])),
+                None => node,
+            }
+        };
+        assert_eq!(node(None).tensor().floats(), [10.0, 8.0]);
+        assert_eq!(node(Some(0.5)).tensor().floats(), [5.0, 4.0]);
+    }
+}

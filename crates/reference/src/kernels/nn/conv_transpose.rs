@@ -1,0 +1,138 @@
+//! `ConvTranspose`: a convolution that spreads each element of its input over the output.
+
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::nn::conv::Shapes;
+use crate::kernels::nn::im2col::{Direction, Patches};
+use crate::kernels::nn::window::{AutoPad, Axis, per_axis};
+use crate::tensor::shape::element_count;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("ConvTranspose", 1, conv_transpose)];
+
+/// The transposed convolution, over absolute terms where `accumulate` says so.
+fn conv_transpose(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let (x, w) = (call.tensor(0)?, call.tensor(1)?);
+    let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
+    let shapes = Shapes::transposed(call, x, w)?;
+    let axes = transposed_axes(call, &shapes)?;
+    let taps = element_count(&shapes.kernel)?;
+    let weights = accumulate.read(call.budget, w)?;
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |budget, group, rows| {
+            let mut out: Vec<f64> = budget.scratch(rows.len() * shapes.channels * taps)?;
+            let pairs = rows.flat_map(|row| (0..shapes.channels).map(move |channel| (row, channel)));
+            for ((feature, channel), out) in pairs.zip(out.chunks_mut(taps.max(1))) {
+                let at = ((group * shapes.channels + channel) * shapes.features + feature) * taps;
+                out.copy_from_slice(&weights[at..at + taps]);
+            }
+            Ok(out)
+        },
+        |budget, image, group| {
+            let image = accumulate.read(budget, &x.part(shapes.part(image, group)?))?;
+            Patches::new(image, &axes, Direction::Transposed)
+        },
+    )?;
+    Ok(call.floats(accumulate.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
+}
+
+/// The axes of a transposed convolution: `output` elements, of which `before` are cut off the beginning of what the
+/// kernel spreads.
+fn transposed_axes(call: &Call<'_>, shapes: &Shapes) -> Result<Vec<Axis>> {
+    let count = shapes.input.len();
+    let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
+    let strides = per_axis(call, "strides", count, 1, 1)?;
+    let dilations = per_axis(call, "dilations", count, 1, 1)?;
+    let extra = per_axis(call, "output_padding", count, 0, 0)?;
+    let outputs = given_outputs(call, count)?;
+    (0..count)
+        .map(|at| {
+            let (input, kernel, stride, dilation) = (shapes.input[at], shapes.kernel[at], strides[at], dilations[at]);
+            if call.since() >= 11 && extra[at] >= stride.max(dilation) && extra[at] > 0 {
+                let extra = extra[at];
+                return Err(invalid(format!(
+                    "output_padding is {extra} where stride {stride} and dilation {dilation} are not more"
+                )));
+            }
+            let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };
+            spread(axis, extra[at], outputs.as_ref().map(|outputs| outputs[at]), auto_pad, call.since())
+        })
+        .collect()
+}
+
+/// The attribute `output_shape`. Version 1 does not say that batch and channels are left out, so they may stand there.
+fn given_outputs(call: &Call<'_>, count: usize) -> Result<Option<Vec<usize>>> {
+    let Some(given) = call.optional_ints("output_shape") else { return Ok(None) };
+    let whole = call.since() < 11 && given.len() == count + 2;
+    let outputs = per_axis(call, "output_shape", if whole { count + 2 } else { count }, 0, 0)?;
+    Ok(Some(if whole { outputs[2..].to_vec() } else { outputs }))
+}
+
+/// Pads one axis: by `pads`, or so that the output has the length given, or the input's times the stride.
+fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, since: u32) -> Result<Axis> {
+    let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
+    let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
+    let target = given.or_else(|| same.then(|| axis.input.saturating_mul(axis.stride)));
+    if let Some(output) = target {
+        let total = usize::try_from((full - output as i128).max(0)).unwrap_or(usize::MAX);
+        // With output_shape, version 1 puts the odd element at the beginning for SAME_UPPER alone, later ones for all
+        // but SAME_UPPER.
+        let upper = auto_pad == AutoPad::SameUpper;
+        let odd_first = if given.is_some() && since < 11 { upper } else { !upper };
+        let before = if odd_first { total - total / 2 } else { total / 2 };
+        return Ok(Axis { output, before, after: total - before, ..axis });
+    }
+    let (before, after) = if auto_pad == AutoPad::Valid { (0, 0) } else { (axis.before, axis.after) };
+    let output = full - before as i128 - after as i128;
+    let output = usize::try_from(output)
+        .map_err(|_| invalid(format!("padding by {before} and {after} leaves {output} of {full} elements")))?;
+    Ok(Axis { output, before, after, ..axis })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{OneNode, floats, node};
+
+    fn transposed(opset: i64, auto_pad: &str) -> OneNode {
+        let node = node("ConvTranspose", opset)
+            .input(floats(&[1, 1, 2], &[1.0, 2.0]))
+            .input(floats(&[1, 1, 3], &[1.0, 10.0, 100.0]));
+        node.set("strides", &[3][..]).set("auto_pad", auto_pad)
+    }
+
+    #[test]
+    fn a_transposed_convolution_spreads_and_is_cut() {
+        // Spread by 3, [1, 2] gives 1 10 100 2 20 200.
+        let full = [1.0, 10.0, 100.0, 2.0, 20.0, 200.0];
+        assert_eq!(transposed(1, "NOTSET").tensor().floats(), full);
+        assert_eq!(transposed(1, "VALID").tensor().floats(), full);
+        assert_eq!(transposed(11, "NOTSET").set("pads", &[1, 2][..]).tensor().floats(), full[1..4]);
+        let longer = transposed(11, "NOTSET").set("output_padding", &[2][..]).tensor().floats();
+        assert_eq!(longer, [&full[..], &[0.0, 0.0]].concat());
+        assert!(transposed(11, "NOTSET").set("output_padding", &[3][..]).error().contains("output_padding"));
+    }
+
+    #[test]
+    fn the_odd_element_of_a_given_output_shape_moved_in_version_11() {
+        // 5 of 1 10 100 2 20 200: the one left out stands at the beginning or the end.
+        let rows = [
+            (1, "NOTSET", 1.0),
+            (1, "SAME_UPPER", 10.0),
+            (1, "SAME_LOWER", 1.0),
+            (11, "NOTSET", 10.0),
+            (11, "SAME_UPPER", 1.0),
+            (11, "SAME_LOWER", 10.0),
+        ];
+        for (opset, auto_pad, first) in rows {
+            let y = transposed(opset, auto_pad).set("output_shape", &[5][..]).tensor().floats();
+            assert_eq!((y.len(), y[0]), (5, first), "{opset} {auto_pad}");
+        }
+        assert_eq!(
+            transposed(1, "NOTSET").set("output_shape", &[1, 1, 4][..]).tensor().floats(),
+            [10.0, 100.0, 2.0, 20.0]
+        );
+        let longer = transposed(11, "NOTSET").set("output_shape", &[7][..]).tensor().floats();
+        assert_eq!(longer, [1.0, 10.0, 100.0, 2.0, 20.0, 200.0, 0.0]);
+    }
+}

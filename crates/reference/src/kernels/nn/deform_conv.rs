@@ -1,0 +1,153 @@
+//! `DeformConv`: a convolution whose taps read beside their places, between the elements.
+
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{Missing, invalid, unsupported};
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::nn::conv::Shapes;
+use crate::kernels::nn::im2col::Columns;
+use crate::kernels::nn::window::Axis;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::sum;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, deform_conv)];
+
+/// A place between elements has two neighbours along each axis, so their number doubles with every one.
+const MOST_AXES: usize = 16;
+
+/// The convolution, over absolute terms where `accumulate` says so.
+fn deform_conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let (x, w) = (call.tensor(0)?, call.tensor(1)?);
+    let bias = call.optional_tensor(3)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
+    let shapes = Shapes::of(call, x, w)?;
+    let axes = shapes.axes(call)?;
+    let depth = shapes.weights_of_feature()?;
+    if axes.len() > MOST_AXES {
+        let message = format!("DeformConv over {} spatial axes; at most {MOST_AXES} are computed", axes.len());
+        return Err(unsupported(Missing::Attribute, message));
+    }
+    let places = Places::of(call, &shapes, &axes, accumulate)?;
+    let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
+        |budget, group, rows| {
+            let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
+            accumulate.read(budget, &w.part(from * depth..to * depth))
+        },
+        |budget, image, group| {
+            let values = accumulate.read(budget, &x.part(shapes.part(image, group)?))?;
+            Ok(Deformed { places: &places, image, channel: group * shapes.channels, values })
+        },
+    )?;
+    Ok(call.floats(accumulate.output(x.element_type()), &shapes.output(&axes)?, sums)?.into())
+}
+
+/// Where the taps read, and what weighs them.
+struct Places {
+    axes: Vec<Axis>,
+    steps: Vec<usize>,
+    plane: usize,
+    taps: usize,
+    windows: usize,
+    /// Groups of channels that share their offsets, and the channels of each.
+    groups: usize,
+    channels: usize,
+    offsets: Vec<f64>,
+    mask: Option<Vec<f64>>,
+}
+
+impl Places {
+    fn of(call: &Call<'_>, shapes: &Shapes, axes: &[Axis], accumulate: Accumulate) -> Result<Places> {
+        let outputs: Vec<usize> = axes.iter().map(|axis| axis.output).collect();
+        let taps = element_count(&shapes.kernel)?;
+        let channels = shapes.channels * shapes.groups;
+        let groups = per_offset_group(call, channels)?;
+        let expected = |of_tap: usize| -> Result<Vec<usize>> {
+            let lead = element_count(&[groups, taps, of_tap])?;
+            Ok([shapes.images, lead].into_iter().chain(outputs.iter().copied()).collect())
+        };
+        let checked = |what: &str, tensor: &Tensor, shape: Vec<usize>| match tensor.shape() {
+            found if found == shape => call.budget.read_floats(tensor),
+            found => Err(invalid(format!("{what} has shape {found:?}; the other inputs take {shape:?}"))),
+        };
+        let offsets = checked("offset", call.tensor(2)?, expected(axes.len())?)?;
+        let mask = call.optional_tensor(4)?.map(|mask| checked("mask", mask, expected(1)?)).transpose()?;
+        let mask = mask.map(|mask| accumulate.of(mask));
+        Ok(Places {
+            axes: axes.to_vec(),
+            steps: strides(&shapes.input),
+            plane: element_count(&shapes.input)?,
+            taps,
+            windows: element_count(&outputs)?,
+            groups,
+            channels: (channels / groups).max(1),
+            offsets,
+            mask,
+        })
+    }
+
+    /// The value between the elements of a plane at a place, linear along each axis and zero beyond the plane.
+    fn sample(&self, plane: &[f64], place: &[f64]) -> f64 {
+        if plane.is_empty() {
+            return 0.0;
+        }
+        let corners = 1usize << place.len();
+        sum((0..corners).map(|corner| self.corner(plane, place, corner)))
+    }
+
+    /// What one of the elements around a place adds to it; each bit of `corner` says which side it is on.
+    fn corner(&self, plane: &[f64], place: &[f64], corner: usize) -> f64 {
+        let (mut at, mut weight) = (0, 1.0);
+        for (bit, (&place, (axis, step))) in place.iter().zip(self.axes.iter().zip(&self.steps)).enumerate() {
+            let low = place.floor();
+            let upper = corner >> bit & 1 == 1;
+            weight *= if upper { place - low } else { 1.0 - (place - low) };
+            let position = if upper { low + 1.0 } else { low };
+            if weight == 0.0 || !(position >= 0.0 && position < axis.input as f64) {
+                return if place.is_nan() { f64::NAN } else { 0.0 };
+            }
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index within the axis")]
+            let position = position as usize;
+            at += position * step;
+        }
+        weight * plane[at]
+    }
+}
+
+fn per_offset_group(call: &Call<'_>, channels: usize) -> Result<usize> {
+    let given = call.int("offset_group")?;
+    usize::try_from(given)
+        .ok()
+        .filter(|&groups| groups > 0 && channels.is_multiple_of(groups))
+        .ok_or_else(|| invalid(format!("offset_group is {given}, which does not divide {channels} channels")))
+}
+
+/// One image and group of a deformable convolution.
+struct Deformed<'a> {
+    places: &'a Places,
+    image: usize,
+    /// The first channel of the group.
+    channel: usize,
+    values: Vec<f64>,
+}
+
+impl Columns for Deformed<'_> {
+    fn fill(&self, row: usize, from: usize, out: &mut [f64]) {
+        let Places { axes, plane, taps, windows, groups, channels, offsets, mask, .. } = self.places;
+        let (channel, tap) = (row / taps, row % taps);
+        let values = &self.values[channel * plane..(channel + 1) * plane];
+        let of_tap = (self.image * groups + (self.channel + channel) / channels) * taps + tap;
+        let mut place: Vec<f64> = axes.iter().map(|_| 0.0).collect();
+        for (window, out) in (from..).zip(out) {
+            let (mut tap, mut left) = (tap, window);
+            for (at, axis) in axes.iter().enumerate().rev() {
+                let fixed = (left % axis.output * axis.stride + tap % axis.kernel * axis.dilation) as f64;
+                let offset = offsets[(of_tap * axes.len() + at) * windows + window];
+                place[at] = fixed - axis.before as f64 + offset;
+                tap /= axis.kernel;
+                left /= axis.output;
+            }
+            let weight = mask.as_ref().map_or(1.0, |mask| mask[of_tap * windows + window]);
+            *out = weight * self.places.sample(values, &place);
+        }
+    }
+}

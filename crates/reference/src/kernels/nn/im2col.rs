@@ -1,0 +1,294 @@
+//! Convolutions as products of matrices: the weights of a group times the taps under each window.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::kernels::framework::budget::Budget;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::KernelError;
+use crate::kernels::nn::window::Axis;
+use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
+use crate::tensor::shape::{element_count, strides};
+
+/// The elements of the taps under as many windows as are unfolded at a time.
+pub(super) const UNFOLDED: usize = 1 << 21;
+/// The weights converted to `f64` at a time.
+const CONVERTED: usize = 1 << 21;
+
+/// What a convolution multiplies: for every image and group, `features` rows of weights by `depth` rows of taps.
+pub(super) struct Product<'a> {
+    pub(super) call: &'a Call<'a>,
+    pub(super) images: usize,
+    pub(super) groups: usize,
+    /// Output channels of a group.
+    pub(super) features: usize,
+    /// Input channels of a group times the taps of a window.
+    pub(super) depth: usize,
+    pub(super) windows: usize,
+    /// One number for every output channel, where the sums start.
+    pub(super) bias: Option<Vec<f64>>,
+    /// Whether the sums are over `double` and carry their rounding errors along.
+    pub(super) compensated: bool,
+}
+
+/// Gives rows of the weights of one group, counted by the budget.
+type Weights<'a> = dyn Fn(&Budget, Range<usize>) -> Result<Vec<f64>> + 'a;
+
+/// The taps under the windows of one image and group.
+pub(super) trait Columns: Sync {
+    /// Writes row `row` (a channel and a tap) for the windows from `from` on.
+    fn fill(&self, row: usize, from: usize, out: &mut [f64]);
+
+    /// All rows, where they lie one after the other as they are.
+    fn unfolded(&self) -> Option<&[f64]> {
+        None
+    }
+}
+
+impl Product<'_> {
+    /// The sums for every image, output channel and window. `weights` gives rows of one group, `columns` the taps of
+    /// one image and group; each is given a budget that lasts as long as what it gives.
+    pub(super) fn compute<C: Columns>(
+        &self,
+        weights: impl Fn(&Budget, usize, Range<usize>) -> Result<Vec<f64>> + Sync,
+        columns: impl Fn(&Budget, usize, usize) -> Result<C> + Sync,
+    ) -> Result<Vec<f64>> {
+        let all = element_count(&[self.images, self.groups, self.features, self.windows])?;
+        let mut out: Vec<f64> = self.call.budget.scratch(all)?;
+        if out.is_empty() {
+            return Ok(out);
+        }
+        out.par_chunks_mut(self.features * self.windows).enumerate().try_for_each(|(at, out)| {
+            let (image, group) = (at / self.groups, at % self.groups);
+            if let Some(bias) = &self.bias {
+                let bias = bias.iter().skip(group * self.features);
+                out.chunks_mut(self.windows).zip(bias).for_each(|(row, &bias)| row.fill(bias));
+            }
+            if self.depth == 0 {
+                return Ok(());
+            }
+            let budget = self.call.budget.nested();
+            let columns = columns(&budget, image, group)?;
+            self.one(&|budget, rows| weights(budget, group, rows), &columns, out)
+        })?;
+        Ok(out)
+    }
+
+    /// One image and group, a block of windows at a time.
+    fn one(&self, weights: &Weights<'_>, columns: &dyn Columns, out: &mut [f64]) -> Result<(), KernelError> {
+        let Product { depth, windows, .. } = *self;
+        if let Some(unfolded) = columns.unfolded() {
+            return self.rows(weights, Matrix::row_major(unfolded, depth, windows), out);
+        }
+        let width = (UNFOLDED / depth).clamp(64, windows.max(64)).min(windows);
+        let budget = self.call.budget.nested();
+        let mut taps: Vec<f64> = budget.scratch(element_count(&[depth, width])?)?;
+        for from in (0..windows).step_by(width) {
+            let width = width.min(windows - from);
+            let taps = &mut taps[..depth * width];
+            taps.par_chunks_mut(width).enumerate().try_for_each(|(row, out)| {
+                budget.work(out.len())?;
+                columns.fill(row, from, out);
+                Ok::<_, KernelError>(())
+            })?;
+            let taps = Matrix::row_major(taps, depth, width);
+            if width == windows {
+                self.rows(weights, taps, out)?;
+                continue;
+            }
+            let budget = budget.nested();
+            let mut part: Vec<f64> = budget.scratch(self.features * width)?;
+            copy_rows(out, windows, from, &mut part, width, |out, part| part.copy_from_slice(out));
+            self.rows(weights, taps, &mut part)?;
+            copy_rows(out, windows, from, &mut part, width, |out, part| out.copy_from_slice(part));
+        }
+        Ok(())
+    }
+
+    /// Adds the weights times `taps` to `out`, a block of weights at a time.
+    fn rows(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
+        let most = (CONVERTED / self.depth).max(8);
+        let deadline = self.call.budget.deadline();
+        for (at, out) in out.chunks_mut(most * taps.columns).enumerate() {
+            let rows = out.len() / taps.columns;
+            let budget = self.call.budget.nested();
+            let weights = weights(&budget, at * most..at * most + rows)?;
+            let weights = Matrix::row_major(&weights, rows, self.depth);
+            if self.compensated {
+                multiply_add_compensated(weights, taps, out, deadline)?;
+            } else {
+                multiply_add(weights, taps, out, deadline)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Goes through the rows of a block of windows in `out` and beside it.
+fn copy_rows(
+    out: &mut [f64],
+    windows: usize,
+    from: usize,
+    part: &mut [f64],
+    width: usize,
+    copy: impl Fn(&mut [f64], &mut [f64]),
+) {
+    for (out, part) in out.chunks_mut(windows).zip(part.chunks_mut(width)) {
+        copy(&mut out[from..from + width], part);
+    }
+}
+
+/// The windows along one axis whose given tap lies on the input: both they and the positions come at even steps.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    window: usize,
+    window_step: usize,
+    position: usize,
+    position_step: usize,
+    count: usize,
+}
+
+impl Run {
+    /// Window `w` reads position `w * stride + tap * dilation - before`.
+    fn forward(axis: &Axis, tap: usize) -> Run {
+        let reach = tap * axis.dilation;
+        let window = axis.before.saturating_sub(reach).div_ceil(axis.stride);
+        let end = (axis.before + axis.input).saturating_sub(reach).div_ceil(axis.stride).min(axis.output);
+        let position = (window * axis.stride + reach).saturating_sub(axis.before);
+        let count = end.saturating_sub(window);
+        Run { window, window_step: 1, position, position_step: axis.stride, count }
+    }
+
+    /// Position `p` is added to window `p * stride + tap * dilation - before`.
+    fn transposed(axis: &Axis, tap: usize) -> Run {
+        let reach = tap * axis.dilation;
+        let position = axis.before.saturating_sub(reach).div_ceil(axis.stride);
+        let end = (axis.before + axis.output).saturating_sub(reach).div_ceil(axis.stride).min(axis.input);
+        let window = (position * axis.stride + reach).saturating_sub(axis.before);
+        let count = end.saturating_sub(position);
+        Run { window, window_step: axis.stride, position, position_step: 1, count }
+    }
+
+    fn position(&self, window: usize) -> Option<usize> {
+        let ahead = window.checked_sub(self.window)?;
+        let index = ahead / self.window_step;
+        (ahead % self.window_step == 0 && index < self.count).then(|| self.position + index * self.position_step)
+    }
+
+    /// Writes what the windows from `from` on read of a line, zero where they read padding.
+    fn read(&self, line: &[f64], from: usize, out: &mut [f64]) {
+        out.fill(0.0);
+        let skipped = from.saturating_sub(self.window).div_ceil(self.window_step).min(self.count);
+        let (window, position) =
+            (self.window + skipped * self.window_step, self.position + skipped * self.position_step);
+        let (Some(out), Some(line)) = (out.get_mut(window - from.min(window)..), line.get(position..)) else { return };
+        let count = self.count - skipped;
+        if (self.window_step, self.position_step) == (1, 1) {
+            let count = count.min(out.len()).min(line.len());
+            out[..count].copy_from_slice(&line[..count]);
+            return;
+        }
+        let slots = out.iter_mut().step_by(self.window_step);
+        slots.zip(line.iter().step_by(self.position_step)).take(count).for_each(|(slot, &value)| *slot = value);
+    }
+}
+
+/// Which way the windows of a convolution read its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Conv: a window reads what lies under it.
+    Forward,
+    /// `ConvTranspose`: a window reads what would have been spread over it.
+    Transposed,
+}
+
+/// The taps under the windows over one image and group.
+pub(super) struct Patches {
+    image: Vec<f64>,
+    unfolded: bool,
+    /// For each axis and tap, the windows that read the input.
+    runs: Vec<Vec<Run>>,
+    outputs: Vec<usize>,
+    steps: Vec<usize>,
+    plane: usize,
+    taps: usize,
+}
+
+impl Patches {
+    /// `image` holds the channels of the group, each with the dimensions that the axes have as inputs.
+    pub(super) fn new(image: Vec<f64>, axes: &[Axis], direction: Direction) -> Result<Patches> {
+        let inputs: Vec<usize> = axes.iter().map(|axis| axis.input).collect();
+        let run = |axis, tap| match direction {
+            Direction::Forward => Run::forward(axis, tap),
+            Direction::Transposed => Run::transposed(axis, tap),
+        };
+        let plain = |axis: &Axis| (axis.kernel, axis.stride, axis.before, axis.output) == (1, 1, 0, axis.input);
+        Ok(Patches {
+            image,
+            unfolded: axes.iter().all(plain),
+            runs: axes.iter().map(|axis| (0..axis.kernel).map(|tap| run(axis, tap)).collect()).collect(),
+            outputs: axes.iter().map(|axis| axis.output).collect(),
+            steps: strides(&inputs),
+            plane: element_count(&inputs)?,
+            taps: element_count(&axes.iter().map(|axis| axis.kernel).collect::<Vec<_>>())?,
+        })
+    }
+
+    /// The run of each axis at a tap, counted in row-major order.
+    fn runs_of(&self, mut tap: usize) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for of_axis in self.runs.iter().rev() {
+            runs.push(of_axis[tap % of_axis.len()]);
+            tap /= of_axis.len();
+        }
+        runs.reverse();
+        runs
+    }
+
+    /// Where in a plane the windows of a line read, a line being what differs in the last axis alone.
+    fn line(&self, runs: &[Run], mut line: usize) -> Option<usize> {
+        let mut start = 0;
+        for ((run, &output), &step) in runs.iter().zip(&self.outputs).zip(&self.steps).rev().skip(1) {
+            start += run.position(line % output)? * step;
+            line /= output;
+        }
+        Some(start)
+    }
+}
+
+impl Columns for Patches {
+    fn unfolded(&self) -> Option<&[f64]> {
+        self.unfolded.then_some(&self.image)
+    }
+
+    fn fill(&self, row: usize, from: usize, out: &mut [f64]) {
+        let runs = self.runs_of(row % self.taps);
+        let plane = row / self.taps * self.plane;
+        let (Some(last), Some(&length)) = (runs.last(), self.outputs.last()) else {
+            return out.fill(self.image[plane]);
+        };
+        let line_length = self.plane.min(self.line_length());
+        let mut done = 0;
+        while done < out.len() {
+            let (line, first) = ((from + done) / length, (from + done) % length);
+            let count = (length - first).min(out.len() - done);
+            let piece = &mut out[done..done + count];
+            match self.line(&runs, line) {
+                Some(start) => last.read(&self.image[plane + start..plane + start + line_length], first, piece),
+                None => piece.fill(0.0),
+            }
+            done += count;
+        }
+    }
+}
+
+impl Patches {
+    /// The input's length along the last axis.
+    fn line_length(&self) -> usize {
+        match self.steps.len() {
+            0 | 1 => self.plane,
+            rank => self.steps[rank - 2],
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Normalizations by the statistics of parts of a tensor, and by neighbouring channels.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::lanes::{Lane, Lanes};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::{broadcast, normalize_axis};
+use crate::tensor::sum::{dot, sum};
+use crate::value::Value;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::accumulating("InstanceNormalization", 1, instance),
+    Kernel::accumulating("LayerNormalization", 17, layer),
+    Kernel::accumulating("GroupNormalization", 18, group_by_group),
+    Kernel::accumulating("GroupNormalization", 21, group_by_channel),
+    Kernel::new("RMSNormalization", 23, root_mean_square),
+    Kernel::accumulating("MeanVarianceNormalization", 9, mean_variance),
+    Kernel::new("LpNormalization", 1, norm),
+    Kernel::new("LRN", 1, local_response),
+];
+
+/// What the body of `MeanVarianceNormalization` adds to the standard deviation.
+const MEAN_VARIANCE_EPSILON: f32 = 1e-9;
+
+/// The mean and the variance of a population.
+pub(super) fn moments(lane: Lane<'_, f64>) -> (f64, f64) {
+    let count = lane.len() as f64;
+    let mean = sum(lane.clone()) / count;
+    let variance = dot(lane.map(|value| (value - mean, value - mean))) / count;
+    (mean, variance)
+}
+
+/// The mean of absolute values, and that of squares.
+pub(super) fn absolute_moments(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    (sum(values.iter().map(|value| value.abs())) / count, dot(values.iter().map(|&value| (value, value))) / count)
+}
+
+/// Takes the mean from each element of a lane, and divides by the deviation. Over absolute terms the mean is added, and
+/// the whole grows by what the variance loses where it is the mean of squares less the square of the mean.
+fn standardize(accumulate: Accumulate, values: &mut [f64], mean: f64, deviation: f64) {
+    if accumulate == Accumulate::Value {
+        for value in &mut *values {
+            *value = (*value - mean) / deviation;
+        }
+        return;
+    }
+    let (mean, square) = absolute_moments(values);
+    let loss = 1.0 + square / (deviation * deviation);
+    for value in &mut *values {
+        *value = (value.abs() + mean) / deviation * loss;
+    }
+}
+
+/// The type in which a first stage computes, and in which its results are rounded before those of the second.
+#[derive(Clone, Copy)]
+struct Stash(ElementType);
+
+impl Stash {
+    fn of(call: &Call<'_>) -> Result<Stash> {
+        match call.element_type("stash_type")? {
+            Some(element) if element.is_float() => Ok(Stash(element)),
+            _ => Err(invalid(format!("stash_type is {}, which is no floating type", call.int("stash_type")?))),
+        }
+    }
+
+    fn round(self, value: f64) -> f64 {
+        rounded(self.0, value)
+    }
+
+    /// The elements of a tensor as the first stage takes them.
+    fn floats(self, call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
+        let mut values = call.budget.read_floats(tensor)?;
+        for value in &mut *values {
+            *value = self.round(*value);
+        }
+        Ok(values)
+    }
+}
+
+/// The number that an element type has for `value`.
+fn rounded(element: ElementType, value: f64) -> f64 {
+    element.decode_f64(element.round(value))
+}
+
+/// The number of channels of `[N, C, D1, ...]`.
+fn channels(data: &Tensor) -> Result<usize> {
+    match data.shape() {
+        [_, channels, ..] => Ok(*channels),
+        shape => Err(invalid(format!("the input has shape {shape:?}; it takes a batch and a channel axis"))),
+    }
+}
+
+/// The elements of the input at `at`, one for each of `count` of something.
+fn one_each(call: &Call<'_>, at: usize, count: usize, of: &str) -> Result<Vec<f64>> {
+    let tensor = call.tensor(at)?;
+    if tensor.shape() != [count] {
+        let shape = tensor.shape();
+        return Err(invalid(format!("input {at} has shape {shape:?}; it takes [{count}], one for each {of}")));
+    }
+    call.budget.read_floats(tensor)
+}
+
+/// For each element of `shape`, the element of an input that broadcasts to it.
+fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<impl Iterator<Item = f64> + use<'a>> {
+    if broadcast(tensor.shape(), shape)? != shape {
+        return Err(invalid(format!("an input of shape {:?} does not broadcast to {shape:?}", tensor.shape())));
+    }
+    Ok(Walk::broadcast(tensor.shape(), shape).map(|position| values[position]))
+}
+
+/// Each channel of each instance by its own mean and variance.
+fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let data = call.tensor(0)?;
+    let channels = channels(data)?;
+    let scale = accumulate.of(one_each(call, 1, channels, "channel")?);
+    let bias = accumulate.of(one_each(call, 2, channels, "channel")?);
+    let epsilon = call.float("epsilon")?;
+    let lanes = Lanes::from(call, data.shape(), 2)?;
+    let mut values = call.budget.read_floats(data)?;
+    let statistics = lanes.fold(call, &values, moments)?;
+    lanes.change(call, &mut values, |lane, values| {
+        let ((mean, variance), channel) = (statistics[lane], lane % channels);
+        let deviation = (variance + epsilon).sqrt();
+        if accumulate == Accumulate::Magnitude {
+            standardize(accumulate, values, mean, deviation);
+            for value in &mut *values {
+                *value = scale[channel] * *value + bias[channel];
+            }
+            return;
+        }
+        for value in &mut *values {
+            *value = scale[channel] * (*value - mean) / deviation + bias[channel];
+        }
+    })?;
+    Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
+}
+
+/// Everything from the axis on: standardized in the stash type, rounded to the type of the input, then scaled.
+fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
+    let (element, shape) = (data.element_type(), data.shape());
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let epsilon = stash.round(call.float("epsilon")?);
+    let lanes = Lanes::from(call, shape, axis)?;
+    let mut values = stash.floats(call, data)?;
+    let mut statistics = lanes.fold(call, &values, moments)?;
+    lanes.change(call, &mut values, |lane, values| {
+        let (mean, variance) = statistics[lane];
+        standardize(accumulate, values, mean, (variance + epsilon).sqrt());
+        for value in &mut *values {
+            *value = rounded(element, stash.round(*value));
+        }
+    })?;
+
+    let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
+    let scales = accumulate.of(call.budget.read_floats(scale)?);
+    values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
+    if let Some(bias) = bias {
+        let biases = accumulate.of(call.budget.read_floats(bias)?);
+        values.iter_mut().zip(spread(bias, &biases, shape)?).for_each(|(value, bias)| *value += bias);
+    }
+    let y = call.floats(accumulate.output(element), shape, values)?;
+
+    let reduced: Vec<usize> = shape.iter().enumerate().map(|(at, &dim)| if at < axis { dim } else { 1 }).collect();
+    if accumulate == Accumulate::Magnitude {
+        statistics = lanes.fold(call, &stash.floats(call, data)?, |lane| {
+            let (mean, _) = absolute_moments(&lane.clone().collect::<Vec<_>>());
+            (mean, moments(lane).1)
+        })?;
+    }
+    let saved = |at: usize, value: fn((f64, f64), f64) -> f64| -> Result<Option<Value>> {
+        if !call.wants(at) {
+            return Ok(None);
+        }
+        if !matches!(stash.0, ElementType::Float | ElementType::Bfloat16) {
+            return Err(invalid(format!("stash_type is {}, but the statistics are float or bfloat16", stash.0)));
+        }
+        let values = statistics.iter().map(|&statistics| value(statistics, epsilon));
+        Ok(Some(Value::Tensor(call.floats(accumulate.output(stash.0), &reduced, values)?)))
+    };
+    let mean = saved(1, |(mean, _), _| mean)?;
+    let inverse = saved(2, |(_, variance), epsilon| 1.0 / (variance + epsilon).sqrt())?;
+    Ok(Outputs(vec![Some(Value::Tensor(y)), mean, inverse]))
+}
+
+/// The channels of `[N, C, D1, ...]` in groups of neighbours.
+struct Groups {
+    channels: usize,
+    count: usize,
+    /// `[N, groups, channels of a group, D1, ...]`.
+    shape: Vec<usize>,
+}
+
+impl Groups {
+    fn of(call: &Call<'_>, data: &Tensor) -> Result<Groups> {
+        let channels = channels(data)?;
+        let named = call.int("num_groups")?;
+        let groups = usize::try_from(named).ok().filter(|&groups| groups > 0 && channels.is_multiple_of(groups));
+        let groups = groups.ok_or_else(|| {
+            invalid(format!("num_groups is {named}; it must be positive and divide the {channels} channels"))
+        })?;
+        let (batch, inner) = data.shape().split_at(1);
+        let parts = [groups, channels / groups];
+        let shape = batch.iter().chain(&parts).chain(&inner[1..]).copied().collect();
+        Ok(Groups { channels, count: groups, shape })
+    }
+
+    /// Standardizes each group of each instance.
+    fn standardize(
+        &self,
+        call: &Call<'_>,
+        values: &mut [f64],
+        (epsilon, accumulate): (f64, Accumulate),
+        round: impl Fn(f64) -> f64 + Sync,
+    ) -> Result<()> {
+        let lanes = Lanes::from(call, &self.shape, 2)?;
+        let statistics = lanes.fold(call, values, moments)?;
+        lanes.change(call, values, |lane, values| {
+            let (mean, variance) = statistics[lane];
+            standardize(accumulate, values, mean, (variance + epsilon).sqrt());
+            for value in &mut *values {
+                *value = round(*value);
+            }
+        })
+    }
+}
+
+/// Scales and shifts `[N, count * ..., ...]`, seen as `count` equal parts of each instance.
+fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
+    let part = values.len() / batch.saturating_mul(scale.len()).max(1);
+    for (at, values) in values.chunks_exact_mut(part.max(1)).enumerate() {
+        let at = at % scale.len();
+        for value in &mut *values {
+            *value = scale[at] * *value + bias[at];
+        }
+    }
+}
+
+/// Version 18 scales and shifts by group, and knows no stash type.
+fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let data = call.tensor(0)?;
+    let groups = Groups::of(call, data)?;
+    let scale = accumulate.of(one_each(call, 1, groups.count, "group")?);
+    let bias = accumulate.of(one_each(call, 2, groups.count, "group")?);
+    let mut values = call.budget.read_floats(data)?;
+    groups.standardize(call, &mut values, (call.float("epsilon")?, accumulate), |value| value)?;
+    scale_parts(&mut values, data.shape()[0], &scale, &bias);
+    Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
+}
+
+/// From version 21 on, the first stage computes in the stash type and the second scales and shifts by channel.
+fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
+    let groups = Groups::of(call, data)?;
+    let scale = accumulate.of(one_each(call, 1, groups.channels, "channel")?);
+    let bias = accumulate.of(one_each(call, 2, groups.channels, "channel")?);
+    let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
+    let mut values = stash.floats(call, data)?;
+    groups.standardize(call, &mut values, (epsilon, accumulate), |value| rounded(element, stash.round(value)))?;
+    scale_parts(&mut values, data.shape()[0], &scale, &bias);
+    Ok(call.floats(accumulate.output(element), data.shape(), values)?.into())
+}
+
+/// Everything from the axis on by its root mean square, in stages as those of `LayerNormalization`.
+fn root_mean_square(call: &Call<'_>) -> Result {
+    let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::of(call)?);
+    let (element, shape) = (data.element_type(), data.shape());
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let epsilon = stash.round(call.float("epsilon")?);
+    let mut values = stash.floats(call, data)?;
+    Lanes::from(call, shape, axis)?.change(call, &mut values, |_, values| {
+        let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
+        let root = (mean + epsilon).sqrt();
+        for value in &mut *values {
+            *value = rounded(element, stash.round(*value / root));
+        }
+    })?;
+    let scales = call.budget.read_floats(scale)?;
+    values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
+    Ok(call.floats(scale.element_type(), shape, values)?.into())
+}
+
+/// By the mean and the standard deviation over the axes.
+fn mean_variance(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let data = call.tensor(0)?;
+    let mut along: Vec<bool> = data.shape().iter().map(|_| false).collect();
+    for &axis in call.ints("axes")? {
+        along[normalize_axis(axis, data.rank())?] = true;
+    }
+    let lanes = Lanes::new(call, data.shape(), &along)?;
+    let mut values = call.budget.read_floats(data)?;
+    let statistics = lanes.fold(call, &values, moments)?;
+    lanes.change(call, &mut values, |lane, values| {
+        let (mean, variance) = statistics[lane];
+        standardize(accumulate, values, mean, variance.sqrt() + f64::from(MEAN_VARIANCE_EPSILON));
+    })?;
+    Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
+}
+
+/// By the 1-norm or 2-norm along an axis; where it is zero, so is the result.
+fn norm(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let norm: fn(&[f64]) -> f64 = match call.int("p")? {
+        1 => |lane| sum(lane.iter().map(|value| value.abs())),
+        2 => |lane| dot(lane.iter().map(|&value| (value, value))).sqrt(),
+        p => return Err(invalid(format!("p is {p}; only 1 and 2 are supported"))),
+    };
+    let mut values = call.budget.read_floats(data)?;
+    Lanes::along(call, data.shape(), axis)?.change(call, &mut values, |_, lane| match norm(lane) {
+        0.0 => lane.fill(0.0),
+        norm => lane.iter_mut().for_each(|value| *value /= norm),
+    })?;
+    Ok(call.floats(data.element_type(), data.shape(), values)?.into())
+}
+
+/// By the squares of the channels around each: of an even number of them, the odd one lies after it.
+fn local_response(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    channels(data)?;
+    let (alpha, beta, bias) = (call.float("alpha")?, call.float("beta")?, call.float("bias")?);
+    let named = call.int("size")?;
+    let size = usize::try_from(named).ok().filter(|&size| size > 0);
+    let size = size.ok_or_else(|| invalid(format!("size is {named}; it must be positive")))?;
+    let (before, after) = ((size - 1) / 2, size / 2);
+    let mut values = call.budget.read_floats(data)?;
+    let largest = data.shape()[1].min(size);
+    // Each lane is kept as it was.
+    call.budget.count(data.len(), size_of::<f64>())?;
+    Lanes::along(call, data.shape(), 1)?.change(call, &mut values, |_, lane| {
+        let original: Vec<f64> = lane.to_vec();
+        for (at, value) in lane.iter_mut().enumerate() {
+            if call.budget.work(largest).is_err() {
+                return;
+            }
+            let region = at.saturating_sub(before)..at.saturating_add(after).saturating_add(1).min(original.len());
+            let squares = dot(original[region].iter().map(|&value| (value, value)));
+            *value /= libm::pow(bias + alpha / size as f64 * squares, beta);
+        }
+    })?;
+    Ok(call.floats(data.element_type(), data.shape(), values)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+    use ElementType as E;
+
+    /// A normalization without epsilon of elements whose mean is 3 and whose variance is 4.
+    fn exact(op: &str, opset: i64, shape: &[usize]) -> OneNode {
+        node(op, opset).input(floats(shape, &[1.0, 5.0, 1.0, 5.0])).set("epsilon", 0.0f32)
+    }
+
+    #[test]
+    fn instances_take_a_scale_and_a_bias_for_each_channel() {
+        for opset in [1, 6, 22] {
+            let call = exact("InstanceNormalization", opset, &[1, 2, 2]);
+            let y = call.input(floats(&[2], &[1.0, 3.0])).input(floats(&[2], &[0.0, 1.0])).tensor();
+            assert_eq!(y.floats(), [-1.0, 1.0, -2.0, 4.0]);
+        }
+        let short = exact("InstanceNormalization", 6, &[1, 2, 2]).input(floats(&[1], &[1.0]));
+        assert!(short.input(floats(&[2], &[0.0; 2])).error().contains("one for each channel"));
+    }
+
+    #[test]
+    fn layers_give_their_statistics_in_the_stash_type() {
+        for (stash, element) in [(1, E::Float), (16, E::Bfloat16)] {
+            let call = exact("LayerNormalization", 17, &[2, 2]).input(floats(&[2], &[2.0, 1.0]));
+            let outputs = call.input(floats(&[1], &[0.5])).set("stash_type", stash).outputs(3).run().unwrap();
+            let part = |at: usize| outputs[at].as_tensor().unwrap();
+            assert_eq!(part(0).floats(), [-1.5, 1.5, -1.5, 1.5]);
+            assert_eq!((part(1).element_type(), part(1).shape()), (element, &[2, 1][..]));
+            assert_eq!((part(1).floats(), part(2).floats()), (vec![3.0; 2], vec![0.5; 2]));
+        }
+        let whole = exact("LayerNormalization", 17, &[2, 2]).input(floats(&[], &[1.0])).set("axis", 0);
+        let outputs = whole.outputs(2).run().unwrap();
+        assert_eq!(outputs[1].as_tensor().unwrap().shape(), [1, 1]);
+        let wide = exact("LayerNormalization", 17, &[2, 2]).input(floats(&[3], &[1.0; 3]));
+        assert!(wide.error().contains("broadcast"));
+    }
+
+    #[test]
+    fn the_first_stage_rounds_before_the_scale() {
+        // The largest becomes sqrt(3/2) = 1.22474..., and 1.224609375 in half precision. A scale of a wider type shows it.
+        let data = typed(E::Float16, &[3], &[-1.0, 0.0, 1.0]);
+        let scaled = node("RMSNormalization", 23).input(data).input(typed(E::Double, &[], &[3.0]));
+        let y = scaled.set("epsilon", 0.0f32).tensor();
+        assert_eq!((y.element_type(), y.floats()), (E::Double, vec![-3.673_828_125, 0.0, 3.673_828_125]));
+        // What float does not tell apart is equal in a first stage of float.
+        let stashed = node("LayerNormalization", 17).input(typed(E::Double, &[2], &[1.0 + 1e-12, 1.0]));
+        let y = stashed.input(typed(E::Double, &[], &[1.0])).tensor();
+        assert_eq!(y.floats(), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn groups_scale_by_group_in_18_and_by_channel_from_21() {
+        let group = |opset: i64, scale: &[f64]| {
+            let parameters = floats(&[scale.len()], scale);
+            let call = exact("GroupNormalization", opset, &[1, 4, 1]).input(parameters.clone()).input(parameters);
+            call.set("num_groups", 2)
+        };
+        assert_eq!(group(18, &[1.0, 2.0]).tensor().floats(), [0.0, 2.0, 0.0, 4.0]);
+        assert_eq!(group(21, &[1.0, 2.0, 3.0, 4.0]).tensor().floats(), [0.0, 4.0, 0.0, 8.0]);
+        assert!(group(21, &[1.0, 2.0]).error().contains("one for each channel"));
+        for groups in [0, 3, -1] {
+            assert!(group(18, &[1.0, 2.0]).set("num_groups", groups).error().contains("num_groups"));
+        }
+    }
+
+    #[test]
+    fn mean_and_variance_over_the_axes_named() {
+        let data = || floats(&[1, 2, 1, 2], &[1.0, 5.0, 10.0, 10.0]);
+        let y = node("MeanVarianceNormalization", 9).input(data()).tensor();
+        assert_eq!(y.floats(), [-1.0, 1.0, 0.0, 0.0]);
+        let pairs = node("MeanVarianceNormalization", 13).input(data()).set("axes", &[-1i64, 0][..]).tensor();
+        assert_eq!(pairs.floats(), [-1.0, 1.0, 0.0, 0.0]);
+        assert!(node("MeanVarianceNormalization", 13).input(floats(&[2], &[0.0; 2])).error().contains("axis 2"));
+    }
+
+    #[test]
+    fn a_zero_norm_gives_zero() {
+        let data = || floats(&[2, 2], &[3.0, -4.0, 0.0, -0.0]);
+        let by = |p: i64| node("LpNormalization", 22).input(data()).set("p", p);
+        assert_eq!(by(2).tensor(), floats(&[2, 2], &[0.6, -0.8, 0.0, 0.0]));
+        assert_eq!(by(1).tensor(), floats(&[2, 2], &[3.0 / 7.0, -4.0 / 7.0, 0.0, 0.0]));
+        assert_eq!(by(2).set("axis", 0).tensor().floats(), [1.0, -1.0, 0.0, 0.0]);
+        assert!(by(3).error().contains("p is 3"));
+    }
+
+    #[test]
+    fn an_even_number_of_channels_reaches_further_ahead() {
+        let response = |size: i64| {
+            let data = floats(&[1, 3, 1], &[2.0, 4.0, 8.0]);
+            let call = node("LRN", 13).input(data).set("size", size).set("bias", 0.0f32).set("beta", 1.0f32);
+            #[expect(clippy::cast_precision_loss, reason = "a small number of channels")]
+            call.set("alpha", size as f32).tensor()
+        };
+        assert_eq!(response(1), floats(&[1, 3, 1], &[0.5, 0.25, 0.125]));
+        assert_eq!(response(2), floats(&[1, 3, 1], &[2.0 / 20.0, 4.0 / 80.0, 8.0 / 64.0]));
+        assert_eq!(response(3), floats(&[1, 3, 1], &[2.0 / 20.0, 4.0 / 84.0, 8.0 / 80.0]));
+        assert_eq!(response(i64::MAX).floats()[0], response(5).floats()[0]);
+        assert!(node("LRN", 1).input(floats(&[1, 1], &[1.0])).set("size", 0).error().contains("size is 0"));
+    }
+
+    #[test]
+    fn nothing_stays_nothing() {
+        let empty = || floats(&[2, 0, 3], &[]);
+        for op in ["LpNormalization", "LRN"] {
+            let y = node(op, 22).input(empty());
+            assert_eq!(if op == "LRN" { y.set("size", 1) } else { y }.tensor().shape(), [2, 0, 3]);
+        }
+        let none = || floats(&[0], &[]);
+        let y = node("InstanceNormalization", 22).input(empty()).input(none()).input(none()).tensor();
+        assert_eq!(y.shape(), [2, 0, 3]);
+        assert!(node("LpNormalization", 22).input(ints(&[1], &[1])).run().is_err());
+    }
+}

@@ -1,0 +1,395 @@
+//! Windows of a tensor reduced to one value: the pools and `MaxUnpool`.
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::nn::window::{Axis, Rounding, Window, axes, each_window, per_axis, spatial};
+use crate::tensor::Tensor;
+use crate::tensor::shape::{element_count, strides};
+use crate::tensor::sum::Sum;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::with_magnitude("AveragePool", 1, |call| average_pool(call, Rounding::Ceil), average_magnitude),
+    Kernel::with_magnitude("AveragePool", 19, |call| average_pool(call, Rounding::CeilInside), average_magnitude),
+    Kernel::with_magnitude("GlobalAveragePool", 1, global_average, global_average_magnitude),
+    Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, &global(call)?)),
+    Kernel::new("GlobalMaxPool", 1, global_max_pool),
+    Kernel::new("LpPool", 1, |call| norm_pool(call, &local(call, Rounding::Ceil)?)),
+    Kernel::new("LpPool", 22, |call| norm_pool(call, &local(call, Rounding::CeilInside)?)),
+    Kernel::new("MaxPool", 1, |call| max_pool(call, &local(call, Rounding::Ceil)?)),
+    Kernel::new("MaxPool", 12, |call| max_pool(call, &local(call, Rounding::CeilInside)?)),
+    Kernel::new("MaxUnpool", 9, max_unpool),
+];
+
+/// The windows by the attributes of a pool; `ceil` is how `ceil_mode` rounds in this version.
+///
+/// `MaxPool` from 12 on and `AveragePool` from 19 on take the output size of the framework they point to, which leaves out
+/// a window that would start in the padding at the end; 22 then says so. The texts of `LpPool` never do, but shape
+/// inference does from 22 on.
+fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
+    let input = spatial("X", call.tensor(0)?.shape())?;
+    let Some(_) = call.optional_ints("kernel_shape") else {
+        return Err(invalid(format!("kernel_shape is left out, and {} says no other way to it", call.spec.version)));
+    };
+    let kernel = per_axis(call, "kernel_shape", input.len(), 1, 1)?;
+    let rounding = if call.optional_int("ceil_mode").unwrap_or(0) == 0 { Rounding::Floor } else { ceil };
+    axes(call, input, &kernel, rounding)
+}
+
+/// One window over all spatial axes.
+fn global(call: &Call<'_>) -> Result<Vec<Axis>> {
+    Ok(spatial("X", call.tensor(0)?.shape())?.iter().map(|&input| Axis::whole(input)).collect())
+}
+
+/// The shape of the output, and the number of planes.
+fn pooled(x: &Tensor, axes: &[Axis]) -> Result<(Vec<usize>, usize)> {
+    let lead = x.shape().get(..2).unwrap_or(&[]);
+    let shape = lead.iter().copied().chain(axes.iter().map(|axis| axis.output)).collect();
+    Ok((shape, element_count(lead)?))
+}
+
+// Averages.
+
+fn average_pool(call: &Call<'_>, ceil: Rounding) -> Result {
+    let x = call.tensor(0)?;
+    average(call, &local(call, ceil)?, &call.budget.read_floats(x)?, x.element_type())
+}
+
+fn global_average(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    average(call, &global(call)?, &call.budget.read_floats(x)?, x.element_type())
+}
+
+fn average_magnitude(call: &Call<'_>) -> Result {
+    let ceil = if call.since() < 19 { Rounding::Ceil } else { Rounding::CeilInside };
+    average(call, &local(call, ceil)?, &magnitudes(call)?, ElementType::Double)
+}
+
+fn global_average_magnitude(call: &Call<'_>) -> Result {
+    average(call, &global(call)?, &magnitudes(call)?, ElementType::Double)
+}
+
+fn magnitudes(call: &Call<'_>) -> Result<Vec<f64>> {
+    call.budget.collect(call.tensor(0)?.stream(Tensor::floats).map(f64::abs))
+}
+
+/// The sum under each window by the number of elements, those of the padding among them where `count_include_pad`
+/// says so; what `ceil_mode` adds behind the padding never counts.
+fn average(call: &Call<'_>, axes: &[Axis], values: &[f64], element: ElementType) -> Result {
+    let (shape, planes) = pooled(call.tensor(0)?, axes)?;
+    let with_padding = call.optional_int("count_include_pad").unwrap_or(0) != 0;
+    let averages = each_window(call, planes, axes, |window| {
+        let (mut sum, mut count) = (Sum::default(), 0usize);
+        window.for_each(|at| {
+            sum.add(values[at]);
+            count += 1;
+        });
+        sum.value() / if with_padding { window.padded_taps() } else { count } as f64
+    })?;
+    Ok(call.floats(element, &shape, averages)?.into())
+}
+
+// Norms.
+
+/// The p-norm of what lies under each window; padding is zero and adds nothing.
+fn norm_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
+    let x = call.tensor(0)?;
+    let (shape, planes) = pooled(x, axes)?;
+    // p is a float in version 1 and an integer from 2 on.
+    let p = match call.optional_float("p") {
+        Some(p) => p,
+        None => call.int("p")? as f64,
+    };
+    let values = call.budget.read_floats(x)?;
+    let norms = each_window(call, planes, axes, |window| norm(window, &values, p))?;
+    Ok(call.floats(x.element_type(), &shape, norms)?.into())
+}
+
+fn norm(window: &Window<'_>, values: &[f64], p: f64) -> f64 {
+    let mut sum = Sum::default();
+    if p == 1.0 {
+        window.for_each(|at| sum.add(values[at].abs()));
+        sum.value()
+    } else if p == 2.0 {
+        window.for_each(|at| sum.add_product(values[at], values[at]));
+        sum.value().sqrt()
+    } else {
+        window.for_each(|at| sum.add(libm::pow(values[at].abs(), p)));
+        libm::pow(sum.value(), 1.0 / p)
+    }
+}
+
+// Maxima.
+
+/// Marks a window over nothing but padding.
+const NOWHERE: usize = usize::MAX;
+
+/// The position of the first greatest element under each window; NaN is greater than all.
+fn maxima(call: &Call<'_>, axes: &[Axis], planes: usize, values: &[f64]) -> Result<Vec<usize>> {
+    each_window(call, planes, axes, |window| {
+        let (mut best, mut most) = (NOWHERE, f64::NAN);
+        window.for_each(|at| {
+            let value = values[at];
+            if best == NOWHERE || value > most || (value.is_nan() && !most.is_nan()) {
+                (best, most) = (at, value);
+            }
+        });
+        best
+    })
+}
+
+fn max_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
+    let x = call.tensor(0)?;
+    let (shape, planes) = pooled(x, axes)?;
+    let best = maxima(call, axes, planes, &call.budget.read_floats(x)?)?;
+    let greatest = greatest(call, x, &shape, &best)?;
+    if !call.wants(1) {
+        return Ok(greatest.into());
+    }
+    if best.contains(&NOWHERE) {
+        return Err(invalid("a window lies over nothing but padding, so there is no index of its maximum"));
+    }
+    let storage = Storage::of(call, x.shape())?;
+    let indices = call.integers(ElementType::Int64, &shape, best.into_iter().map(|at| storage.index(at) as i128))?;
+    Ok(Outputs::from(vec![greatest, indices]))
+}
+
+fn global_max_pool(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    let axes = global(call)?;
+    let (shape, planes) = pooled(x, &axes)?;
+    Ok(greatest(call, x, &shape, &maxima(call, &axes, planes, &call.budget.read_floats(x)?)?)?.into())
+}
+
+/// The elements at the positions, moved bit by bit; the lowest value of the type where there is none.
+fn greatest(call: &Call<'_>, x: &Tensor, shape: &[usize], best: &[usize]) -> Result<Tensor> {
+    let element = x.element_type();
+    let lowest =
+        call.floats(element, &[1], [if element.kind() == Kind::Unsigned { 0.0 } else { f64::NEG_INFINITY }])?;
+    let positions = best.iter().map(|&at| if at == NOWHERE { (1, 0) } else { (0, at) });
+    Ok(call.allocate(element, shape)?.select(&[x, &lowest], positions)?)
+}
+
+/// How `storage_order` counts the elements of one plane; batch and channels come first either way.
+struct Storage {
+    plane: usize,
+    dims: Vec<usize>,
+    column_major: bool,
+}
+
+impl Storage {
+    fn of(call: &Call<'_>, shape: &[usize]) -> Result<Storage> {
+        let column_major = match call.optional_int("storage_order").unwrap_or(0) {
+            0 => false,
+            1 => true,
+            other => return Err(invalid(format!("storage_order is {other}; 0 is row major, 1 column major"))),
+        };
+        let dims = spatial("X", shape)?.to_vec();
+        Ok(Storage { plane: element_count(&dims)?, dims, column_major })
+    }
+
+    fn index(&self, position: usize) -> usize {
+        if !self.column_major {
+            return position;
+        }
+        let (mut inside, mut index) = (position % self.plane, 0);
+        let mut step = self.plane;
+        for &dim in self.dims.iter().rev() {
+            step /= dim;
+            index += inside % dim * step;
+            inside /= dim;
+        }
+        position - position % self.plane + index
+    }
+}
+
+// MaxUnpool.
+
+/// Puts each element of X at its index in a tensor of the shape that the attributes give; `output_shape` then frames
+/// it with more zeros at the ends.
+fn max_unpool(call: &Call<'_>) -> Result {
+    let (x, indices) = (call.tensor(0)?, call.tensor(1)?);
+    if x.shape() != indices.shape() {
+        return Err(invalid(format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
+    }
+    let (inner, shape) = if let Some(given) = call.optional_tensor(2)? {
+        framed(&unpooled(call, x, false)?, &call.budget.read_indices(given)?)?
+    } else {
+        let inner = unpooled(call, x, true)?;
+        (inner.clone(), inner)
+    };
+    let mut sources: Vec<usize> = call.budget.scratch(element_count(&shape)?)?;
+    let steps = strides(&shape);
+    let size = element_count(&inner)?;
+    for (from, index) in call.budget.timed(indices.stream(Tensor::indices)).enumerate() {
+        let Some(mut at) = usize::try_from(index).ok().filter(|&at| at < size) else {
+            return Err(invalid(format!("index {index} in I is not one of the {size} elements of shape {inner:?}")));
+        };
+        let mut to = 0;
+        for (dim, step) in inner.iter().zip(&steps).rev() {
+            to += at % dim * step;
+            at /= dim;
+        }
+        sources[to] = from + 1;
+    }
+    let zero = Tensor::zero(x.element_type())?;
+    let positions = sources.into_iter().map(|from| from.checked_sub(1).map_or((1, 0), |from| (0, from)));
+    Ok(call.allocate(x.element_type(), &shape)?.select(&[x, &zero], positions)?.into())
+}
+
+/// The shape that a pool with these attributes, with or without its pads, would have had as its input.
+fn unpooled(call: &Call<'_>, x: &Tensor, with_pads: bool) -> Result<Vec<usize>> {
+    let input = spatial("X", x.shape())?;
+    let count = input.len();
+    let kernel = per_axis(call, "kernel_shape", count, 1, 1)?;
+    let steps = per_axis(call, "strides", count, 1, 1)?;
+    let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
+    let mut shape = x.shape().to_vec();
+    for at in 0..count {
+        let full = (input[at] as i128 - 1) * steps[at] as i128 + kernel[at] as i128;
+        let padding = if with_pads { pads[at] as i128 + pads[count + at] as i128 } else { 0 };
+        let inner = full - padding;
+        shape[2 + at] = usize::try_from(inner)
+            .map_err(|_| invalid(format!("pads {pads:?} leave {inner} of {full} elements along spatial axis {at}")))?;
+    }
+    Ok(shape)
+}
+
+/// The shape that the indices count in, and the output's. An output shape makes the pads its own: where it is smaller than
+/// what the pool's windows cover, they take what is too much; where it is larger, it frames that.
+fn framed(covered: &[usize], given: &[i64]) -> Result<(Vec<usize>, Vec<usize>)> {
+    let shape: Option<Vec<usize>> = given.iter().map(|&dim| usize::try_from(dim).ok()).collect();
+    let shape = shape.filter(|shape| shape.len() == covered.len());
+    let shape =
+        shape.ok_or_else(|| invalid(format!("output_shape {given:?} is no shape of rank {}", covered.len())))?;
+    Ok((covered.iter().zip(&shape).map(|(&covered, &given)| covered.min(given)).collect(), shape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+    use crate::value::Value;
+
+    fn pool(op: &str, opset: i64, x: Tensor, lists: &[(&str, &[i64])]) -> OneNode {
+        lists.iter().fold(node(op, opset).input(x), |node, (name, list)| node.set(name, *list))
+    }
+
+    fn indices(node: OneNode) -> Vec<f64> {
+        match node.outputs(2).run().unwrap().pop() {
+            Some(Value::Tensor(tensor)) => tensor.floats(),
+            other => panic!("the indices are {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_window_that_starts_in_the_padding_at_the_end_goes_with_a_later_version() {
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[1]), ("strides", &[2]), ("pads", &[0, 1])];
+        let x = || floats(&[1, 1, 2], &[3.0, 4.0]);
+        let lowest = f64::NEG_INFINITY;
+        let rows: [(&str, i64, &[f64]); 6] = [
+            ("MaxPool", 10, &[3.0, lowest]),
+            ("MaxPool", 12, &[3.0]),
+            ("AveragePool", 19, &[3.0]),
+            ("AveragePool", 22, &[3.0]),
+            ("LpPool", 18, &[3.0, 0.0]),
+            ("LpPool", 22, &[3.0]),
+        ];
+        for (op, opset, expected) in rows {
+            assert_eq!(pool(op, opset, x(), lists).set("ceil_mode", 1).tensor().floats(), expected, "{op}-{opset}");
+        }
+        let average = pool("AveragePool", 11, x(), lists).set("ceil_mode", 1).set("count_include_pad", 1);
+        assert_eq!(average.tensor().floats(), [3.0, 0.0]);
+    }
+
+    #[test]
+    fn padding_counts_but_what_ceil_mode_adds_behind_it_does_not() {
+        // Windows over [_ 6 6] and [6 6 _] and, of the third, one element and one padding.
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[3]), ("strides", &[2]), ("pads", &[1, 1])];
+        let x = || floats(&[1, 1, 4], &[6.0; 4]);
+        let average = |include: i64| {
+            pool("AveragePool", 10, x(), lists).set("ceil_mode", 1).set("count_include_pad", include).tensor().floats()
+        };
+        assert_eq!(average(0), [6.0, 6.0, 6.0]);
+        assert_eq!(average(1), [4.0, 6.0, 3.0]);
+    }
+
+    #[test]
+    fn the_same_padding_puts_the_odd_element_where_its_name_says() {
+        let same = |auto_pad: &str| {
+            let x = floats(&[1, 1, 4], &[1.0, 2.0, 3.0, 4.0]);
+            pool("MaxPool", 1, x, &[("kernel_shape", &[2])]).set("auto_pad", auto_pad).tensor().floats()
+        };
+        assert_eq!(same("SAME_UPPER"), [2.0, 3.0, 4.0, 4.0]);
+        assert_eq!(same("SAME_LOWER"), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(same("VALID"), [2.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn indices_count_each_plane_in_its_storage_order() {
+        let x = || floats(&[1, 2, 2, 2], &[1.0, 4.0, 3.0, 2.0, 1.0, 2.0, 4.0, 3.0]);
+        let of =
+            |order: i64| indices(pool("MaxPool", 8, x(), &[("kernel_shape", &[2, 2])]).set("storage_order", order));
+        // The maxima stand at (0, 1) and (1, 0) of a 2 x 2 plane.
+        assert_eq!(of(0), [1.0, 6.0]);
+        assert_eq!(of(1), [2.0, 5.0]);
+    }
+
+    #[test]
+    fn of_equal_maxima_the_first_is_taken_and_nan_above_all() {
+        let first = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, 5.0, 1.0]), &[("kernel_shape", &[3])]);
+        assert_eq!(indices(first), [0.0]);
+        let nan = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, f64::NAN, 7.0]), &[("kernel_shape", &[3])]);
+        assert_eq!(indices(nan), [1.0]);
+    }
+
+    #[test]
+    fn integers_pool_from_their_lowest_value() {
+        let x = typed(ElementType::Int8, &[1, 1, 2], &[-128.0, -3.0]);
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[1]), ("dilations", &[1]), ("pads", &[1, 0])];
+        assert_eq!(pool("MaxPool", 12, x, lists).tensor().floats(), [-128.0, -128.0, -3.0]);
+    }
+
+    #[test]
+    fn the_order_of_a_norm_was_a_float_once() {
+        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[2])];
+        let half = pool("LpPool", 1, floats(&[1, 1, 2], &[4.0, -9.0]), lists).set("p", 0.5f32);
+        assert_eq!(half.tensor().floats(), [25.0]);
+        let one = pool("LpPool", 2, floats(&[1, 1, 2], &[4.0, -9.0]), lists).set("p", 1);
+        assert_eq!(one.tensor().floats(), [13.0]);
+        let global = node("GlobalLpPool", 1).input(floats(&[1, 1, 2, 1], &[3.0, -4.0]));
+        assert_eq!(global.tensor().floats(), [5.0]);
+        let unsaid = node("LpPool", 1).input(floats(&[1, 1, 2], &[1.0, 1.0])).error();
+        assert!(unsaid.contains("kernel_shape"), "{unsaid}");
+    }
+
+    #[test]
+    fn a_tensor_without_spatial_axes_has_one_window() {
+        let x = || floats(&[2, 1], &[3.0, -4.0]);
+        assert_eq!(node("GlobalAveragePool", 1).input(x()).tensor().floats(), [3.0, -4.0]);
+        assert_eq!(node("GlobalMaxPool", 22).input(x()).tensor().floats(), [3.0, -4.0]);
+        let empty = node("GlobalMaxPool", 1).input(floats(&[0, 2, 3], &[])).tensor();
+        assert_eq!(empty.shape(), [0, 2, 1]);
+    }
+
+    #[test]
+    fn doubles_keep_what_cancels() {
+        let x = typed(ElementType::Double, &[1, 1, 4], &[1.0, 1e100, 1.0, -1e100]);
+        assert_eq!(node("GlobalAveragePool", 1).input(x).tensor().floats(), [0.5]);
+    }
+
+    #[test]
+    fn unpooling_frames_what_the_attributes_give() {
+        let unpool = || {
+            let x = floats(&[1, 1, 2], &[5.0, 6.0]);
+            pool("MaxUnpool", 9, x, &[("kernel_shape", &[2]), ("strides", &[2])]).input(ints(&[1, 1, 2], &[1, 2]))
+        };
+        assert_eq!(unpool().tensor().floats(), [0.0, 5.0, 6.0, 0.0]);
+        assert_eq!(unpool().input(ints(&[3], &[1, 1, 5])).tensor().floats(), [0.0, 5.0, 6.0, 0.0, 0.0]);
+        assert_eq!(unpool().input(ints(&[3], &[1, 1, 3])).tensor().floats(), [0.0, 5.0, 6.0]);
+        assert!(unpool().input(ints(&[2], &[1, 3])).error().contains("no shape of rank 3"));
+        let outside = node("MaxUnpool", 9).input(floats(&[1, 1, 1], &[5.0])).input(ints(&[1, 1, 1], &[2]));
+        assert!(outside.set("kernel_shape", &[2][..]).error().contains("index 2"));
+    }
+}

@@ -1,0 +1,275 @@
+//! Windows over the spatial axes of a tensor: what convolutions and pools share.
+
+use rayon::prelude::*;
+
+use crate::kernels::framework::budget::Budget;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::tensor::shape::{element_count, strides};
+
+/// How the windows lie along one spatial axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Axis {
+    /// The length of the input.
+    pub(super) input: usize,
+    /// The number of windows.
+    pub(super) output: usize,
+    /// The taps of a window.
+    pub(super) kernel: usize,
+    /// From one window to the next.
+    pub(super) stride: usize,
+    /// From one tap to the next.
+    pub(super) dilation: usize,
+    /// The padding before the input.
+    pub(super) before: usize,
+    /// The padding after the input.
+    pub(super) after: usize,
+}
+
+/// What happens where the stride does not divide the room for windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rounding {
+    /// The rest is left out.
+    Floor,
+    /// One more window covers it, wherever it starts.
+    Ceil,
+    /// One more window covers it, unless it would start in the padding at the end.
+    CeilInside,
+}
+
+/// Where the padding comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AutoPad {
+    /// The attribute pads.
+    NotSet,
+    /// As much as one window for every stride takes, the odd one at the end.
+    SameUpper,
+    /// The same, the odd one at the beginning.
+    SameLower,
+    /// None.
+    Valid,
+}
+
+impl AutoPad {
+    /// The attributes `auto_pad` and, for `count` axes, `pads`, of which one alone may pad.
+    pub(super) fn with_pads(call: &Call<'_>, count: usize) -> Result<(AutoPad, Vec<usize>)> {
+        let auto_pad = AutoPad::of(call)?;
+        let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
+        if auto_pad != AutoPad::NotSet && pads.iter().any(|&pad| pad > 0) {
+            return Err(invalid(format!("pads is {pads:?} though auto_pad is set; leave one of them out")));
+        }
+        Ok((auto_pad, pads))
+    }
+
+    fn of(call: &Call<'_>) -> Result<AutoPad> {
+        match call.optional_string("auto_pad").unwrap_or("NOTSET") {
+            "NOTSET" => Ok(AutoPad::NotSet),
+            "SAME_UPPER" => Ok(AutoPad::SameUpper),
+            "SAME_LOWER" => Ok(AutoPad::SameLower),
+            "VALID" => Ok(AutoPad::Valid),
+            other => Err(invalid(format!("auto_pad is {other:?}; it takes NOTSET, SAME_UPPER, SAME_LOWER and VALID"))),
+        }
+    }
+
+    /// Splits padding between the beginning and the end.
+    pub(super) fn split(self, total: usize) -> (usize, usize) {
+        let half = total / 2;
+        if self == AutoPad::SameLower { (total - half, half) } else { (half, total - half) }
+    }
+}
+
+/// A list attribute with one entry for each of `count` axes, each at least `least`; `default` for all where it is left
+/// out.
+pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize, least: i64) -> Result<Vec<usize>> {
+    let Some(values) = call.optional_ints(name) else { return Ok([default].repeat(count)) };
+    let fits = |&value: &i64| usize::try_from(value).ok().filter(|_| (least..=i64::from(i32::MAX)).contains(&value));
+    let found: Option<Vec<usize>> = values.iter().map(fits).collect();
+    found.filter(|found| found.len() == count).ok_or_else(|| {
+        invalid(format!("{name} is {values:?}; it takes {count} numbers from {least} up to {}", i32::MAX))
+    })
+}
+
+/// The spatial dimensions of a tensor of at least two axes: all but the batch and the channels.
+pub(super) fn spatial<'a>(what: &str, shape: &'a [usize]) -> Result<&'a [usize]> {
+    shape.get(2..).ok_or_else(|| {
+        invalid(format!("{what} has shape {shape:?}; it takes a batch, channels and any number of spatial axes"))
+    })
+}
+
+/// How windows of `kernel` lie over a tensor with the spatial dimensions `input`, by the attributes `auto_pad`,
+/// `pads`, `strides` and `dilations`.
+pub(super) fn axes(call: &Call<'_>, input: &[usize], kernel: &[usize], rounding: Rounding) -> Result<Vec<Axis>> {
+    let count = input.len();
+    if kernel.len() != count || kernel.contains(&0) {
+        return Err(invalid(format!("a kernel of shape {kernel:?} does not fit spatial dimensions {input:?}")));
+    }
+    let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
+    let strides = per_axis(call, "strides", count, 1, 1)?;
+    let dilations = per_axis(call, "dilations", count, 1, 1)?;
+    (0..count)
+        .map(|at| {
+            let axis = Axis {
+                input: input[at],
+                output: 0,
+                kernel: kernel[at],
+                stride: strides[at],
+                dilation: dilations[at],
+                before: pads[at],
+                after: pads[count + at],
+            };
+            axis.laid_out(auto_pad, rounding)
+        })
+        .collect()
+}
+
+impl Axis {
+    /// One window over the whole input.
+    pub(super) fn whole(input: usize) -> Axis {
+        Axis { input, output: 1, kernel: input, stride: 1, dilation: 1, before: 0, after: 0 }
+    }
+
+    /// From the first tap of a window to behind the last.
+    pub(super) fn extent(&self) -> i128 {
+        (self.kernel as i128 - 1) * self.dilation as i128 + 1
+    }
+
+    /// The axis with its padding and number of windows.
+    fn laid_out(self, auto_pad: AutoPad, rounding: Rounding) -> Result<Axis> {
+        let (input, stride, extent) = (self.input as i128, self.stride as i128, self.extent());
+        if auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower {
+            let output = self.input.div_ceil(self.stride);
+            let total = ((output as i128 - 1) * stride + extent - input).max(0);
+            let (before, after) = auto_pad.split(usize::try_from(total).map_err(|_| self.too_large())?);
+            return Ok(Axis { output, before, after, ..self });
+        }
+        let (before, after, rounding) = match auto_pad {
+            AutoPad::Valid => (0, 0, Rounding::Floor),
+            _ => (self.before, self.after, rounding),
+        };
+        let room = input + before as i128 + after as i128 - extent;
+        let mut output = 1 + match rounding {
+            Rounding::Floor => room.div_euclid(stride),
+            Rounding::Ceil | Rounding::CeilInside => -(-room).div_euclid(stride),
+        };
+        if rounding == Rounding::CeilInside && (output - 1) * stride >= input + before as i128 {
+            output -= 1;
+        }
+        let output = usize::try_from(output).map_err(|_| self.too_large())?;
+        Ok(Axis { output, before, after, ..self })
+    }
+
+    fn too_large(&self) -> KernelError {
+        let Axis { input, kernel, dilation, before, after, .. } = self;
+        invalid(format!(
+            "a window of {kernel} taps, dilation {dilation}, does not fit an axis of {input} padded by {before} and {after}"
+        ))
+    }
+
+    /// The taps of a window that lie on the input: the first one, their number, and the position of the first.
+    fn taps(&self, window: usize) -> (usize, usize, usize) {
+        let start = window * self.stride;
+        let first = self.before.saturating_sub(start).div_ceil(self.dilation);
+        let end = (self.before + self.input).saturating_sub(start).div_ceil(self.dilation).min(self.kernel);
+        let position = (start + first * self.dilation).saturating_sub(self.before);
+        (first, end.saturating_sub(first), position)
+    }
+
+    /// How many taps of a window lie on the input or its padding, but not beyond.
+    fn padded_taps(&self, window: usize) -> usize {
+        let left = (self.before + self.input + self.after).saturating_sub(window * self.stride);
+        left.div_ceil(self.dilation).min(self.kernel)
+    }
+}
+
+/// The taps between two looks at the clock.
+const TAPS: usize = 1 << 12;
+
+/// One window over one plane: the spatial axes of one channel of one batch entry.
+pub(super) struct Window<'a> {
+    axes: &'a [Axis],
+    /// The strides of a plane.
+    steps: &'a [usize],
+    /// Which window along each axis.
+    index: &'a [usize],
+    /// Where the plane starts in the tensor.
+    start: usize,
+    budget: &'a Budget,
+}
+
+impl Window<'_> {
+    /// Visits the positions in the tensor under the window, in row-major order; padding has none. It ends early when the
+    /// time is over, as the executor notices after every kernel.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(usize)) {
+        self.visit(self.axes, self.steps, self.index, self.start, &mut visit);
+    }
+
+    /// Visits the rest of the axes, and says whether there is time to go on.
+    fn visit(
+        &self,
+        axes: &[Axis],
+        steps: &[usize],
+        index: &[usize],
+        start: usize,
+        visit: &mut impl FnMut(usize),
+    ) -> bool {
+        let ([axis, axes @ ..], [step, steps @ ..], [window, index @ ..]) = (axes, steps, index) else {
+            visit(start);
+            return true;
+        };
+        let (_, count, position) = axis.taps(*window);
+        let start_of = |tap: usize| start + (position + tap * axis.dilation) * step;
+        if !axes.is_empty() {
+            return (0..count).all(|tap| self.visit(axes, steps, index, start_of(tap), visit));
+        }
+        (0..count).step_by(TAPS).all(|from| {
+            let taps = from..count.min(from + TAPS);
+            let has_time = self.budget.work(taps.len()).is_ok();
+            taps.for_each(|tap| visit(start_of(tap)));
+            has_time
+        })
+    }
+
+    /// How many taps lie on the input or its padding, but not beyond.
+    pub(super) fn padded_taps(&self) -> usize {
+        self.axes.iter().zip(self.index).map(|(axis, &window)| axis.padded_taps(window)).product()
+    }
+}
+
+/// The number of windows over one plane.
+pub(super) fn windows(axes: &[Axis]) -> Result<usize> {
+    Ok(element_count(&axes.iter().map(|axis| axis.output).collect::<Vec<_>>())?)
+}
+
+/// One result for every window of every plane of a tensor, planes and windows in row-major order.
+pub(super) fn each_window<T: Clone + Default + Send>(
+    call: &Call<'_>,
+    planes: usize,
+    axes: &[Axis],
+    reduce: impl Fn(&Window<'_>) -> T + Sync,
+) -> Result<Vec<T>> {
+    let inputs: Vec<usize> = axes.iter().map(|axis| axis.input).collect();
+    let (steps, plane_size) = (strides(&inputs), element_count(&inputs)?);
+    let count = windows(axes)?;
+    let total = element_count(&[planes, count])?;
+    let mut results: Vec<T> = call.budget.scratch(total)?;
+    if total == 0 {
+        return Ok(results);
+    }
+    results.par_chunks_mut(count).enumerate().try_for_each(|(plane, results)| {
+        let mut index: Vec<usize> = axes.iter().map(|_| 0).collect();
+        let start = plane * plane_size;
+        for result in results {
+            call.budget.work(1)?;
+            *result = reduce(&Window { axes, steps: &steps, index: &index, start, budget: call.budget });
+            for (at, axis) in axes.iter().enumerate().rev() {
+                index[at] += 1;
+                if index[at] < axis.output {
+                    break;
+                }
+                index[at] = 0;
+            }
+        }
+        Ok::<_, KernelError>(())
+    })?;
+    Ok(results)
+}

@@ -1,0 +1,168 @@
+//! Running sums and products along an axis: `CumSum`, `CumProd`.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::lanes::Lanes;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::normalize_axis;
+use crate::tensor::sum::{Product, Sum};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::with_magnitude("CumSum", 11, |call| running(call, &SUM), magnitude),
+    Kernel::new("CumProd", 26, |call| running(call, &PRODUCT)),
+];
+
+/// Replaces the elements of a lane by what has accumulated up to each.
+struct Accumulation {
+    float: fn(&mut [f64], Extent),
+    integer: fn(&mut [i128], Extent),
+}
+
+const SUM: Accumulation = Accumulation {
+    float: |lane, extent| {
+        let mut sum = Sum::default();
+        scan(lane, extent, 0.0, |value| {
+            sum.add(value);
+            sum.value()
+        });
+    },
+    integer: |lane, extent| {
+        let mut sum = 0i128;
+        scan(lane, extent, 0, |value| {
+            sum = sum.wrapping_add(value);
+            sum
+        });
+    },
+};
+
+const PRODUCT: Accumulation = Accumulation {
+    float: |lane, extent| {
+        let mut product = Product::default();
+        scan(lane, extent, 1.0, |value| {
+            product.multiply(value);
+            product.value()
+        });
+    },
+    integer: |lane, extent| {
+        let mut product = 1i128;
+        scan(lane, extent, 1, |value| {
+            product = product.wrapping_mul(value);
+            product
+        });
+    },
+};
+
+/// Which elements each result takes in.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    /// The element itself is left out.
+    exclusive: bool,
+    /// From the end of the axis on.
+    reverse: bool,
+}
+
+impl Extent {
+    fn of(call: &Call<'_>) -> Result<Extent> {
+        Ok(Extent { exclusive: call.flag("exclusive")?, reverse: call.flag("reverse")? })
+    }
+}
+
+fn scan<T: Copy>(lane: &mut [T], extent: Extent, nothing: T, mut next: impl FnMut(T) -> T) {
+    if extent.reverse {
+        lane.reverse();
+    }
+    let mut before = nothing;
+    for slot in &mut *lane {
+        let after = next(*slot);
+        *slot = if extent.exclusive { before } else { after };
+        before = after;
+    }
+    if extent.reverse {
+        lane.reverse();
+    }
+}
+
+fn running(call: &Call<'_>, accumulation: &Accumulation) -> Result {
+    let (lanes, extent) = (lanes(call)?, Extent::of(call)?);
+    let data = call.tensor(0)?;
+    let element = data.element_type();
+    if element.is_float() {
+        let mut values = call.budget.read_floats(data)?;
+        lanes.change(call, &mut values, |_, lane| (accumulation.float)(lane, extent))?;
+        return Ok(call.floats(element, data.shape(), values)?.into());
+    }
+    let mut values = call.budget.read_integers(data)?;
+    lanes.change(call, &mut values, |_, lane| (accumulation.integer)(lane, extent))?;
+    Ok(call.integers(element, data.shape(), values)?.into())
+}
+
+/// The running sums of the absolute values, in `double`.
+fn magnitude(call: &Call<'_>) -> Result {
+    let (lanes, extent) = (lanes(call)?, Extent::of(call)?);
+    let data = call.tensor(0)?;
+    let mut values: Vec<f64> = call.budget.collect(data.stream(Tensor::floats).map(f64::abs))?;
+    lanes.change(call, &mut values, |_, lane| (SUM.float)(lane, extent))?;
+    Ok(call.floats(ElementType::Double, data.shape(), values)?.into())
+}
+
+/// The lanes along the axis that the second input names.
+fn lanes(call: &Call<'_>) -> Result<Lanes> {
+    let (data, axis) = (call.tensor(0)?, call.tensor(1)?);
+    let [named] = call.budget.read_indices(axis)?[..] else {
+        return Err(invalid(format!("axis has shape {:?}; it takes one value, in a scalar", axis.shape())));
+    };
+    Lanes::along(call, data.shape(), normalize_axis(named, data.rank())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{floats, ints, node, typed};
+
+    #[test]
+    fn sums_and_products_run_either_way_with_or_without_their_own_element() {
+        let rows: [(i64, i64, [f64; 3], [f64; 3]); 4] = [
+            (0, 0, [1.0, 3.0, 6.0], [1.0, 2.0, 6.0]),
+            (1, 0, [0.0, 1.0, 3.0], [1.0, 1.0, 2.0]),
+            (0, 1, [6.0, 5.0, 3.0], [6.0, 6.0, 3.0]),
+            (1, 1, [5.0, 3.0, 0.0], [6.0, 3.0, 1.0]),
+        ];
+        for (exclusive, reverse, sums, products) in rows {
+            for element in [ElementType::Float, ElementType::Uint32, ElementType::Bfloat16] {
+                for (op, expected) in [("CumSum", sums), ("CumProd", products)] {
+                    let run = node(op, 26)
+                        .input(typed(element, &[3], &[1.0, 2.0, 3.0]))
+                        .input(ints(&[], &[0]))
+                        .set("exclusive", exclusive)
+                        .set("reverse", reverse);
+                    assert_eq!(run.tensor().floats(), expected, "{op} {element} {exclusive} {reverse}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_lane_runs_on_its_own() {
+        let data = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let along = |axis: i64| node("CumSum", 11).input(data.clone()).input(ints(&[], &[axis])).tensor().floats();
+        assert_eq!(along(0), [1.0, 2.0, 3.0, 5.0, 7.0, 9.0]);
+        assert_eq!(along(-1), [1.0, 3.0, 6.0, 4.0, 9.0, 15.0]);
+        let empty = node("CumSum", 14).input(floats(&[2, 0], &[])).input(ints(&[], &[1])).tensor();
+        assert_eq!(empty.shape(), [2, 0]);
+        let message = node("CumSum", 14).input(data).input(ints(&[], &[2])).error();
+        assert!(message.contains("axis 2"), "{message}");
+    }
+
+    #[test]
+    fn integers_wrap_and_halves_round_once() {
+        let near = typed(ElementType::Int32, &[2], &[2_147_483_647.0, 1.0]);
+        let wrapped = node("CumSum", 14).input(near).input(ints(&[], &[0])).tensor();
+        assert_eq!(wrapped.floats(), [2_147_483_647.0, -2_147_483_648.0]);
+        // 2048 + 1 + 1 is a half precision number, though 2048 + 1 is not.
+        let halves = typed(ElementType::Float16, &[3], &[2048.0, 1.0, 1.0]);
+        let sums = node("CumSum", 14).input(halves).input(ints(&[], &[0])).tensor();
+        assert_eq!(sums.floats(), [2048.0, 2048.0, 2050.0]);
+    }
+}

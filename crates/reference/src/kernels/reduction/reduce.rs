@@ -1,0 +1,371 @@
+//! Reductions over axes, `ArgMax` and `ArgMin`.
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::lanes::{Lane, Lanes, extreme};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::normalize_axis;
+use crate::tensor::sum::{dot, product, sum};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::with_magnitude("ReduceSum", 1, |call| reduce(call, AXES_ATTRIBUTE, &SUM), magnitude_by_attribute),
+    Kernel::with_magnitude("ReduceSum", 13, |call| reduce(call, AXES_INPUT, &SUM), magnitude_by_input),
+    Kernel::with_magnitude("ReduceMean", 1, |call| reduce(call, AXES_ATTRIBUTE, &MEAN), mean_by_attribute),
+    Kernel::with_magnitude("ReduceMean", 18, |call| reduce(call, AXES_INPUT, &MEAN), mean_by_input),
+    Kernel::new("ReduceProd", 1, |call| reduce(call, AXES_ATTRIBUTE, &PRODUCT)),
+    Kernel::new("ReduceProd", 18, |call| reduce(call, AXES_INPUT, &PRODUCT)),
+    Kernel::new("ReduceMax", 1, |call| reduce(call, AXES_ATTRIBUTE, &MAX)),
+    Kernel::new("ReduceMax", 18, |call| reduce(call, AXES_INPUT, &MAX)),
+    Kernel::new("ReduceMin", 1, |call| reduce(call, AXES_ATTRIBUTE, &MIN)),
+    Kernel::new("ReduceMin", 18, |call| reduce(call, AXES_INPUT, &MIN)),
+    Kernel::with_magnitude("ReduceL1", 1, |call| reduce(call, AXES_ATTRIBUTE, &L1), magnitude_by_attribute),
+    Kernel::with_magnitude("ReduceL1", 18, |call| reduce(call, AXES_INPUT, &L1), magnitude_by_input),
+    Kernel::new("ReduceL2", 1, |call| reduce(call, AXES_ATTRIBUTE, &L2)),
+    Kernel::new("ReduceL2", 18, |call| reduce(call, AXES_INPUT, &L2_BY_BODY)),
+    Kernel::new("ReduceSumSquare", 1, |call| reduce(call, AXES_ATTRIBUTE, &SUM_SQUARE)),
+    Kernel::new("ReduceSumSquare", 18, |call| reduce(call, AXES_INPUT, &SUM_SQUARE)),
+    Kernel::new("ReduceLogSum", 1, |call| reduce(call, AXES_ATTRIBUTE, &LOG_SUM)),
+    Kernel::new("ReduceLogSum", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM)),
+    Kernel::new("ReduceLogSumExp", 1, |call| reduce(call, AXES_ATTRIBUTE, &LOG_SUM_EXP)),
+    Kernel::new("ReduceLogSumExp", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM_EXP)),
+    Kernel::new("ArgMax", 1, |call| arg(call, true)),
+    Kernel::new("ArgMin", 1, |call| arg(call, false)),
+];
+
+/// Where a version takes its axes from.
+type AxesOf = fn(&Call<'_>) -> Result<Axes>;
+
+/// The axes that a node names, and whether naming none means none.
+#[derive(Debug)]
+struct Axes {
+    named: Vec<i64>,
+    none_is_none: bool,
+}
+
+/// Versions with an attribute: none named means all.
+const AXES_ATTRIBUTE: AxesOf =
+    |call| Ok(Axes { named: call.optional_ints("axes").unwrap_or(&[]).to_vec(), none_is_none: false });
+
+/// Versions with an input: `noop_with_empty_axes` says what none named means.
+const AXES_INPUT: AxesOf = |call| {
+    let named =
+        call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.unwrap_or_default();
+    Ok(Axes { named, none_is_none: call.flag("noop_with_empty_axes")? })
+};
+
+/// Which axes of a tensor of this rank are reduced.
+fn mask(axes: &Axes, rank: usize) -> Result<Vec<bool>> {
+    let all = axes.named.is_empty() && !axes.none_is_none;
+    let mut mask: Vec<bool> = std::iter::repeat_n(all, rank).collect();
+    for &axis in &axes.named {
+        mask[normalize_axis(axis, rank)?] = true;
+    }
+    Ok(mask)
+}
+
+/// The shape without the reduced axes, or with 1 for each.
+fn reduced_shape(shape: &[usize], mask: &[bool], keep: bool) -> Vec<usize> {
+    let dims = shape.iter().zip(mask);
+    dims.filter(|(_, reduced)| keep || !**reduced).map(|(&dim, &reduced)| if reduced { 1 } else { dim }).collect()
+}
+
+/// What a lane becomes, by kind of element.
+struct Reduction {
+    /// For floating types, computed wide.
+    float: fn(Lane<'_, f64>) -> f64,
+    /// For integers and `bool`; the result wraps.
+    integer: fn(Lane<'_, i128>, ElementType) -> i128,
+}
+
+fn reduce(call: &Call<'_>, axes: AxesOf, reduction: &Reduction) -> Result {
+    let data = call.tensor(0)?;
+    let mask = mask(&axes(call)?, data.rank())?;
+    let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
+    let lanes = Lanes::new(call, data.shape(), &mask)?;
+    call.budget.work(data.len())?;
+    let element = data.element_type();
+    if element.is_float() {
+        let values = lanes.fold(call, &call.budget.read_floats(data)?, reduction.float)?;
+        return Ok(call.floats(element, &shape, values)?.into());
+    }
+    let values = lanes.fold(call, &call.budget.read_integers(data)?, |lane| (reduction.integer)(lane, element))?;
+    Ok(call.integers(element, &shape, values)?.into())
+}
+
+/// The same reduction of the absolute values, in `double`.
+fn magnitude(call: &Call<'_>, axes: AxesOf, float: fn(Lane<'_, f64>) -> f64) -> Result {
+    let data = call.tensor(0)?;
+    let mask = mask(&axes(call)?, data.rank())?;
+    let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
+    let absolute = call.budget.collect(data.stream(Tensor::floats).map(f64::abs))?;
+    let values = Lanes::new(call, data.shape(), &mask)?.fold(call, &absolute, float)?;
+    Ok(call.floats(ElementType::Double, &shape, values)?.into())
+}
+
+fn magnitude_by_attribute(call: &Call<'_>) -> Result {
+    magnitude(call, AXES_ATTRIBUTE, SUM.float)
+}
+
+fn magnitude_by_input(call: &Call<'_>) -> Result {
+    magnitude(call, AXES_INPUT, SUM.float)
+}
+
+fn mean_by_attribute(call: &Call<'_>) -> Result {
+    magnitude(call, AXES_ATTRIBUTE, MEAN.float)
+}
+
+fn mean_by_input(call: &Call<'_>) -> Result {
+    magnitude(call, AXES_INPUT, MEAN.float)
+}
+
+const SUM: Reduction = Reduction { float: |lane| sum(lane), integer: |lane, _| lane.sum() };
+
+/// Undefined over no values: NaN, or 0 where there is none. An integer mean is cut toward zero, as `numpy.mean` does it.
+const MEAN: Reduction = Reduction {
+    float: |lane| {
+        let count = lane.len() as f64;
+        sum(lane) / count
+    },
+    integer: |lane, _| {
+        let count = lane.len() as i128;
+        lane.sum::<i128>().checked_div(count).unwrap_or(0)
+    },
+};
+
+const PRODUCT: Reduction =
+    Reduction { float: |lane| product(lane), integer: |lane, _| lane.fold(1, i128::wrapping_mul) };
+
+/// Over no values, what is below every number of the type.
+const MAX: Reduction = Reduction {
+    float: |lane| lane.fold(f64::NEG_INFINITY, |most, value| if value > most || value.is_nan() { value } else { most }),
+    integer: |lane, element| lane.max().or(element.min_value()).unwrap_or(0),
+};
+
+/// Over no values, what is above every number of the type.
+const MIN: Reduction = Reduction {
+    float: |lane| lane.fold(f64::INFINITY, |least, value| if value < least || value.is_nan() { value } else { least }),
+    integer: |lane, element| lane.min().or(element.max_value()).unwrap_or(0),
+};
+
+const L1: Reduction = Reduction { float: |lane| sum(lane.map(f64::abs)), integer: |lane, _| lane.map(i128::abs).sum() };
+
+const L2: Reduction = Reduction {
+    float: |lane| dot(lane.map(|value| (value, value))).sqrt(),
+    integer: |lane, _| {
+        let squares = lane.map(|value| value.unsigned_abs().saturating_mul(value.unsigned_abs()));
+        squares.fold(0, u128::saturating_add).isqrt().cast_signed()
+    },
+};
+
+/// From version 18 on, a body says how integers get there: squares and their sum wrap, and the root is one of `float`.
+/// It is no different for floating types, whose root is the norm rounded once.
+const L2_BY_BODY: Reduction = Reduction {
+    float: L2.float,
+    integer: |lane, element| {
+        let squares = lane.fold(0, |sum: i128, value| sum.wrapping_add(value.wrapping_mul(value)));
+        let wrapped = element.decode_i128(element.wrap(squares));
+        let float = ElementType::Float;
+        let root = float.decode_f64(float.round_i128(wrapped)).sqrt();
+        float.decode_i128(float.round(root))
+    },
+};
+
+const SUM_SQUARE: Reduction = Reduction {
+    float: |lane| dot(lane.map(|value| (value, value))),
+    integer: |lane, _| lane.fold(0, |sum: i128, value| sum.wrapping_add(value.wrapping_mul(value))),
+};
+
+const LOG_SUM: Reduction = Reduction {
+    float: |lane| libm::log(sum(lane)),
+    integer: |lane, element| element.decode_i128(element.truncate(libm::log(lane.sum::<i128>() as f64))),
+};
+
+/// The logarithm of the sum, taken relative to the largest value so that no exponential overflows.
+const LOG_SUM_EXP: Reduction = Reduction {
+    float: |lane| {
+        let most = (MAX.float)(lane.clone());
+        if most.is_infinite() { most } else { most + libm::log(sum(lane.map(|value| libm::exp(value - most)))) }
+    },
+    integer: |lane, element| {
+        let Some(most) = lane.clone().max() else { return element.min_value().unwrap_or(0) };
+        let above = libm::log(sum(lane.map(|value| libm::exp((value - most) as f64))));
+        #[expect(clippy::cast_possible_truncation, reason = "an integer result is cut toward zero")]
+        if most.unsigned_abs() < 1 << 48 {
+            (most as f64 + above) as i128
+        } else {
+            most + if most < 0 { above.ceil() } else { above.floor() } as i128
+        }
+    },
+};
+
+/// The places of the largest or smallest elements along an axis.
+fn arg(call: &Call<'_>, largest: bool) -> Result {
+    let data = call.tensor(0)?;
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let last = call.optional_int("select_last_index").is_some_and(|flag| flag != 0);
+    let nothing_may_be_empty = call.since() == 11;
+    if data.shape()[axis] == 0 || (nothing_may_be_empty && data.is_empty()) {
+        return Err(invalid(format!("nothing stands along axis {axis} of shape {:?} to choose from", data.shape())));
+    }
+    let mask: Vec<bool> = (0..data.rank()).map(|at| at == axis).collect();
+    let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
+    let lanes = Lanes::new(call, data.shape(), &mask)?;
+    call.budget.work(data.len())?;
+    let places = match data.element_type().kind() {
+        Kind::Float => lanes.fold(call, &call.budget.read_floats(data)?, |lane| extreme(lane, largest, last))?,
+        _ => lanes.fold(call, &call.budget.read_integers(data)?, |lane| extreme(lane, largest, last))?,
+    };
+    let places = places.into_iter().map(|place| place.unwrap_or(0) as i128);
+    Ok(call.integers(ElementType::Int64, &shape, places)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{floats, ints, node, typed};
+    use ElementType as E;
+
+    const OPERATORS: [&str; 10] = [
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceProd",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceSumSquare",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+    ];
+
+    /// One value for all elements.
+    fn whole(op: &str, opset: i64, data: Tensor) -> f64 {
+        let reduced = node(op, opset).input(data).set("keepdims", 0).tensor();
+        assert!(reduced.shape().is_empty(), "{op}");
+        reduced.floats()[0]
+    }
+
+    #[test]
+    fn every_reduction_of_3_and_4() {
+        let expected = [7.0, 3.5, 12.0, 4.0, 3.0, 7.0, 5.0, 25.0];
+        for (op, expected) in OPERATORS.into_iter().zip(expected) {
+            for opset in [1, 11, 13, 18, 28] {
+                assert_eq!(whole(op, opset, floats(&[2], &[3.0, 4.0])), expected, "{op}");
+            }
+            assert_eq!(whole(op, 28, typed(E::Int32, &[2], &[3.0, 4.0])), expected.trunc(), "{op}");
+        }
+    }
+
+    #[test]
+    fn nothing_reduces_to_the_identity() {
+        let inf = f64::INFINITY;
+        let expected = [0.0, f64::NAN, 1.0, -inf, inf, 0.0, 0.0, 0.0, -inf, -inf];
+        for (op, expected) in OPERATORS.into_iter().zip(expected) {
+            let actual = whole(op, 20, floats(&[2, 0], &[]));
+            assert!(actual == expected || actual.is_nan() && expected.is_nan(), "{op}: {actual}");
+            let kept = node(op, 20).input(floats(&[2, 0, 3], &[])).input(ints(&[1], &[1])).tensor();
+            assert_eq!(kept.shape(), [2, 1, 3], "{op}");
+            let still_empty = node(op, 20).input(floats(&[2, 0, 3], &[])).input(ints(&[1], &[0])).tensor();
+            assert_eq!(still_empty.shape(), [1, 0, 3], "{op}");
+        }
+        for (element, least, most) in [(E::Int8, -128.0, 127.0), (E::Uint8, 0.0, 255.0), (E::Bool, 0.0, 1.0)] {
+            assert_eq!(whole("ReduceMax", 20, typed(element, &[0], &[])), least, "{element}");
+            assert_eq!(whole("ReduceMin", 20, typed(element, &[0], &[])), most, "{element}");
+        }
+    }
+
+    #[test]
+    fn axes_come_from_the_attribute_or_the_input_of_the_version() {
+        let data = || floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let by_attribute = |op, opset| node(op, opset).input(data()).set("axes", &[0i64][..]).tensor();
+        let by_input = |op, opset| node(op, opset).input(data()).input(ints(&[1], &[-2])).tensor();
+        for sums in [by_attribute("ReduceSum", 11), by_input("ReduceSum", 13)] {
+            assert_eq!((sums.shape(), sums.floats().as_slice()), (&[1, 2][..], &[4.0, 6.0][..]));
+        }
+        for maxima in [by_attribute("ReduceMax", 13), by_input("ReduceMax", 18)] {
+            assert_eq!(maxima.floats(), [3.0, 4.0]);
+        }
+    }
+
+    #[test]
+    fn no_axes_are_all_of_them_or_none() {
+        let data = || floats(&[2], &[3.0, -4.0]);
+        let empty = || node("ReduceSumSquare", 18).input(data()).input(ints(&[0], &[]));
+        assert_eq!(empty().tensor().floats(), [25.0]);
+        assert_eq!(empty().set("noop_with_empty_axes", 1).tensor().floats(), [9.0, 16.0]);
+        let absent = node("ReduceL1", 18).input(data()).set("noop_with_empty_axes", 1);
+        assert_eq!(absent.tensor().floats(), [3.0, 4.0]);
+    }
+
+    #[test]
+    fn a_scalar_reduces_to_itself() {
+        for opset in [1, 18] {
+            let scalar = node("ReduceMin", opset).input(floats(&[], &[7.0])).tensor();
+            assert_eq!((scalar.shape(), scalar.floats().as_slice()), (&[][..], &[7.0][..]));
+        }
+        assert!(node("ReduceMin", 18).input(floats(&[], &[7.0])).input(ints(&[1], &[0])).error().contains("axis 0"));
+    }
+
+    #[test]
+    fn integers_wrap_and_their_means_are_cut() {
+        let most = f64::from(i32::MAX);
+        assert_eq!(whole("ReduceSum", 13, typed(E::Int32, &[2], &[most, 1.0])), -2_147_483_648.0);
+        assert_eq!(whole("ReduceMean", 18, typed(E::Int32, &[2], &[most, most])), most);
+        assert_eq!(whole("ReduceMean", 18, typed(E::Int32, &[2], &[-2.0, -3.0])), -2.0);
+        assert_eq!(whole("ReduceProd", 18, typed(E::Uint32, &[2], &[65536.0, 65537.0])), 65536.0);
+        assert_eq!(whole("ReduceLogSumExp", 18, typed(E::Int64, &[2], &[-5.0, -5.0])), -4.0);
+        let large = ints(&[2], &[(1 << 60) + 1, 1]);
+        assert_eq!(node("ReduceSum", 13).input(large).tensor().integers(), [(1 << 60) + 2]);
+    }
+
+    #[test]
+    fn from_18_on_the_norm_of_integers_goes_through_float() {
+        // The squares add up to 5793^2 - 1, whose root lies below 5793 by less than float can tell.
+        let data = || ints(&[6], &[5792, 107, 11, 3, 2, 1]);
+        assert_eq!(whole("ReduceL2", 13, data()), 5792.0);
+        assert_eq!(whole("ReduceL2", 18, data()), 5793.0);
+        assert_eq!(whole("ReduceL2", 18, ints(&[2], &[3, 4])), 5.0);
+    }
+
+    #[test]
+    fn nan_and_infinities_pass_through() {
+        let data = || floats(&[3], &[1.0, f64::NAN, 2.0]);
+        for op in OPERATORS {
+            assert!(whole(op, 18, data()).is_nan(), "{op}");
+        }
+        let inf = f64::INFINITY;
+        assert_eq!(whole("ReduceLogSumExp", 18, floats(&[2], &[inf, 1.0])), inf);
+        assert_eq!(whole("ReduceLogSumExp", 18, floats(&[2], &[-inf, -inf])), -inf);
+        assert_eq!(whole("ReduceLogSumExp", 18, floats(&[1], &[1000.0])), 1000.0);
+    }
+
+    #[test]
+    fn halves_round_once_at_the_end() {
+        let tie = typed(E::Float16, &[3], &[2048.0, 1.0, 1.0]);
+        assert_eq!(whole("ReduceSum", 13, tie), 2050.0);
+        assert_eq!(whole("ReduceL2", 18, typed(E::Float16, &[2], &[300.0, 400.0])), 500.0);
+        assert_eq!(whole("ReduceMean", 18, typed(E::Float16, &[2], &[65504.0, 65504.0])), 65504.0);
+    }
+
+    #[test]
+    fn places_of_extremes() {
+        let data = || floats(&[2, 3], &[1.0, 5.0, 5.0, 7.0, 7.0, 2.0]);
+        assert_eq!(node("ArgMax", 1).input(data()).set("axis", 1).tensor().floats(), [1.0, 0.0]);
+        let last = node("ArgMax", 12).input(data()).set("axis", -1).set("select_last_index", 1).set("keepdims", 0);
+        let last = last.tensor();
+        assert_eq!((last.shape(), last.floats().as_slice()), (&[2][..], &[2.0, 1.0][..]));
+        assert_eq!(node("ArgMin", 13).input(data()).tensor().floats(), [0.0, 0.0, 1.0]);
+        let large = ints(&[2], &[1 << 60, (1 << 60) + 1]);
+        assert_eq!(node("ArgMax", 13).input(large).tensor().floats(), [1.0]);
+    }
+
+    #[test]
+    fn an_extreme_of_nothing_is_refused() {
+        assert!(node("ArgMax", 13).input(floats(&[0, 2], &[])).error().contains("axis 0"));
+        let empty = node("ArgMax", 13).input(floats(&[0, 2], &[])).set("axis", 1).tensor();
+        assert_eq!(empty.shape(), [0, 1]);
+        assert!(node("ArgMax", 11).input(floats(&[0, 2], &[])).set("axis", 1).run().is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! Normalized exponentials: `Softmax`, `LogSoftmax`, `Hardmax`.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::lanes::{Lanes, extreme};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::shape::normalize_axis;
+use crate::tensor::sum::sum;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, softmax)),
+    Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, staged_softmax)),
+    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, full_log_softmax)),
+    Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, staged_log_softmax)),
+    Kernel::new("Hardmax", 1, |call| normalize(call, FROM_AXIS, hardmax)),
+    Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)),
+];
+
+/// How a version cuts a shape at the axis.
+type Cut = fn(&Call<'_>, &[usize], usize) -> Result<Lanes>;
+
+/// Below version 13 the tensor counts as a matrix whose rows hold everything from the axis on.
+const FROM_AXIS: Cut = Lanes::from;
+
+/// From version 13 on, one axis is normalized.
+const ALONG_AXIS: Cut = Lanes::along;
+
+/// Rewrites a lane of elements of a type.
+type Change = fn(&mut [f64], ElementType);
+
+fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
+    let data = call.tensor(0)?;
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let lanes = cut(call, data.shape(), axis)?;
+    let mut values = call.budget.read_floats(data)?;
+    let element = data.element_type();
+    lanes.change(call, &mut values, |_, lane| change(lane, element))?;
+    Ok(call.floats(element, data.shape(), values)?.into())
+}
+
+/// Subtracts the largest element, so that no exponential overflows.
+fn shift(lane: &mut [f64]) {
+    let most = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    for value in &mut *lane {
+        *value -= most;
+    }
+}
+
+fn softmax(lane: &mut [f64], _: ElementType) {
+    shift(lane);
+    for value in &mut *lane {
+        *value = libm::exp(*value);
+    }
+    let total = sum(lane.iter().copied());
+    for value in &mut *lane {
+        *value /= total;
+    }
+}
+
+/// As the function body of version 13 has it: a difference, an exponential, a sum and a quotient, each of the type.
+fn staged_softmax(lane: &mut [f64], element: ElementType) {
+    let total = staged_exponentials(lane, element);
+    for value in &mut *lane {
+        *value = element.nearest(*value / total);
+    }
+}
+
+/// As the function body of version 13 has it: the logarithm of the staged softmax's sum taken from the difference.
+fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
+    let mut exponentials = lane.to_vec();
+    let total = element.nearest(libm::log(staged_exponentials(&mut exponentials, element)));
+    shift(lane);
+    for value in &mut *lane {
+        *value = element.nearest(element.nearest(*value) - total);
+    }
+}
+
+/// Replaces a lane by its exponentials, each step rounded to the type, and gives their rounded sum.
+fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
+    shift(lane);
+    for value in &mut *lane {
+        *value = element.nearest(libm::exp(element.nearest(*value)));
+    }
+    element.nearest(sum(lane.iter().copied()))
+}
+
+fn full_log_softmax(lane: &mut [f64], _: ElementType) {
+    log_softmax(lane);
+}
+
+/// Replaces a lane by the logarithms of its softmax.
+pub(crate) fn log_softmax(lane: &mut [f64]) {
+    shift(lane);
+    let total = libm::log(sum(lane.iter().map(|&value| libm::exp(value))));
+    for value in &mut *lane {
+        *value -= total;
+    }
+}
+
+fn hardmax(lane: &mut [f64], _: ElementType) {
+    let first = extreme(lane.iter().copied(), true, false);
+    for (at, value) in lane.iter_mut().enumerate() {
+        *value = if Some(at) == first { 1.0 } else { 0.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{floats, node, typed};
+
+    #[test]
+    fn below_13_everything_from_the_axis_on_is_one_row() {
+        let data = floats(&[1, 2, 2], &[5.0; 4]);
+        for opset in [1, 11] {
+            assert_eq!(node("Softmax", opset).input(data.clone()).tensor().floats(), [0.25; 4]);
+            assert_eq!(node("Hardmax", opset).input(data.clone()).tensor().floats(), [1.0, 0.0, 0.0, 0.0]);
+            assert_eq!(node("Softmax", opset).input(data.clone()).set("axis", 2).tensor().floats(), [0.5; 4]);
+        }
+        let whole = node("Softmax", 11).input(data.clone()).set("axis", -3).tensor();
+        assert_eq!(whole.floats(), [0.25; 4]);
+        assert_eq!(node("Softmax", 13).input(data.clone()).tensor().floats(), [0.5; 4]);
+        assert_eq!(node("Hardmax", 13).input(data).tensor().floats(), [1.0, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_vector_has_no_axis_1_below_13_but_a_last_one_after() {
+        let vector = floats(&[2], &[3.0, 3.0]);
+        assert!(node("Softmax", 11).input(vector.clone()).error().contains("axis 1"));
+        assert_eq!(node("Softmax", 13).input(vector).tensor().floats(), [0.5, 0.5]);
+    }
+
+    #[test]
+    fn large_and_infinite_elements_keep_their_meaning() {
+        let data = floats(&[3], &[1e30, 1e30, f64::NEG_INFINITY]);
+        assert_eq!(node("Softmax", 13).input(data.clone()).tensor().floats(), [0.5, 0.5, 0.0]);
+        let logs = node("LogSoftmax", 13).input(data).tensor().floats();
+        assert_eq!(logs, [f64::from(-std::f32::consts::LN_2), f64::from(-std::f32::consts::LN_2), f64::NEG_INFINITY]);
+        let lost = node("Softmax", 13).input(floats(&[2], &[f64::NEG_INFINITY; 2])).tensor().floats();
+        assert!(lost.iter().all(|value| value.is_nan()));
+        let nan = node("Softmax", 13).input(floats(&[2], &[f64::NAN, 1.0])).tensor().floats();
+        assert!(nan.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn empty_tensors_stay_empty_and_types_stay() {
+        for op in ["Softmax", "LogSoftmax", "Hardmax"] {
+            assert_eq!(node(op, 13).input(floats(&[2, 0], &[])).tensor().shape(), [2, 0]);
+            let narrow = node(op, 13).input(typed(ElementType::Bfloat16, &[1], &[2.0])).tensor();
+            assert_eq!(narrow.floats(), [if op == "LogSoftmax" { 0.0 } else { 1.0 }]);
+        }
+    }
+}

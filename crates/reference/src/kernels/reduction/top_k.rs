@@ -1,0 +1,138 @@
+//! The largest or smallest elements along an axis: `TopK`.
+
+use std::cmp::Ordering;
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::lanes::Lanes;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::shape::normalize_axis;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("TopK", 1, |call| top(call, i128::from(call.int("k")?), true)),
+    Kernel::new("TopK", 10, |call| top(call, k_input(call)?, true)),
+    Kernel::new("TopK", 11, |call| top(call, k_input(call)?, call.flag("largest")?)),
+];
+
+fn k_input(call: &Call<'_>) -> Result<i128> {
+    let k = call.tensor(1)?;
+    k.single_integer().ok_or_else(|| invalid(format!("K has shape {:?}; it takes exactly one value", k.shape())))
+}
+
+/// The `k` largest or smallest elements along the axis and their places, best first, of equals the lower place first.
+///
+/// A NaN counts as larger than every number, as when `numpy.sort` sorts. `sorted` 0 leaves the order open; this is one.
+fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
+    let data = call.tensor(0)?;
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let available = data.shape()[axis];
+    let k = usize::try_from(k).ok().filter(|k| (1..=available).contains(k)).ok_or_else(|| {
+        invalid(format!("k is {k}; it must be positive and at most {available}, the size of axis {axis}"))
+    })?;
+    let mut shape = data.shape().to_vec();
+    shape[axis] = k;
+    let lanes = Lanes::along(call, data.shape(), axis)?;
+    let places = match data.element_type().kind() {
+        Kind::Float => places(call, &lanes, &call.budget.read_floats(data)?, k, |a, b| order(*a, *b), largest)?,
+        _ => places(call, &lanes, &call.budget.read_integers(data)?, k, Ord::cmp, largest)?,
+    };
+
+    // The chosen places stand lane by lane; the outputs want them in the order of their own shape.
+    let own = Lanes::along(call, &shape, axis)?;
+    let mut from: Vec<usize> = call.budget.scratch(places.len())?;
+    let mut index: Vec<i128> = call.budget.scratch(places.len())?;
+    for (lane, chosen) in places.chunks_exact(k).enumerate() {
+        for (to, &(place, position)) in own.positions(lane).zip(chosen) {
+            from[to] = position;
+            index[to] = place as i128;
+        }
+    }
+    let values = call.take(data, &shape, from)?;
+    Ok(vec![values, call.integers(ElementType::Int64, &shape, index)?].into())
+}
+
+/// For each lane the places of its `k` best elements, in the lane and in the tensor.
+fn places<T: Copy + Sync>(
+    call: &Call<'_>,
+    lanes: &Lanes,
+    values: &[T],
+    k: usize,
+    compare: impl Fn(&T, &T) -> Ordering,
+    largest: bool,
+) -> Result<Vec<(usize, usize)>> {
+    let count = values.len() / lanes.len().max(1);
+    let mut chosen: Vec<(usize, usize)> = call.budget.scratch(count.saturating_mul(k))?;
+    let mut lane_places: Vec<(usize, usize)> = call.budget.scratch(lanes.len())?;
+    for (lane, chosen) in chosen.chunks_exact_mut(k).enumerate() {
+        call.budget.work(lanes.len())?;
+        lane_places.iter_mut().zip(lanes.positions(lane).enumerate()).for_each(|(slot, place)| *slot = place);
+        lane_places.sort_by(|&(_, a), &(_, b)| {
+            let order = compare(&values[a], &values[b]);
+            if largest { order.reverse() } else { order }
+        });
+        chosen.copy_from_slice(&lane_places[..k]);
+    }
+    Ok(chosen)
+}
+
+/// Numbers by size with both zeros equal, then NaN.
+fn order(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+
+    fn both(node: OneNode) -> (Vec<f64>, Vec<f64>) {
+        let outputs = node.outputs(2).run().unwrap();
+        let part = |at: usize| outputs[at].as_tensor().unwrap().floats();
+        (part(0), part(1))
+    }
+
+    #[test]
+    fn each_version_names_k_its_own_way() {
+        let data = || floats(&[4], &[1.0, 4.0, 3.0, 4.0]);
+        let expected = (vec![4.0, 4.0], vec![1.0, 3.0]);
+        assert_eq!(both(node("TopK", 1).input(data()).set("k", 2)), expected);
+        for opset in [10, 11, 24] {
+            assert_eq!(both(node("TopK", opset).input(data()).input(ints(&[1], &[2]))), expected);
+        }
+    }
+
+    #[test]
+    fn the_smallest_come_in_rising_order_and_nan_is_largest() {
+        let data = || floats(&[5], &[2.0, f64::NAN, 0.0, 2.0, -1.0]);
+        let smallest = node("TopK", 11).input(data()).input(ints(&[1], &[4])).set("largest", 0);
+        assert_eq!(both(smallest), (vec![-1.0, 0.0, 2.0, 2.0], vec![4.0, 2.0, 0.0, 3.0]));
+        let largest = node("TopK", 11).input(data()).input(ints(&[1], &[3]));
+        assert_eq!(both(largest).1, [1.0, 0.0, 3.0]);
+    }
+
+    #[test]
+    fn lanes_along_an_inner_axis_go_back_to_their_places() {
+        let data = floats(&[3, 2], &[1.0, 6.0, 5.0, 2.0, 3.0, 4.0]);
+        let top = node("TopK", 11).input(data).input(ints(&[1], &[2])).set("axis", 0);
+        assert_eq!(both(top), (vec![5.0, 6.0, 3.0, 4.0], vec![1.0, 0.0, 2.0, 2.0]));
+    }
+
+    #[test]
+    fn neighbouring_large_integers_differ() {
+        let data = ints(&[2], &[1 << 60, (1 << 60) + 1]);
+        let top = node("TopK", 11).input(data).input(ints(&[1], &[1])).outputs(2).run().unwrap();
+        assert_eq!(top[0].as_tensor().unwrap().integers(), [(1 << 60) + 1]);
+        let small = typed(ElementType::Uint8, &[3], &[3.0, 200.0, 7.0]);
+        assert_eq!(both(node("TopK", 11).input(small).input(ints(&[1], &[1]))).0, [200.0]);
+    }
+
+    #[test]
+    fn k_is_positive_and_no_more_than_there_is() {
+        for k in [-1, 0, 4, i64::MAX] {
+            let top = node("TopK", 11).input(floats(&[3], &[0.0; 3])).input(ints(&[1], &[k])).outputs(2);
+            let message = top.error();
+            assert!(message.contains(&format!("k is {k}")), "{message}");
+        }
+    }
+}

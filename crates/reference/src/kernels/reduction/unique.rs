@@ -1,0 +1,178 @@
+//! The different entries of a tensor: Unique.
+
+use std::cmp::Ordering;
+
+use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::movement::compress::entries;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{around_axis, normalize_axis};
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Unique", 11, unique)];
+
+/// The different elements, or slices along an axis, with the first place, the group of each entry, and the counts.
+fn unique(call: &Call<'_>) -> Result {
+    let input = call.tensor(0)?;
+    let (data, axis) = match call.optional_int("axis") {
+        Some(axis) => (input.clone(), normalize_axis(axis, input.rank())?),
+        None => (input.with_shape(vec![input.len()])?, 0),
+    };
+    let rows = Rows::of(call, &data, axis)?;
+    let groups = rows.groups(call, call.flag("sorted")?)?;
+    let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
+    let mut inverse: Vec<usize> = call.budget.scratch(rows.count)?;
+    for (at, group) in groups.iter().enumerate() {
+        for &member in group {
+            if let Some(slot) = inverse.get_mut(member) {
+                *slot = at;
+            }
+        }
+    }
+    let list = |values: &mut dyn ExactSizeIterator<Item = usize>| {
+        let count = values.len();
+        call.integers(ElementType::Int64, &[count], values.map(|value| value as i128))
+    };
+    let values = entries(call, &data, axis, &firsts)?;
+    let indices = list(&mut firsts.iter().copied())?;
+    let inverse = list(&mut inverse.into_iter())?;
+    let counts = list(&mut groups.iter().map(Vec::len))?;
+    Ok(vec![values, indices, inverse, counts].into())
+}
+
+/// The entries of an axis as rows of keys that compare as the elements do.
+struct Rows {
+    keys: Vec<i128>,
+    count: usize,
+    length: usize,
+}
+
+impl Rows {
+    fn of(call: &Call<'_>, data: &Tensor, axis: usize) -> Result<Rows> {
+        let count = data.shape().get(axis).copied().unwrap_or(0);
+        let length = data.len().checked_div(count).unwrap_or(0);
+        let mut keys: Vec<i128> = call.budget.scratch(data.len())?;
+        let (_, inner) = around_axis(data.shape(), axis);
+        for (at, key) in element_keys(call, data)?.into_iter().enumerate() {
+            let (outer, entry, column) = (at / inner / count, at / inner % count, at % inner);
+            if let Some(slot) = keys.get_mut(entry * length + outer * inner + column) {
+                *slot = key;
+            }
+        }
+        Ok(Rows { keys, count, length })
+    }
+
+    fn row(&self, at: usize) -> &[i128] {
+        self.keys.get(at * self.length..(at + 1) * self.length).unwrap_or(&[])
+    }
+
+    /// Equal rows by ascending place; the groups themselves ascend by their rows, or by their first places.
+    fn groups(&self, call: &Call<'_>, sorted: bool) -> Result<Vec<Vec<usize>>> {
+        let mut order: Vec<usize> = call.budget.scratch(self.count)?;
+        order.iter_mut().enumerate().for_each(|(at, slot)| *slot = at);
+        order.sort_by(|&a, &b| self.row(a).cmp(self.row(b)));
+        // Each group is a list of its own.
+        call.budget.count(self.count, size_of::<Vec<usize>>() + 4 * size_of::<usize>())?;
+        let mut groups: Vec<Vec<usize>> =
+            order.chunk_by(|&a, &b| self.row(a) == self.row(b)).map(<[usize]>::to_vec).collect();
+        if !sorted {
+            groups.sort_by_key(|group| group.first().copied());
+        }
+        Ok(groups)
+    }
+}
+
+/// For each element a number; the numbers order as the elements, with NaN as one value above all others, strings by
+/// code point, and complex numbers by their real part first.
+fn element_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
+    let element = data.element_type();
+    let place = |of: ElementType, bits: u64| of.ordered(bits).unwrap_or(i128::from(i64::MAX));
+    match element.kind() {
+        Kind::String => string_keys(call, data),
+        Kind::Complex => {
+            let place = |part: f64| place(ElementType::Double, part.to_bits());
+            call.budget.collect(data.stream(Tensor::complexes).map(|z| (place(z.re) << 64) + place(z.im)))
+        }
+        Kind::Float => call.budget.collect((0..data.len()).map(|at| place(element, data.bits_at(at)))),
+        Kind::Signed | Kind::Unsigned | Kind::Bool => call.budget.read_integers(data),
+    }
+}
+
+fn string_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
+    let strings = data.strings();
+    let mut different: Vec<&str> = call.budget.collect(strings.iter().map(AsRef::as_ref))?;
+    different.sort_unstable();
+    different.dedup();
+    let key = |text: &str| different.partition_point(|other| other.cmp(&text) == Ordering::Less) as i128;
+    call.budget.collect(strings.iter().map(|text| key(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use num_complex::Complex;
+
+    use super::*;
+    use crate::tensor::Buffer;
+    use crate::testing::{floats, ints, node, strings, typed};
+    use crate::value::Value;
+
+    /// The four outputs.
+    fn unique(data: Tensor, axis: Option<i64>, sorted: i64) -> [Tensor; 4] {
+        let mut unique = node("Unique", 28).input(data).set("sorted", sorted).outputs(4);
+        if let Some(axis) = axis {
+            unique = unique.set("axis", axis);
+        }
+        let tensor = |value: Value| value.as_tensor().cloned().unwrap();
+        <[Tensor; 4]>::try_from(unique.run().unwrap().into_iter().map(tensor).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn elements_are_sorted_or_stay_in_order() {
+        let data = || floats(&[2, 3], &[2.0, 1.0, 1.0, 3.0, 4.0, 3.0]);
+        let expected = |lists: [&[i64]; 4]| lists.map(|list| ints(&[list.len()], list));
+        let [values, rest @ ..] = unique(data(), None, 0);
+        assert_eq!(values, floats(&[4], &[2.0, 1.0, 3.0, 4.0]));
+        assert_eq!(rest, expected([&[0, 1, 3, 4], &[0, 1, 1, 2, 3, 2], &[1, 2, 2, 1], &[]])[..3]);
+        let [values, rest @ ..] = unique(data(), None, 1);
+        assert_eq!(values, floats(&[4], &[1.0, 2.0, 3.0, 4.0]));
+        assert_eq!(rest, expected([&[1, 0, 3, 4], &[1, 0, 0, 2, 3, 2], &[2, 1, 2, 1], &[]])[..3]);
+    }
+
+    #[test]
+    fn slices_along_an_axis_compare_by_their_first_difference() {
+        let data = typed(ElementType::Int8, &[2, 4], &[1.0, -1.0, 1.0, -1.0, 5.0, 6.0, 4.0, 6.0]);
+        let [values, indices, inverse, counts] = unique(data.clone(), Some(-1), 1);
+        assert_eq!(values, typed(ElementType::Int8, &[2, 3], &[-1.0, 1.0, 1.0, 6.0, 4.0, 5.0]));
+        assert_eq!(
+            [indices, inverse, counts],
+            [ints(&[3], &[1, 2, 0]), ints(&[4], &[2, 0, 1, 0]), ints(&[3], &[2, 1, 1])]
+        );
+        let [values, indices, inverse, _] = unique(data, Some(1), 0);
+        assert_eq!(values, typed(ElementType::Int8, &[2, 3], &[1.0, -1.0, 1.0, 5.0, 6.0, 4.0]));
+        assert_eq!([indices, inverse], [ints(&[3], &[0, 1, 2]), ints(&[4], &[0, 1, 2, 1])]);
+    }
+
+    #[test]
+    fn every_kind_has_an_order() {
+        let text = strings(&[3], &["b", "é", "B"]);
+        assert_eq!(unique(text, None, 1)[0], strings(&[3], &["B", "b", "é"]));
+        let extreme = typed(ElementType::Uint64, &[3], &[18e18, 0.0, 9e18]);
+        assert_eq!(unique(extreme, None, 1)[0].floats(), [0.0, 9e18, 18e18]);
+        let nan = floats(&[4], &[f64::NAN, f64::INFINITY, f64::NAN, f64::NEG_INFINITY]);
+        let [values, _, inverse, _] = unique(nan, None, 1);
+        assert!(values.floats()[2].is_nan());
+        assert_eq!(inverse, ints(&[4], &[2, 1, 2, 0]));
+        let parts = [(1.0, 2.0), (1.0, -2.0), (-1.0, 9.0)].map(|(re, im)| Complex::new(re, im));
+        let complex = Buffer::unlimited(ElementType::Complex64, vec![3]).unwrap().complexes(parts).unwrap();
+        assert_eq!(unique(complex, None, 1)[1], ints(&[3], &[2, 1, 0]));
+    }
+
+    #[test]
+    fn there_may_be_nothing_to_compare() {
+        let [values, indices, inverse, counts] = unique(floats(&[0], &[]), None, 1);
+        assert_eq!([values.len(), indices.len(), inverse.len(), counts.len()], [0; 4]);
+        let [values, _, inverse, counts] = unique(floats(&[2, 0], &[]), Some(0), 1);
+        assert_eq!((values.shape(), inverse, counts), (&[1, 0][..], ints(&[2], &[0, 0]), ints(&[1], &[2])));
+        assert_eq!(unique(floats(&[], &[3.0]), None, 1)[0], floats(&[1], &[3.0]));
+    }
+}

@@ -1,0 +1,13 @@
+//! Sequences, optionals and strings.
+
+pub(crate) mod optional;
+pub(crate) mod regex_syntax;
+pub(crate) mod sequences;
+pub(crate) mod strings;
+pub(crate) mod tfidf_vectorizer;
+
+use crate::kernels::framework::registry::Kernel;
+
+/// The rows of each file.
+pub(super) const FAMILIES: &[&[Kernel]] =
+    &[optional::KERNELS, sequences::KERNELS, strings::KERNELS, tfidf_vectorizer::KERNELS];

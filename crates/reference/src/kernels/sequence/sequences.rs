@@ -1,0 +1,260 @@
+//! Lists of tensors: the Sequence operators, `SplitToSequence`, `ConcatFromSequence`.
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::arguments::{dimensions, index, single};
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::movement::concat_split::{join, part};
+use crate::tensor::Tensor;
+use crate::tensor::shape::normalize_axis;
+use crate::types::ValueType;
+use crate::value::{Sequence, Value};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("SequenceAt", 11, at),
+    Kernel::new("SequenceConstruct", 11, construct),
+    Kernel::new("SequenceEmpty", 11, empty),
+    Kernel::new("SequenceErase", 11, erase),
+    Kernel::new("SequenceInsert", 11, insert),
+    Kernel::new("SequenceLength", 11, length),
+    Kernel::new("SplitToSequence", 11, split_to_sequence),
+    Kernel::new("ConcatFromSequence", 11, concat_from_sequence),
+];
+
+/// The position input, where it is given: a scalar, though upstream's own cases also give it one axis.
+fn position(call: &Call<'_>, input: usize) -> Result<Option<i64>> {
+    call.optional_tensor(input)?.map(|tensor| single(tensor, "position")).transpose()
+}
+
+/// The item at a position.
+fn at(call: &Call<'_>) -> Result {
+    let items = &call.sequence(0)?.items;
+    let at = index(position(call, 1)?.unwrap_or(-1), items.len())?;
+    let item = items.get(at).ok_or_else(|| invalid(format!("there is no item {at}")))?;
+    Ok(item.clone().into())
+}
+
+/// The inputs as a sequence.
+fn construct(call: &Call<'_>) -> Result {
+    let element = call.tensor(0)?.element_type();
+    let items = call.tensors(0)?.into_iter().cloned().map(Value::Tensor).collect();
+    Ok(sequence(element, items).into())
+}
+
+fn sequence(element: ElementType, items: Vec<Value>) -> Value {
+    Value::Sequence(Sequence::new(ValueType::Tensor(element), items))
+}
+
+/// A sequence without items.
+fn empty(call: &Call<'_>) -> Result {
+    let sequence = sequence(call.element_type("dtype")?.unwrap_or(ElementType::Float), Vec::new());
+    call.check_output_type(0, &sequence.value_type())?;
+    Ok(sequence.into())
+}
+
+/// The sequence without the item at a position, by default the last.
+fn erase(call: &Call<'_>) -> Result {
+    let sequence = call.sequence(0)?;
+    let at = index(position(call, 1)?.unwrap_or(-1), sequence.items.len())?;
+    let mut items = sequence.items.to_vec();
+    items.remove(at);
+    Ok(Value::Sequence(Sequence::new(sequence.item_type.clone(), items)).into())
+}
+
+/// The sequence with a tensor before the item at a position, by default behind all.
+fn insert(call: &Call<'_>) -> Result {
+    let (sequence, tensor) = (call.sequence(0)?, call.value(1)?);
+    if tensor.value_type() != sequence.item_type {
+        return Err(invalid(format!("{tensor} is not of the type of the items, {}", sequence.item_type)));
+    }
+    let count = sequence.items.len();
+    let at = match position(call, 2)? {
+        None => count,
+        Some(position) if usize::try_from(position) == Ok(count) => count,
+        Some(position) => index(position, count)?,
+    };
+    let mut items = sequence.items.to_vec();
+    items.insert(at, tensor.clone());
+    Ok(Value::Sequence(Sequence::new(sequence.item_type.clone(), items)).into())
+}
+
+/// The number of items, as a scalar.
+fn length(call: &Call<'_>) -> Result {
+    Ok(call.integers(ElementType::Int64, &[], [call.sequence(0)?.items.len() as i128])?.into())
+}
+
+/// The parts of a tensor along an axis: of one size, of sizes of their own, or single entries.
+fn split_to_sequence(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let size = data.shape().get(axis).copied().unwrap_or(0);
+    let split = call.optional_tensor(1)?;
+    let lengths = match split {
+        None => equal_lengths(call, size, 1)?,
+        Some(split) => match (split.rank(), dimensions(&call.budget.read_indices(split)?, "split")?.as_slice()) {
+            (0, &[length]) if length > 0 => equal_lengths(call, size, length)?,
+            (1, lengths) if total(lengths) == Some(size) => lengths.to_vec(),
+            _ => {
+                let shape = data.shape();
+                return Err(invalid(format!("{split:?} does not split axis {axis} of shape {shape:?}")));
+            }
+        },
+    };
+    let keeps_axis = split.is_some() || call.flag("keepdims")?;
+    let mut from = 0;
+    let mut items = Vec::new();
+    for length in lengths {
+        let item = part(call, data, axis, from..from + length)?;
+        from += length;
+        items.push(Value::Tensor(if keeps_axis { item } else { without_axis(&item, axis)? }));
+    }
+    Ok(sequence(data.element_type(), items).into())
+}
+
+fn total(lengths: &[usize]) -> Option<usize> {
+    lengths.iter().try_fold(0_usize, |sum, &length| sum.checked_add(length))
+}
+
+/// Lengths that cover `size`, of which only the last may be smaller.
+fn equal_lengths(call: &Call<'_>, size: usize, length: usize) -> Result<Vec<usize>> {
+    let count = size.div_ceil(length);
+    let most = call.budget.limits().trips;
+    if count as u64 > most {
+        return Err(KernelError::Limit(format!("a sequence of {count} items is over the limit of {most}")));
+    }
+    let mut lengths: Vec<usize> = call.budget.scratch(count)?;
+    lengths.fill(length);
+    match lengths.last_mut() {
+        Some(last) if !size.is_multiple_of(length) => *last = size % length,
+        _ => {}
+    }
+    Ok(lengths)
+}
+
+fn without_axis(tensor: &Tensor, axis: usize) -> Result<Tensor> {
+    let mut shape = tensor.shape().to_vec();
+    shape.remove(axis);
+    Ok(tensor.with_shape(shape)?)
+}
+
+/// The items one after the other along an axis, or along a new one.
+fn concat_from_sequence(call: &Call<'_>) -> Result {
+    let items = &call.sequence(0)?.items;
+    let tensors: Vec<&Tensor> = items.iter().filter_map(Value::as_tensor).collect();
+    let rank = tensors.first().map_or(0, |first| first.rank());
+    let axis = call.int("axis")?;
+    if !call.flag("new_axis")? {
+        let axis = if tensors.is_empty() { 0 } else { normalize_axis(axis, rank)? };
+        return Ok(join(call, &tensors, axis)?.into());
+    }
+    let axis = normalize_axis(axis, rank + 1)?;
+    let with_axis = |tensor: &&Tensor| {
+        let mut shape = tensor.shape().to_vec();
+        shape.insert(axis.min(shape.len()), 1);
+        Ok(tensor.with_shape(shape)?)
+    };
+    let stacked = tensors.iter().map(with_axis).collect::<Result<Vec<Tensor>>>()?;
+    Ok(join(call, &stacked.iter().collect::<Vec<_>>(), axis)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+
+    /// The sequence of the scalars 0, 1, and so on.
+    fn numbers(count: u8) -> Value {
+        let item = |value: u8| Value::Tensor(floats(&[], &[f64::from(value)]));
+        sequence(ElementType::Float, (0..count).map(item).collect())
+    }
+
+    fn run(one: OneNode) -> Value {
+        one.run().unwrap().remove(0)
+    }
+
+    fn items(value: &Value) -> Vec<Tensor> {
+        match value {
+            Value::Sequence(sequence) => sequence.items.iter().filter_map(Value::as_tensor).cloned().collect(),
+            other => panic!("{other} is no sequence"),
+        }
+    }
+
+    fn scalars(value: &Value) -> Vec<f64> {
+        items(value).iter().flat_map(Tensor::floats).collect()
+    }
+
+    #[test]
+    fn positions_count_from_the_back() {
+        let at = |position: i64| node("SequenceAt", 11).input(numbers(3)).input(ints(&[], &[position]));
+        for (position, expected) in [(0, 0.0), (2, 2.0), (-1, 2.0), (-3, 0.0)] {
+            assert_eq!(at(position).tensor().floats(), [expected], "{position}");
+        }
+        assert!(at(3).error().contains("[-3, 3 - 1]"));
+        let list = node("SequenceAt", 11).input(numbers(3)).input(ints(&[2], &[0, 0]));
+        assert!(list.error().contains("one element"));
+    }
+
+    #[test]
+    fn items_are_inserted_and_erased_anywhere() {
+        let new = || floats(&[], &[9.0]);
+        let insert =
+            |position: i64| node("SequenceInsert", 11).input(numbers(2)).input(new()).input(ints(&[], &[position]));
+        for (position, expected) in
+            [(0, [9.0, 0.0, 1.0]), (2, [0.0, 1.0, 9.0]), (-1, [0.0, 9.0, 1.0]), (-2, [9.0, 0.0, 1.0])]
+        {
+            assert_eq!(scalars(&run(insert(position))), expected, "{position}");
+        }
+        assert!(insert(3).error().contains("index 3"));
+        assert!(insert(-3).error().contains("index -3"));
+        assert_eq!(scalars(&run(node("SequenceInsert", 11).input(numbers(1)).input(new()))), [0.0, 9.0]);
+        assert_eq!(scalars(&run(node("SequenceInsert", 11).input(numbers(0)).input(new()))), [9.0]);
+        let other = node("SequenceInsert", 11).input(numbers(1)).input(ints(&[], &[9]));
+        assert!(other.error().contains("type of the items"));
+        let erase = |position: i64| node("SequenceErase", 11).input(numbers(3)).input(ints(&[], &[position]));
+        assert_eq!(scalars(&run(erase(-3))), [1.0, 2.0]);
+        assert_eq!(scalars(&run(node("SequenceErase", 11).input(numbers(3)))), [0.0, 1.0]);
+        assert!(node("SequenceErase", 11).input(numbers(0)).error().contains("index -1"));
+    }
+
+    #[test]
+    fn an_empty_sequence_has_a_type() {
+        assert_eq!(run(node("SequenceEmpty", 11)), numbers(0));
+        assert_eq!(run(node("SequenceEmpty", 11).set("dtype", 8)), sequence(ElementType::String, vec![]));
+        assert!(node("SequenceEmpty", 11).set("dtype", 16).error().contains("seq(tensor(bfloat16))"));
+        let length = node("SequenceLength", 11).input(numbers(0)).tensor();
+        assert_eq!(length, ints(&[], &[0]));
+        let built = run(node("SequenceConstruct", 11).input(strings(&[1], &["a"])).input(strings(&[], &["b"])));
+        assert_eq!(items(&built), [strings(&[1], &["a"]), strings(&[], &["b"])]);
+    }
+
+    #[test]
+    fn a_tensor_splits_into_a_sequence() {
+        let data = || typed(ElementType::Bool, &[1, 3], &[1.0, 0.0, 1.0]);
+        let split = |opset: i64| node("SplitToSequence", opset).input(data()).set("axis", -1);
+        let shapes = |one: OneNode| items(&run(one)).iter().map(|item| item.shape().to_vec()).collect::<Vec<_>>();
+        assert_eq!(shapes(split(11)), [[1, 1], [1, 1], [1, 1]]);
+        assert_eq!(shapes(split(24).set("keepdims", 0)), [[1], [1], [1]]);
+        assert_eq!(shapes(split(11).input(ints(&[], &[2])).set("keepdims", 0)), [[1, 2], [1, 1]]);
+        assert_eq!(shapes(split(11).input(ints(&[3], &[0, 1, 2]))), [[1, 0], [1, 1], [1, 2]]);
+        assert_eq!(shapes(split(11).input(ints(&[1], &[3]))), [[1, 3]]);
+        for refused in [ints(&[], &[0]), ints(&[1], &[2]), ints(&[1, 1], &[3])] {
+            assert!(split(11).input(refused).error().contains("does not split"));
+        }
+        assert!(split(11).input(ints(&[], &[-1])).error().contains("none below 0"));
+        let endless = node("SplitToSequence", 11).input(floats(&[1 << 40, 0], &[]));
+        assert!(endless.error().contains("over the limit"));
+    }
+
+    #[test]
+    fn a_sequence_becomes_a_tensor() {
+        let two = || sequence(ElementType::Float, [1.0, 2.0].map(|value| floats(&[1], &[value]).into()).to_vec());
+        let join = |axis: i64| node("ConcatFromSequence", 11).input(two()).set("axis", axis);
+        assert_eq!(join(-1).tensor(), floats(&[2], &[1.0, 2.0]));
+        assert_eq!(join(-1).set("new_axis", 1).tensor(), floats(&[1, 2], &[1.0, 2.0]));
+        assert_eq!(join(0).set("new_axis", 1).tensor(), floats(&[2, 1], &[1.0, 2.0]));
+        assert!(join(1).error().contains("axis 1"));
+        let none = node("ConcatFromSequence", 11).input(numbers(0)).set("axis", 0);
+        assert!(none.error().contains("nothing to concatenate"));
+    }
+}

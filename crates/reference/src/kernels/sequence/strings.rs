@@ -1,0 +1,278 @@
+//! Strings: joining, splitting, normalizing, matching.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::{Missing, invalid, unsupported};
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::sequence::regex_syntax::from_re2;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::broadcast;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("RegexFullMatch", 20, regex_full_match),
+    Kernel::new("StringConcat", 20, string_concat),
+    Kernel::new("StringNormalizer", 10, string_normalizer),
+    Kernel::new("StringSplit", 20, string_split),
+];
+
+/// Refuses to make more text than the run may hold. The texts themselves are counted as they are put into a tensor.
+fn check_bytes(call: &Call<'_>, lengths: impl Iterator<Item = usize>) -> Result<()> {
+    let budget = call.budget.nested();
+    let (mut total, mut longest) = (0usize, 0);
+    for length in lengths {
+        budget.work(1)?;
+        total = total.saturating_add(length);
+        longest = longest.max(length);
+    }
+    // A text exists twice while it is made.
+    budget.count(total.saturating_add(longest), 1)
+}
+
+/// Each pair of elements joined, with broadcasting.
+fn string_concat(call: &Call<'_>) -> Result {
+    let (x, y) = (call.tensor(0)?, call.tensor(1)?);
+    let shape = broadcast(x.shape(), y.shape())?;
+    let buffer = call.allocate(ElementType::String, &shape)?;
+    let pairs = || {
+        let positions = Walk::broadcast(x.shape(), &shape).zip(Walk::broadcast(y.shape(), &shape));
+        positions.filter_map(|(left, right)| x.strings().get(left).zip(y.strings().get(right)))
+    };
+    check_bytes(call, pairs().map(|(left, right)| left.len() + right.len()))?;
+    Ok(buffer.strings(pairs().map(|(left, right)| Arc::from([&**left, &**right].concat())))?.into())
+}
+
+/// The parts of each element along a new last axis, filled up with empty strings, and how many there are of each.
+fn string_split(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    let delimiter = call.optional_string("delimiter").unwrap_or_default();
+    // A negative number sets no limit, as in Python.
+    let most = call.optional_int("maxsplit").and_then(|most| usize::try_from(most).ok());
+    let parts: Vec<Vec<&str>> = x
+        .strings()
+        .iter()
+        .map(|text| {
+            call.budget.work(text.len())?;
+            let parts =
+                if delimiter.is_empty() { split_at_whitespace(text, most) } else { split_at(text, delimiter, most) };
+            // A list grows by doubling.
+            call.budget.count(parts.capacity(), size_of::<&str>())?;
+            Ok(parts)
+        })
+        .collect::<Result<_>>()?;
+    let width = parts.iter().map(Vec::len).max().unwrap_or(0);
+    let mut shape = x.shape().to_vec();
+    shape.push(width);
+    check_bytes(call, parts.iter().flatten().map(|part| part.len()))?;
+    let empty: Arc<str> = Arc::from("");
+    let part = |parts: &[&str], at: usize| parts.get(at).map_or_else(|| Arc::clone(&empty), |&part| Arc::from(part));
+    let all = parts.iter().flat_map(|parts| (0..width).map(move |at| part(parts, at)));
+    let strings = call.allocate(ElementType::String, &shape)?.strings(all)?;
+    let counts = call.integers(ElementType::Int64, x.shape(), parts.iter().map(|parts| parts.len() as i128))?;
+    Ok(vec![strings, counts].into())
+}
+
+fn split_at<'a>(text: &'a str, delimiter: &str, most: Option<usize>) -> Vec<&'a str> {
+    match most {
+        Some(most) => text.splitn(most.saturating_add(1), delimiter).collect(),
+        None => text.split(delimiter).collect(),
+    }
+}
+
+/// The words of a text; after `most` splits, the rest of it as it is but for whitespace around it.
+fn split_at_whitespace(text: &str, most: Option<usize>) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let end = match most {
+            Some(most) if parts.len() >= most => rest.len(),
+            _ => rest.find(char::is_whitespace).unwrap_or(rest.len()),
+        };
+        let (part, after) = rest.split_at(end);
+        parts.push(part);
+        rest = after.trim_start();
+    }
+    parts
+}
+
+/// Drops stop words, then changes the case of what is left; one empty string where nothing is.
+fn string_normalizer(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    if !matches!(x.shape(), [_] | [1, _]) {
+        return Err(invalid(format!("the input has shape {:?}; only [C] and [1, C] have a meaning", x.shape())));
+    }
+    check_locale(call)?;
+    let change: fn(&str) -> String = match call.string("case_change_action")? {
+        "NONE" => str::to_owned,
+        "LOWER" => str::to_lowercase,
+        "UPPER" => str::to_uppercase,
+        other => return Err(invalid(format!("case_change_action is '{other}'; it is one of NONE, LOWER, UPPER"))),
+    };
+    let folded: fn(&str) -> String = if call.flag("is_case_sensitive")? { str::to_owned } else { str::to_lowercase };
+    let stop_words = call.optional_strings("stopwords").unwrap_or_default();
+    let stop_words: HashSet<String> = stop_words.iter().map(|word| folded(word)).collect();
+    let kept = x.strings().iter().filter(|text| !stop_words.contains(&folded(text)));
+    check_bytes(call, x.strings().iter().map(|text| text.len()))?;
+    let mut changed: Vec<Arc<str>> = Vec::new();
+    for text in kept {
+        // Changing the case makes a text at most three times as long.
+        call.budget.count(text.len(), 3)?;
+        call.budget.work(text.len())?;
+        changed.push(Arc::from(change(text)));
+    }
+    if changed.is_empty() {
+        changed.push(Arc::from(""));
+    }
+    let mut shape = x.shape().to_vec();
+    if let Some(last) = shape.last_mut() {
+        *last = changed.len();
+    }
+    Ok(call.allocate(ElementType::String, &shape)?.strings(changed)?.into())
+}
+
+/// Upper and lower case are those of Unicode, which three languages do not follow.
+fn check_locale(call: &Call<'_>) -> Result<()> {
+    let Some(locale) = call.optional_string("locale") else { return Ok(()) };
+    let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default().to_ascii_lowercase();
+    match language.as_str() {
+        "tr" | "az" | "lt" if call.string("case_change_action")? != "NONE" => {
+            let hint =
+                "case is changed as in every other language; leave the locale out, or case_change_action at NONE";
+            Err(unsupported(Missing::Attribute, format!("the locale '{locale}' has rules of its own for case; {hint}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether each element matches the pattern from its first character to its last.
+fn regex_full_match(call: &Call<'_>) -> Result {
+    let x: &Tensor = call.tensor(0)?;
+    let pattern = call.string("pattern")?;
+    let regex = from_re2(pattern)
+        .and_then(|pattern| Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(|error| first_line(&error)))
+        .map_err(|why| invalid(format!("the pattern '{pattern}' is not RE2 syntax: {why}")))?;
+    let matches = x.strings().iter().map(|text| {
+        call.budget.work(text.len())?;
+        Ok(regex.is_match(text))
+    });
+    let matches = matches.collect::<Result<Vec<bool>>>()?;
+    Ok(call.allocate(ElementType::Bool, x.shape())?.bools(matches)?.into())
+}
+
+/// What is wrong with a pattern, without the drawing of where.
+fn first_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernels::framework::budget::Limits;
+    use crate::testing::{OneNode, node, strings};
+
+    #[test]
+    fn joining_broadcasts_and_keeps_within_limits() {
+        let concat = |x, y| node("StringConcat", 20).input(x).input(y);
+        let z = concat(strings(&[2, 1], &["a", "é"]), strings(&[2], &["", "z"])).tensor();
+        assert_eq!((z.shape(), z.strings().join(" ")), (&[2, 2][..], "a az é éz".to_owned()));
+        assert_eq!(concat(strings(&[0], &[]), strings(&[], &["z"])).tensor().shape(), [0]);
+        let long = "x".repeat(600);
+        let limits = Limits { bytes: 1000, ..Limits::default() };
+        let refused = concat(strings(&[], &[&long]), strings(&[], &[&long])).limits(limits);
+        assert!(refused.error().contains("over the limit of 1000 bytes"));
+    }
+
+    fn split(texts: &[&str]) -> OneNode {
+        node("StringSplit", 20).input(strings(&[texts.len()], texts)).outputs(2)
+    }
+
+    #[test]
+    fn splitting_at_whitespace_trims_the_rest_too() {
+        let outputs = split(&["  a  b c  ", ""]).set("maxsplit", 1).run().unwrap();
+        assert_eq!(outputs[0].as_tensor().unwrap().strings().join("|"), "a|b c||");
+        assert_eq!(outputs[1].as_tensor().unwrap().integers(), [2, 0]);
+        let outputs = split(&["\ta\u{2003}b\n"]).set("maxsplit", -1).set("delimiter", "").run().unwrap();
+        assert_eq!(outputs[0].as_tensor().unwrap().strings().join("|"), "a|b");
+    }
+
+    #[test]
+    fn splitting_at_a_delimiter_keeps_empty_parts() {
+        let outputs = split(&[",a,,b", "", "c"]).set("delimiter", ",").run().unwrap();
+        assert_eq!(outputs[0].as_tensor().unwrap().shape(), [3, 4]);
+        assert_eq!(outputs[1].as_tensor().unwrap().integers(), [4, 1, 1]);
+        let outputs = split(&["a--b---c"]).set("delimiter", "--").set("maxsplit", 1).run().unwrap();
+        assert_eq!(outputs[0].as_tensor().unwrap().strings().join("|"), "a|b---c");
+        let outputs = split(&["a b"]).set("maxsplit", 0).run().unwrap();
+        assert_eq!(outputs[0].as_tensor().unwrap().strings().join("|"), "a b");
+        let scalar = node("StringSplit", 20).input(strings(&[], &[" "])).outputs(2).run().unwrap();
+        assert_eq!(scalar[0].as_tensor().unwrap().shape(), [0]);
+    }
+
+    #[test]
+    fn stop_words_go_before_the_case_changes() {
+        let normalize = |words: &[&str]| node("StringNormalizer", 10).input(strings(&[words.len()], words));
+        let y = normalize(&["The", "the", "ß", ""]).set("stopwords", &["THE"][..]).set("case_change_action", "UPPER");
+        assert_eq!(y.tensor().strings().join("|"), "SS|");
+        let y = normalize(&["The", "the"]).set("stopwords", &["the"][..]).set("is_case_sensitive", 1);
+        assert_eq!(y.tensor().strings().join("|"), "The");
+        let y = normalize(&["a"]).set("stopwords", &["a"][..]).tensor();
+        assert_eq!((y.shape(), &*y.strings()[0]), (&[1][..], ""));
+        assert_eq!(node("StringNormalizer", 10).input(strings(&[1, 0], &[])).tensor().shape(), [1, 1]);
+        assert!(node("StringNormalizer", 10).input(strings(&[2, 1], &["a", "b"])).error().contains("[2, 1]"));
+        assert!(normalize(&["i"]).set("locale", "tr_TR").set("case_change_action", "UPPER").error().contains("tr_TR"));
+    }
+
+    #[test]
+    fn a_match_is_of_the_whole_text_in_re2_syntax() {
+        let rows: [(&str, &str, bool); 22] = [
+            ("a|ab", "ab", true),
+            ("a", "ab", false),
+            ("", "", true),
+            ("^a$", "a", true),
+            ("a$", "a\n", false),
+            (".", "\n", false),
+            (".", "é", true),
+            (r"\d", "٣", false),
+            (r"\D\W\S", "٣éé", true),
+            (r"[\d_]+", "1_2", true),
+            (r"[[:alpha:]&&b]+", "a&b", true),
+            (r"\Qa.b\E+", "a.bb", true),
+            (r"\Qa.b\E", "axb", false),
+            (r"(?P<x>a)\x{e9}\101", "aéA", true),
+            ("a{,2}", "a{,2}", true),
+            ("a{1,x}{", "a{1,x}{", true),
+            (r"\<a\>\-", "<a>-", true),
+            (r"\p{^Greek}\P{^Greek}", "aα", true),
+            ("(?i-s:A)(?U:b+?)(?:c*?)", "abbc", true),
+            ("a{1000}", "a", false),
+            ("[a*+]{2}", "+*", true),
+            (r"\*+", "**", true),
+        ];
+        for (pattern, text, expected) in rows {
+            let y = node("RegexFullMatch", 20).input(strings(&[], &[text])).set("pattern", pattern).tensor();
+            assert_eq!(y.bools(), [expected], "{pattern} on {text:?}");
+        }
+        for pattern in [
+            "(",
+            r"(a)\1",
+            "(?=a)",
+            r"a{2,1}",
+            "a*+",
+            "a**",
+            "a{2}{3}",
+            "a+??",
+            "(?x)a b",
+            "a{1001}",
+            "a{2,1001}",
+            r"\u0061",
+            r"\_",
+        ] {
+            let refused = node("RegexFullMatch", 20).input(strings(&[], &["a"])).set("pattern", pattern);
+            assert!(refused.error().contains("is not RE2 syntax"), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Counting n-grams: `TfIdfVectorizer`.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+
+pub(super) const KERNELS: &[Kernel] = &[Kernel::new("TfIdfVectorizer", 9, tf_idf_vectorizer)];
+
+/// The n-grams of a pool: tokens are numbered, and each n-gram knows its places in the pool.
+struct Pool<'a> {
+    ngrams: HashMap<Vec<usize>, Vec<usize>>,
+    /// The coordinate of the output of each n-gram.
+    coordinates: &'a [i64],
+}
+
+/// How counts become elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weighting {
+    Count,
+    Presence,
+    WeightedCount,
+}
+
+fn tf_idf_vectorizer(call: &Call<'_>) -> Result {
+    let x = call.tensor(0)?;
+    match (x.element_type(), call.optional_strings("pool_strings"), call.optional_ints("pool_int64s")) {
+        (_, Some(_), Some(_)) => Err(invalid("pool_strings and pool_int64s are both set; one must be")),
+        (ElementType::String, Some(pool), None) => vectorize(call, x, x.strings(), &pool),
+        (ElementType::Int32 | ElementType::Int64, None, Some(pool)) => {
+            vectorize(call, x, &call.budget.read_indices(x)?, pool)
+        }
+        (element, ..) => Err(invalid(format!("no pool is set for {element}, the type of the input"))),
+    }
+}
+
+fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]) -> Result {
+    let (rows, columns) = match *x.shape() {
+        [] => (1, 1),
+        [columns] => (1, columns),
+        [rows, columns] => (rows, columns),
+        ref shape => return Err(invalid(format!("the input has shape {shape:?}; only [C] and [N, C] have a meaning"))),
+    };
+    let mut numbers: HashMap<&T, usize> = HashMap::new();
+    let pool: Vec<usize> = pool
+        .iter()
+        .map(|token| {
+            let next = numbers.len();
+            *numbers.entry(token).or_insert(next)
+        })
+        .collect();
+    let pool = Pool::of(call, &pool)?;
+    let width = pool.coordinates.iter().copied().max().map_or(0, |most| most.saturating_add(1));
+    let width = usize::try_from(width).map_err(|_| invalid("ngram_indexes holds a negative index"))?;
+    let weighting = Weighting::of(call)?;
+    let weights = weights(call, pool.coordinates.len())?;
+    let count = rows.checked_mul(width).ok_or_else(|| invalid("the number of counts overflows"))?;
+    let mut out: Vec<f64> = call.budget.scratch(count)?;
+    let mut found: Vec<u32> = call.budget.scratch(pool.coordinates.len())?;
+    for row in 0..rows {
+        let tokens = tokens.iter().skip(row * columns).take(columns);
+        let budget = call.budget.nested();
+        let tokens = budget.collect(tokens.map(|token| numbers.get(token).copied()))?;
+        budget.work(found.len())?;
+        found.fill(0);
+        pool.count(call, &tokens, &mut found)?;
+        for (at, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {
+            let weight = weights.as_ref().and_then(|weights| weights.get(at)).copied().unwrap_or(1.0);
+            let slot = usize::try_from(coordinate).ok().and_then(|coordinate| out.get_mut(row * width + coordinate));
+            if let (Some(slot), true) = (slot, found > 0) {
+                *slot += match weighting {
+                    Weighting::Count => f64::from(found),
+                    Weighting::Presence => weight,
+                    Weighting::WeightedCount => weight * f64::from(found),
+                };
+            }
+        }
+    }
+    let shape = if x.rank() == 2 { vec![rows, width] } else { vec![width] };
+    Ok(call.floats(ElementType::Float, &shape, out)?.into())
+}
+
+impl Weighting {
+    fn of(call: &Call<'_>) -> Result<Weighting> {
+        match call.string("mode")? {
+            "TF" => Ok(Weighting::Count),
+            "IDF" => Ok(Weighting::Presence),
+            "TFIDF" => Ok(Weighting::WeightedCount),
+            other => Err(invalid(format!("mode is '{other}'; it is one of TF, IDF, TFIDF"))),
+        }
+    }
+}
+
+/// The weight of each n-gram of the pool, or nothing where all weigh 1.
+fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
+    match call.optional_floats("weights") {
+        Some(weights) if weights.len() == ngrams => Ok(Some(weights)),
+        Some(weights) => {
+            let found = weights.len();
+            Err(invalid(format!("weights has {found} elements and ngram_indexes {ngrams}; both must have as many")))
+        }
+        None => Ok(None),
+    }
+}
+
+/// A length or count that is not negative.
+fn natural(call: &Call<'_>, name: &str) -> Result<usize> {
+    let value = call.int(name)?;
+    usize::try_from(value).map_err(|_| invalid(format!("{name} is {value}; it cannot be negative")))
+}
+
+impl<'a> Pool<'a> {
+    /// The n-grams of numbered tokens, those of n = 1 first, each n beginning where `ngram_counts` says.
+    fn of(call: &Call<'a>, tokens: &[usize]) -> Result<Pool<'a>> {
+        let coordinates = call.ints("ngram_indexes")?;
+        if let Some(index) = coordinates.iter().find(|&&index| index < 0) {
+            return Err(invalid(format!("ngram_indexes holds {index}, which is negative")));
+        }
+        let starts = call.ints("ngram_counts")?;
+        let ends = starts.iter().skip(1).map(|&end| usize::try_from(end).ok()).chain([Some(tokens.len())]);
+        let mut ngrams: HashMap<Vec<usize>, Vec<usize>> = HashMap::new();
+        let mut next = 0;
+        for ((n, &start), end) in (1..).zip(starts).zip(ends) {
+            let part = usize::try_from(start).ok().zip(end).and_then(|(start, end)| tokens.get(start..end));
+            let part = part.filter(|part| part.len() % n == 0).ok_or_else(|| {
+                let count = tokens.len();
+                invalid(format!("ngram_counts {starts:?} does not cut the pool of {count} tokens into {n}-grams"))
+            })?;
+            for ngram in part.chunks_exact(n) {
+                ngrams.entry(ngram.to_vec()).or_default().push(next);
+                next += 1;
+            }
+        }
+        if next != coordinates.len() {
+            let found = coordinates.len();
+            return Err(invalid(format!("the pool holds {next} n-grams, but ngram_indexes {found}")));
+        }
+        Ok(Pool { ngrams, coordinates })
+    }
+
+    /// Counts the n-grams in a row of tokens for every number of skips; those of one token do not depend on it.
+    fn count(&self, call: &Call<'_>, tokens: &[Option<usize>], found: &mut [u32]) -> Result<()> {
+        let (least, most) = (natural(call, "min_gram_length")?.max(1), natural(call, "max_gram_length")?);
+        let skips = natural(call, "max_skip_count")?;
+        let mut ngram = Vec::new();
+        for n in least..=most.min(tokens.len()) {
+            let steps = if n == 1 { 1 } else { skips.saturating_add(1).min(tokens.len()) };
+            for step in 1..=steps {
+                let Some(reach) = step.checked_mul(n - 1).filter(|&reach| reach < tokens.len()) else { break };
+                for start in 0..tokens.len() - reach {
+                    call.budget.work(n)?;
+                    ngram.clear();
+                    ngram.extend(tokens.iter().skip(start).step_by(step).take(n).map_while(|&token| token));
+                    for &place in self.ngrams.get(&ngram).filter(|_| ngram.len() == n).into_iter().flatten() {
+                        if let Some(count) = found.get_mut(place) {
+                            *count += 1;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tensor::Tensor;
+    use crate::testing::{OneNode, ints, node, strings};
+
+    /// The pool holds the 1-grams 1 and 2, at coordinates 3 and 0, and the 2-gram (1, 2) at 1.
+    fn vectorizer(x: impl Into<Tensor>, mode: &str, skips: i64) -> OneNode {
+        node("TfIdfVectorizer", 9)
+            .input(x.into())
+            .set("mode", mode)
+            .set("min_gram_length", 1)
+            .set("max_gram_length", 2)
+            .set("max_skip_count", skips)
+            .set("ngram_counts", &[0, 2][..])
+            .set("ngram_indexes", &[3, 0, 1][..])
+            .set("pool_int64s", &[1, 2, 1, 2][..])
+    }
+
+    #[test]
+    fn skips_leave_out_as_many_between_every_two_tokens() {
+        let x = || ints(&[4], &[1, 1, 2, 2]);
+        for (skips, pairs) in [(0, 1.0), (1, 3.0), (2, 4.0), (i64::MAX, 4.0)] {
+            assert_eq!(vectorizer(x(), "TF", skips).tensor().floats(), [2.0, pairs, 0.0, 2.0], "{skips} skips");
+        }
+    }
+
+    #[test]
+    fn weights_belong_to_the_ngrams_of_the_pool() {
+        let x = || ints(&[2, 3], &[1, 2, 2, 9, 1, 9]);
+        let weighted = |mode| vectorizer(x(), mode, 0).set("weights", &[10.0f32, 20.0, 30.0][..]).tensor();
+        assert_eq!(weighted("TFIDF").floats(), [40.0, 30.0, 0.0, 10.0, 0.0, 0.0, 0.0, 10.0]);
+        assert_eq!(weighted("IDF").floats(), [20.0, 30.0, 0.0, 10.0, 0.0, 0.0, 0.0, 10.0]);
+        assert_eq!(vectorizer(x(), "IDF", 0).tensor().floats(), [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn tokens_may_be_strings() {
+        let words = node("TfIdfVectorizer", 9)
+            .input(strings(&[3], &["a", "b", "a"]))
+            .set("mode", "TF")
+            .set("min_gram_length", 2)
+            .set("max_gram_length", 2)
+            .set("max_skip_count", 0)
+            .set("ngram_counts", &[0, 0][..])
+            .set("ngram_indexes", &[0, 1][..])
+            .set("pool_strings", &["a", "b", "b", "a"][..]);
+        assert_eq!(words.tensor().floats(), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn pools_that_do_not_divide_are_refused() {
+        let x = || ints(&[1], &[1]);
+        assert!(vectorizer(x(), "TF", 0).set("ngram_counts", &[0, 1][..]).error().contains("into 2-grams"));
+        assert!(vectorizer(x(), "TF", 0).set("ngram_counts", &[0, 9][..]).error().contains("into 1-grams"));
+        assert!(vectorizer(x(), "TF", 0).set("ngram_indexes", &[0, 1][..]).error().contains("holds 3 n-grams"));
+        assert!(vectorizer(x(), "TF", 0).set("ngram_indexes", &[0, 1, -1][..]).error().contains("negative"));
+        assert!(vectorizer(x(), "TF", 0).set("weights", &[1.0f32][..]).error().contains("weights has 1"));
+        assert!(vectorizer(strings(&[1], &["1"]), "TF", 0).error().contains("no pool is set for string"));
+        let wide = vectorizer(x(), "TF", 0).set("ngram_indexes", &[0, 1, i64::MAX][..]);
+        assert!(wide.run().is_err());
+    }
+}

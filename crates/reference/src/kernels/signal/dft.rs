@@ -1,0 +1,294 @@
+//! DFT and STFT through one-dimensional fast Fourier transforms of any length.
+
+use std::sync::Arc;
+
+use num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftPlannerScalar};
+
+use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{element_count, normalize_axis};
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::accumulating("DFT", 17, |call, accumulate| dft(call, call.int("axis")?, accumulate)),
+    Kernel::accumulating("DFT", 20, |call, accumulate| dft(call, axis_input(call)?, accumulate)),
+    Kernel::accumulating("STFT", 17, stft),
+];
+
+/// What is left out because the other half mirrors it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sides {
+    /// Nothing.
+    Both,
+    /// The second half of the spectrum of a real signal, in the output.
+    Output,
+    /// The same in the input of an inverse transform, whose output is real.
+    Input,
+}
+
+/// The axis of DFT from version 20 on, an input.
+fn axis_input(call: &Call<'_>) -> Result<i64> {
+    let Some(tensor) = call.optional_tensor(2)? else { return Ok(-2) };
+    integer(tensor, "axis")
+}
+
+/// DFT along one axis.
+fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
+    let input = call.tensor(0)?;
+    let axis = normalize_axis(axis, input.rank())?;
+    let (Some(&parts), true) = (input.shape().last(), axis + 1 < input.rank()) else {
+        let shape = input.shape();
+        return Err(invalid(format!("axis {axis} of shape {shape:?} is the last, which holds the parts of a number")));
+    };
+    let inverse = call.flag("inverse")?;
+    let sides = match (call.flag("onesided")?, inverse) {
+        (false, _) => Sides::Both,
+        (true, false) => Sides::Output,
+        (true, true) => Sides::Input,
+    };
+    check_parts(parts, sides)?;
+    let size = input.shape()[axis];
+    let usual = if sides == Sides::Input { size.saturating_sub(1).saturating_mul(2) } else { size };
+    let length = call.optional_tensor(1)?.map(|length| integer(length, "dft_length")).transpose()?;
+    let length = transform_length(call, length, usual)?;
+
+    let mut shape = input.shape().to_vec();
+    let (before, after) = (&input.shape()[..axis], &input.shape()[axis + 1..input.rank() - 1]);
+    let (outer, inner) = (element_count(before)?, element_count(after)?);
+    let out_size = if sides == Sides::Output { length / 2 + 1 } else { length };
+    let out_parts = if sides == Sides::Input { 1 } else { 2 };
+    shape[axis] = out_size;
+    shape[input.rank() - 1] = out_parts;
+    call.budget.steps(&[outer, inner, size.max(length), 2])?;
+
+    let values = call.budget.read_floats(input)?;
+    let mut transform = Transform::new(call, length, inverse, accumulate)?;
+    let mut output: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
+    for at in 0..outer * inner {
+        let (outer, at) = (at / inner, at % inner);
+        transform.load(size, sides, |k| number(&values, ((outer * size + k) * inner + at) * parts, parts));
+        transform.run(call)?;
+        for (k, z) in transform.line.iter().take(out_size).enumerate() {
+            let place = ((outer * out_size + k) * inner + at) * out_parts;
+            write(&mut output[place..place + out_parts], *z);
+        }
+    }
+    Ok(call.floats(accumulate.output(input.element_type()), &shape, output)?.into())
+}
+
+/// STFT: the transforms of windowed frames of a signal.
+fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    let signal = call.tensor(0)?;
+    let [batch, samples, parts] = *signal.shape() else {
+        let shape = signal.shape();
+        return Err(invalid(format!("signal has shape {shape:?}; it must be (batch, samples, 1 or 2)")));
+    };
+    let sides = if call.flag("onesided")? { Sides::Output } else { Sides::Both };
+    check_parts(parts, sides)?;
+    let step = integer(call.tensor(1)?, "frame_step")?;
+    let step = usize::try_from(step).ok().filter(|&step| step > 0);
+    let step = step.ok_or_else(|| invalid("frame_step must be positive"))?;
+    let window = call.optional_tensor(2)?;
+    let usual = window.map_or(samples, Tensor::len);
+    let length = call.optional_tensor(3)?.map(|length| integer(length, "frame_length")).transpose()?;
+    let length = transform_length(call, length, usual)?;
+    if let Some(shape) = window.map(Tensor::shape).filter(|&shape| shape != [length]) {
+        return Err(invalid(format!("window has shape {shape:?}; it must be [{length}], the frame length")));
+    }
+    let frames = samples.checked_sub(length).map_or(0, |rest| rest / step + 1);
+    let bins = if sides == Sides::Output { length / 2 + 1 } else { length };
+    let shape = [batch, frames, bins, 2];
+
+    let (values, window) =
+        (call.budget.read_floats(signal)?, window.map(|tensor| call.budget.read_floats(tensor)).transpose()?);
+    let weight = |k: usize| window.as_ref().and_then(|window| window.get(k)).copied().unwrap_or(1.0);
+    let mut transform = Transform::new(call, length, false, accumulate)?;
+    let mut output: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
+    for (at, out) in output.chunks_mut(bins * 2).enumerate() {
+        let start = at / frames * samples + at % frames * step;
+        transform.load(length, Sides::Both, |k| number(&values, (start + k) * parts, parts) * weight(k));
+        transform.run(call)?;
+        for (out, z) in out.chunks_mut(2).zip(&transform.line) {
+            write(out, *z);
+        }
+    }
+    Ok(call.floats(accumulate.output(signal.element_type()), &shape, output)?.into())
+}
+
+/// A transform of one length and direction, and the line it works on.
+struct Transform {
+    line: Vec<Complex<f64>>,
+    scratch: Vec<Complex<f64>>,
+    plan: Arc<dyn Fft<f64>>,
+    scale: f64,
+    accumulate: Accumulate,
+}
+
+impl Transform {
+    fn new(call: &Call<'_>, length: usize, inverse: bool, accumulate: Accumulate) -> Result<Transform> {
+        let line = call.budget.scratch(length)?;
+        let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
+        let plan = FftPlannerScalar::new().plan_fft(length, direction);
+        let scratch = call.budget.scratch(plan.get_inplace_scratch_len())?;
+        let scale = if inverse { 1.0 / length as f64 } else { 1.0 };
+        Ok(Transform { line, scratch, plan, scale, accumulate })
+    }
+
+    /// Fills the line from `size` numbers: cut or extended by zeros, and by the mirrored half where that is left out.
+    fn load(&mut self, size: usize, sides: Sides, number: impl Fn(usize) -> Complex<f64>) {
+        let length = self.line.len();
+        let half = if sides == Sides::Input { length / 2 + 1 } else { length };
+        for (k, slot) in self.line.iter_mut().take(half).enumerate() {
+            *slot = if k < size { number(k) } else { Complex::default() };
+        }
+        for k in half..length {
+            self.line[k] = self.line[length - k].conj();
+        }
+    }
+
+    fn run(&mut self, call: &Call<'_>) -> Result<()> {
+        let length = self.line.len();
+        let steps = usize::try_from(length.checked_ilog2().unwrap_or(0) + 1).unwrap_or(1);
+        call.budget.work(length.saturating_mul(steps))?;
+        match self.accumulate {
+            Accumulate::Value => self.plan.process_with_scratch(&mut self.line, &mut self.scratch),
+            Accumulate::Magnitude => {
+                let total: f64 = self.line.iter().map(|z| z.re.abs() + z.im.abs()).sum();
+                self.line.fill(Complex::new(total, total));
+            }
+        }
+        for z in &mut self.line {
+            *z *= self.scale;
+        }
+        Ok(())
+    }
+}
+
+/// A number of one part or two that begins at a position; zero outside.
+fn number(values: &[f64], at: usize, parts: usize) -> Complex<f64> {
+    let part = |of: usize| if of < parts { values.get(at + of).copied().unwrap_or(0.0) } else { 0.0 };
+    Complex::new(part(0), part(1))
+}
+
+/// Writes the real part and, where there is room, the imaginary one.
+fn write(out: &mut [f64], z: Complex<f64>) {
+    for (slot, part) in out.iter_mut().zip([z.re, z.im]) {
+        *slot = part;
+    }
+}
+
+/// The last axis holds one part or two; a half of the spectrum is only left out of a real signal's.
+fn check_parts(parts: usize, sides: Sides) -> Result<()> {
+    match (parts, sides) {
+        (1, Sides::Both | Sides::Output) | (2, Sides::Both | Sides::Input) => Ok(()),
+        (2, Sides::Output) => Err(invalid("onesided is 1, but the signal is complex; set onesided to 0")),
+        (1, Sides::Input) => Err(invalid("onesided and inverse are 1, but the spectrum is real; it must be complex")),
+        _ => Err(invalid(format!("the last axis has size {parts}; it is 1 for real numbers, 2 for complex ones"))),
+    }
+}
+
+/// The length of the transform: what is asked for, or else the usual one.
+fn transform_length(call: &Call<'_>, asked: Option<i64>, usual: usize) -> Result<usize> {
+    let length = asked.map_or(Some(usual), |asked| usize::try_from(asked).ok());
+    length
+        .filter(|length| (1..=call.budget.limits().elements).contains(length))
+        .ok_or_else(|| invalid(format!("a transform of {} points is not possible", asked.unwrap_or_default())))
+}
+
+fn integer(tensor: &Tensor, name: &str) -> Result<i64> {
+    let value = tensor.single_integer().and_then(|value| i64::try_from(value).ok());
+    value.ok_or_else(|| invalid(format!("{name} has shape {:?}; it must be a scalar", tensor.shape())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+
+    fn check(node: OneNode, shape: &[usize], expected: &[f64]) {
+        let result = node.tensor();
+        assert_eq!((result.shape(), result.floats().as_slice()), (shape, expected));
+    }
+
+    #[test]
+    fn a_constant_has_one_frequency() {
+        let ones = || floats(&[1, 4, 1], &[1.0; 4]);
+        check(node("DFT", 17).input(ones()), &[1, 4, 2], &[4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        check(node("DFT", 20).input(ones()).set("onesided", 1), &[1, 3, 2], &[4.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        let inverse = node("DFT", 20).input(ones()).set("inverse", 1);
+        check(inverse, &[1, 4, 2], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_default_axis_is_the_first_signal_axis_in_17_and_the_last_in_20() {
+        let input = || floats(&[1, 2, 2, 1], &[1.0, 2.0, 3.0, 4.0]);
+        check(node("DFT", 17).input(input()), &[1, 2, 2, 2], &[4.0, 0.0, 6.0, 0.0, -2.0, 0.0, -2.0, 0.0]);
+        check(node("DFT", 20).input(input()), &[1, 2, 2, 2], &[3.0, 0.0, -1.0, 0.0, 7.0, 0.0, -1.0, 0.0]);
+        let first = node("DFT", 20).input(input()).absent().input(ints(&[], &[-3]));
+        check(first, &[1, 2, 2, 2], &[4.0, 0.0, 6.0, 0.0, -2.0, 0.0, -2.0, 0.0]);
+    }
+
+    #[test]
+    fn a_length_cuts_or_pads_the_signal() {
+        let dft = |length: i64| node("DFT", 20).input(floats(&[2, 1], &[1.0, 5.0])).input(ints(&[], &[length]));
+        check(dft(1), &[1, 2], &[1.0, 0.0]);
+        check(dft(4), &[4, 2], &[6.0, 0.0, 1.0, -5.0, -4.0, 0.0, 1.0, 5.0]);
+        assert!(dft(0).error().contains("0 points"));
+        assert!(dft(-1).error().contains("-1 points"));
+    }
+
+    #[test]
+    fn half_a_spectrum_gives_a_real_signal() {
+        let half = |bins: &[f64]| {
+            node("DFT", 20).input(floats(&[bins.len() / 2, 2], bins)).set("onesided", 1).set("inverse", 1)
+        };
+        check(half(&[4.0, 0.0, 0.0, 0.0, 0.0, 0.0]), &[4, 1], &[1.0; 4]);
+        check(half(&[0.0, 0.0, 0.0, -2.0, 0.0, 0.0]), &[4, 1], &[0.0, 1.0, 0.0, -1.0]);
+        // Of an odd length, every bin but the first has a mirror.
+        check(half(&[3.0, 0.0, 0.0, 0.0]).input(ints(&[], &[3])), &[3, 1], &[1.0; 3]);
+        // The imaginary parts of the first and the middle bin mean nothing.
+        check(half(&[4.0, 9.0, 0.0, 0.0, 0.0, 9.0]), &[4, 1], &[1.0; 4]);
+    }
+
+    #[test]
+    fn lengths_without_small_factors_are_exact_to_rounding() {
+        for length in [7_usize, 11, 37, 97] {
+            let mut impulse = vec![0.0; length];
+            impulse[0] = 1.0;
+            let result = node("DFT", 20).input(typed(ElementType::Double, &[length, 1], &impulse)).tensor().floats();
+            let wrong = result.chunks(2).find(|z| (z[0] - 1.0).abs() > 1e-14 || z[1].abs() > 1e-14);
+            assert_eq!(wrong, None, "length {length}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_half_is_refused() {
+        let complex = || floats(&[2, 2], &[0.0; 4]);
+        assert!(node("DFT", 20).input(complex()).set("onesided", 1).error().contains("onesided"));
+        let real = node("DFT", 20).input(floats(&[2, 1], &[0.0; 2])).set("onesided", 1).set("inverse", 1);
+        assert!(real.error().contains("complex"));
+        assert!(node("DFT", 20).input(complex()).absent().input(ints(&[], &[1])).error().contains("last"));
+        assert!(node("DFT", 17).input(floats(&[1, 2, 3], &[0.0; 6])).error().contains("size 3"));
+    }
+
+    #[test]
+    fn frames_overlap_and_the_rest_is_dropped() {
+        let stft =
+            |step: i64| node("STFT", 17).input(floats(&[1, 4, 1], &[1.0, 2.0, 3.0, 4.0])).input(ints(&[], &[step]));
+        check(
+            stft(1).absent().input(ints(&[], &[2])),
+            &[1, 3, 2, 2],
+            &[3.0, 0.0, -1.0, 0.0, 5.0, 0.0, -1.0, 0.0, 7.0, 0.0, -1.0, 0.0],
+        );
+        check(stft(3).input(floats(&[2], &[1.0, 0.5])), &[1, 1, 2, 2], &[2.0, 0.0, 0.0, 0.0]);
+        check(stft(1).set("onesided", 0), &[1, 1, 4, 2], &[10.0, 0.0, -2.0, 2.0, -2.0, 0.0, -2.0, -2.0]);
+        check(stft(1).absent().input(ints(&[], &[6])), &[1, 0, 4, 2], &[]);
+        assert!(stft(0).error().contains("frame_step"));
+        assert!(stft(1).input(floats(&[2], &[1.0; 2])).input(ints(&[], &[3])).error().contains("window"));
+        let complex = node("STFT", 17).input(floats(&[1, 4, 2], &[0.0; 8])).input(ints(&[], &[1]));
+        assert!(complex.error().contains("complex"));
+    }
+}

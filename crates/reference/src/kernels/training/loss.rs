@@ -1,0 +1,159 @@
+//! Losses of classification: `NegativeLogLikelihoodLoss`, `SoftmaxCrossEntropyLoss`.
+
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::lanes::Lanes;
+use crate::kernels::framework::registry::Kernel;
+use crate::kernels::reduction::softmax::log_softmax;
+use crate::tensor::Tensor;
+use crate::tensor::sum::sum;
+use crate::value::Value;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("NegativeLogLikelihoodLoss", 12, negative_log_likelihood),
+    Kernel::new("SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy),
+];
+
+/// Scores of `[N, C, D1, ...]` and a class for each of `[N, D1, ...]`.
+struct Samples<'a> {
+    scores: &'a Tensor,
+    labels: &'a Tensor,
+    classes: usize,
+}
+
+impl<'a> Samples<'a> {
+    fn of(call: &Call<'a>) -> Result<Samples<'a>> {
+        let (scores, labels) = (call.tensor(0)?, call.tensor(1)?);
+        match (scores.shape(), labels.shape()) {
+            ([batch, classes, inner @ ..], [labels_batch, labels_inner @ ..])
+                if batch == labels_batch && inner == labels_inner =>
+            {
+                Ok(Samples { scores, labels, classes: *classes })
+            }
+            (scores, labels) => Err(invalid(format!(
+                "scores of shape {scores:?} and labels of {labels:?}: labels take the shape of the scores without axis 1"
+            ))),
+        }
+    }
+
+    /// The position of the score of a class for a sample.
+    fn position(&self, sample: usize, class: usize) -> usize {
+        let inner: usize = self.labels.shape().iter().skip(1).product::<usize>().max(1);
+        (sample / inner * self.classes + class) * inner + sample % inner
+    }
+}
+
+/// The loss given the logarithms of the probabilities.
+fn loss(call: &Call<'_>, samples: &Samples<'_>, logarithms: &[f64]) -> Result<Tensor> {
+    let weights = class_weights(call, samples.classes)?;
+    let ignored = call.optional_int("ignore_index");
+    let mut losses: Vec<f64> = call.budget.scratch(samples.labels.len())?;
+    let mut applied: Vec<f64> = call.budget.scratch(samples.labels.len())?;
+    let slots = losses.iter_mut().zip(&mut applied);
+    let labels = samples.labels.stream(Tensor::indices);
+    for (sample, (label, (loss, applied))) in call.budget.timed(labels.zip(slots)).enumerate() {
+        if Some(label) == ignored {
+            continue;
+        }
+        let class = usize::try_from(label).ok().filter(|class| *class < samples.classes).ok_or_else(|| {
+            let classes = samples.classes;
+            invalid(format!("label {label} is neither in [0, {classes}) nor the value of ignore_index"))
+        })?;
+        *applied = weights.as_ref().map_or(1.0, |weights| weights[class]);
+        *loss = -logarithms[samples.position(sample, class)] * *applied;
+    }
+    let (element, shape) = (samples.scores.element_type(), samples.labels.shape());
+    match call.string("reduction")? {
+        "none" => call.floats(element, shape, losses),
+        "sum" => call.floats(element, &[], [sum(losses.into_iter())]),
+        "mean" => call.floats(element, &[], [sum(losses.into_iter()) / sum(applied.into_iter())]),
+        other => Err(invalid(format!("reduction is '{other}'; there are 'none', 'sum' and 'mean'"))),
+    }
+}
+
+/// The weight of each class, where the call has them.
+fn class_weights(call: &Call<'_>, classes: usize) -> Result<Option<Vec<f64>>> {
+    let Some(weights) = call.optional_tensor(2)? else { return Ok(None) };
+    if weights.shape() != [classes] {
+        return Err(invalid(format!("weights have shape {:?}; they take [{classes}]", weights.shape())));
+    }
+    call.budget.read_floats(weights).map(Some)
+}
+
+fn negative_log_likelihood(call: &Call<'_>) -> Result {
+    let samples = Samples::of(call)?;
+    Ok(loss(call, &samples, &call.budget.read_floats(samples.scores)?)?.into())
+}
+
+fn softmax_cross_entropy(call: &Call<'_>) -> Result {
+    let samples = Samples::of(call)?;
+    let scores = samples.scores;
+    let mut logarithms = call.budget.read_floats(scores)?;
+    Lanes::along(call, scores.shape(), 1)?.change(call, &mut logarithms, |_, lane| log_softmax(lane))?;
+    let mut outputs = vec![Some(Value::Tensor(loss(call, &samples, &logarithms)?))];
+    if call.wants(1) {
+        outputs.push(Some(Value::Tensor(call.floats(scores.element_type(), scores.shape(), logarithms)?)));
+    }
+    Ok(Outputs(outputs))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{OneNode, floats, ints, node, typed};
+
+    /// The input and target of the operator's own examples.
+    fn example() -> OneNode {
+        let scores = [1.0, 2.0, 2.0, 2.0, 3.0, 2.0, 0.0, 1.0, 2.0, 2.0, 1.0, 2.0];
+        node("NegativeLogLikelihoodLoss", 13).input(floats(&[2, 3, 2], &scores)).input(ints(&[2, 2], &[2, 1, 0, 2]))
+    }
+
+    #[test]
+    fn the_reductions_of_the_losses() {
+        let losses = example().set("reduction", "none").tensor();
+        assert_eq!((losses.shape(), losses.floats().as_slice()), (&[2, 2][..], &[-3.0, -2.0, 0.0, -2.0][..]));
+        let total = example().set("reduction", "sum").tensor();
+        assert_eq!((total.shape(), total.floats().as_slice()), (&[][..], &[-7.0][..]));
+        assert_eq!(example().tensor().floats(), [-1.75]);
+        assert!(example().set("reduction", "max").error().contains("'max'"));
+    }
+
+    #[test]
+    fn weights_and_the_ignored_label_count_in_the_mean() {
+        let weights = || floats(&[3], &[1.0, 2.0, 4.0]);
+        assert_eq!(example().input(weights()).set("reduction", "sum").tensor().floats(), [-24.0]);
+        assert_eq!(example().input(weights()).tensor(), floats(&[], &[-24.0 / 11.0]));
+        assert_eq!(example().set("ignore_index", 2).tensor().floats(), [-1.0]);
+        assert_eq!(example().input(weights()).set("ignore_index", 1).tensor(), floats(&[], &[-20.0 / 9.0]));
+    }
+
+    #[test]
+    fn an_ignored_label_may_lie_outside_the_classes_but_no_other() {
+        let scores = || floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let loss = |label: i64| {
+            let call = node("NegativeLogLikelihoodLoss", 12).input(scores()).input(ints(&[2], &[label, 0]));
+            call.set("ignore_index", -1)
+        };
+        assert_eq!(loss(-1).tensor().floats(), [-3.0]);
+        for label in [2, -2] {
+            assert!(loss(label).error().contains("[0, 2)"));
+        }
+        let all = node("NegativeLogLikelihoodLoss", 12).input(scores()).input(ints(&[2], &[7, 7]));
+        assert!(all.set("ignore_index", 7).tensor().floats()[0].is_nan());
+    }
+
+    #[test]
+    fn cross_entropy_gives_the_log_probabilities_too() {
+        for element in [ElementType::Float, ElementType::Double] {
+            let call = node("SoftmaxCrossEntropyLoss", 13).input(typed(element, &[1, 2, 2], &[5.0, 0.0, 5.0, -1e30]));
+            let outputs = call.input(ints(&[1, 2], &[1, 0])).set("reduction", "none").outputs(2).run().unwrap();
+            let [loss, logarithms] = [0, 1].map(|at| outputs[at].as_tensor().unwrap().clone());
+            let ln2 = typed(element, &[], &[std::f64::consts::LN_2]).floats()[0];
+            assert_eq!(loss.floats(), [ln2, 0.0]);
+            assert_eq!(logarithms.shape(), [1, 2, 2]);
+            assert_eq!(logarithms.floats()[..3], [-ln2, 0.0, -ln2]);
+        }
+        let ragged = node("SoftmaxCrossEntropyLoss", 13).input(floats(&[1, 2], &[0.0; 2])).input(ints(&[2], &[0, 0]));
+        assert!(ragged.error().contains("without axis 1"));
+    }
+}

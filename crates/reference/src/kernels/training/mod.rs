@@ -1,0 +1,11 @@
+//! Training: random draws, losses, optimizers, gradients.
+
+pub(crate) mod gradient;
+pub(crate) mod loss;
+pub(crate) mod optimizer;
+pub(crate) mod random;
+
+use crate::kernels::framework::registry::Kernel;
+
+/// The rows of each file.
+pub(super) const FAMILIES: &[&[Kernel]] = &[gradient::KERNELS, loss::KERNELS, optimizer::KERNELS, random::KERNELS];

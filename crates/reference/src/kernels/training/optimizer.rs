@@ -1,0 +1,181 @@
+//! Steps of optimizers: Adagrad, Adam, Momentum.
+
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::tensor::index::Walk;
+use crate::tensor::shape::broadcast;
+
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::of("ai.onnx.preview.training", "Adagrad", 1, adagrad),
+    Kernel::of("ai.onnx.preview.training", "Adam", 1, adam),
+    Kernel::of("ai.onnx.preview.training", "Momentum", 1, momentum),
+];
+
+/// The learning rate.
+fn rate(call: &Call<'_>) -> Result<f64> {
+    let rate = call.tensor(0)?;
+    rate.single_float().ok_or_else(|| invalid(format!("R has shape {:?}; it is one number", rate.shape())))
+}
+
+/// The update count.
+fn count(call: &Call<'_>) -> Result<f64> {
+    let count = call.tensor(1)?;
+    let single =
+        count.single_integer().ok_or_else(|| invalid(format!("T has shape {:?}; it is one number", count.shape())))?;
+    Ok(single as f64)
+}
+
+/// Applies a step to each optimized tensor. The variadic inputs are `N` groups of as many tensors, the first the
+/// optimized ones, the second their gradients; a step takes one element of each group and gives one for each group but
+/// the gradients.
+fn optimize<const N: usize, const M: usize>(call: &Call<'_>, step: impl Fn([f64; N]) -> [f64; M]) -> Result {
+    let tensors = call.tensors(2)?;
+    if tensors.is_empty() || tensors.len() % N != 0 {
+        let found = tensors.len();
+        return Err(invalid(format!("there are {found} tensors after R and T; each optimized one needs {N} of them")));
+    }
+    let optimized = tensors.len() / N;
+    let mut outputs: Vec<Vec<Tensor>> = (0..M).map(|_| Vec::new()).collect();
+    for at in 0..optimized {
+        let budget = call.budget.nested();
+        let group: Vec<&Tensor> = tensors.iter().skip(at).step_by(optimized).copied().collect();
+        let shape = group.iter().try_fold(Vec::new(), |shape, tensor| broadcast(&shape, tensor.shape()))?;
+        let inputs: Vec<Vec<f64>> = group.iter().map(|tensor| budget.read_floats(tensor)).collect::<Result<_>>()?;
+        let mut walks: Vec<Walk> = group.iter().map(|tensor| Walk::broadcast(tensor.shape(), &shape)).collect();
+        let size = crate::tensor::shape::element_count(&shape)?;
+        let mut results: Vec<Vec<f64>> = (0..M).map(|_| budget.scratch(size)).collect::<Result<_>>()?;
+        for place in 0..size {
+            budget.work(N)?;
+            let mut elements = [0.0; N];
+            for (element, (values, walk)) in elements.iter_mut().zip(inputs.iter().zip(&mut walks)) {
+                *element = walk.next().and_then(|position| values.get(position)).copied().unwrap_or(0.0);
+            }
+            for (result, value) in results.iter_mut().zip(step(elements)) {
+                if let Some(slot) = result.get_mut(place) {
+                    *slot = value;
+                }
+            }
+        }
+        // The first output is the optimized tensor; the states keep the types of the inputs they follow.
+        let sources = group.iter().take(1).chain(group.iter().skip(2));
+        for ((output, values), source) in outputs.iter_mut().zip(results).zip(sources) {
+            output.push(call.floats(source.element_type(), &shape, values)?);
+        }
+    }
+    Ok(outputs.concat().into())
+}
+
+fn adagrad(call: &Call<'_>) -> Result {
+    let rate = rate(call)? / (1.0 + count(call)? * call.float("decay_factor")?);
+    let (norm, epsilon) = (call.float("norm_coefficient")?, call.float("epsilon")?);
+    optimize(call, |[x, gradient, squares]| {
+        let gradient = norm * x + gradient;
+        let squares = squares + gradient * gradient;
+        [x - rate * gradient / (libm::sqrt(squares) + epsilon), squares]
+    })
+}
+
+fn adam(call: &Call<'_>) -> Result {
+    let (rate, count) = (rate(call)?, count(call)?);
+    let (alpha, beta, epsilon) = (call.float("alpha")?, call.float("beta")?, call.float("epsilon")?);
+    let (norm, norm_post) = (call.float("norm_coefficient")?, call.float("norm_coefficient_post")?);
+    let rate = if count > 0.0 {
+        rate * libm::sqrt(1.0 - libm::pow(beta, count)) / (1.0 - libm::pow(alpha, count))
+    } else {
+        rate
+    };
+    optimize(call, |[x, gradient, mean, squares]| {
+        let gradient = norm * x + gradient;
+        let mean = alpha * mean + (1.0 - alpha) * gradient;
+        let squares = beta * squares + (1.0 - beta) * gradient * gradient;
+        let next = x - rate * mean / (libm::sqrt(squares) + epsilon);
+        [(1.0 - norm_post) * next, mean, squares]
+    })
+}
+
+fn momentum(call: &Call<'_>) -> Result {
+    let (rate, count) = (rate(call)?, count(call)?);
+    let (alpha, norm) = (call.float("alpha")?, call.float("norm_coefficient")?);
+    let beta = if count > 0.0 { call.float("beta")? } else { 1.0 };
+    let nesterov = match call.string("mode")? {
+        "standard" => false,
+        "nesterov" => true,
+        other => return Err(invalid(format!("mode is '{other}'; it is standard or nesterov"))),
+    };
+    optimize(call, |[x, gradient, velocity]| {
+        let gradient = norm * x + gradient;
+        let velocity = alpha * velocity + beta * gradient;
+        let direction = if nesterov { gradient + alpha * velocity } else { velocity };
+        [x - rate * direction, velocity]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::ElementType;
+    use crate::testing::{OneNode, floats, ints, node_of, typed};
+    use crate::value::Value;
+
+    fn optimizer(op: &str, rate: f64, count: i64) -> OneNode {
+        node_of("ai.onnx.preview.training", op, 1).input(floats(&[], &[rate])).input(ints(&[], &[count]))
+    }
+
+    fn run(node: OneNode, outputs: usize) -> Vec<Vec<f64>> {
+        let values = node.outputs(outputs).run().unwrap();
+        values.iter().map(|value| value.as_tensor().unwrap().floats()).collect()
+    }
+
+    #[test]
+    fn adagrad_divides_by_the_root_of_all_squares() {
+        // The rate is 1 / (1 + 3 * 1), the gradient 2 * 1 + 2, the squares 9 + 16, the step 4 / 5 / 4.
+        let node = optimizer("Adagrad", 1.0, 3).input(floats(&[1], &[1.0])).input(floats(&[1], &[2.0]));
+        let node =
+            node.input(floats(&[1], &[9.0])).set("norm_coefficient", 2.0).set("decay_factor", 1.0).set("epsilon", 0.0);
+        let expected = typed(ElementType::Float, &[1], &[0.8]).floats();
+        assert_eq!(run(node, 2), [expected, vec![25.0]]);
+    }
+
+    #[test]
+    fn adam_corrects_its_rate_after_the_first_update() {
+        let node = |count| {
+            let node = optimizer("Adam", 1.0, count).input(floats(&[1], &[5.0])).input(floats(&[1], &[2.0]));
+            let node = node.input(floats(&[1], &[0.0])).input(floats(&[1], &[2.0]));
+            node.set("alpha", 0.5).set("beta", 0.5).set("epsilon", 0.25).set("norm_coefficient_post", 0.5)
+        };
+        // The mean is 1 and the squares 3. At count 1, the rate is sqrt(1/2) / (1/2).
+        let step = |rate: f64| 0.5 * (5.0 - rate / (3f64.sqrt() + 0.25));
+        let rounded = |value: f64| typed(ElementType::Float, &[1], &[value]).floats();
+        assert_eq!(run(node(0), 3), [rounded(step(1.0)), vec![1.0], vec![3.0]]);
+        assert_eq!(run(node(1), 3), [rounded(step(2f64.sqrt())), vec![1.0], vec![3.0]]);
+    }
+
+    #[test]
+    fn momentum_scales_the_gradient_from_the_second_update_on() {
+        let node = |count, mode| {
+            let node = optimizer("Momentum", 0.5, count).input(floats(&[1], &[1.0])).input(floats(&[1], &[4.0]));
+            let node = node.input(floats(&[1], &[8.0])).set("alpha", 0.5).set("beta", 0.25);
+            node.set("norm_coefficient", 0.0).set("mode", mode)
+        };
+        assert_eq!(run(node(0, "standard"), 2), [[-3.0], [8.0]]);
+        assert_eq!(run(node(1, "standard"), 2), [[-1.5], [5.0]]);
+        assert_eq!(run(node(1, "nesterov"), 2), [[-2.25], [5.0]]);
+        assert!(node(1, "heavy").outputs(2).error().contains("mode is 'heavy'"));
+    }
+
+    #[test]
+    fn several_tensors_may_differ_in_type_and_shape() {
+        let mut node = optimizer("Momentum", 1.0, 0).set("alpha", 0.0).set("beta", 1.0).set("norm_coefficient", 0.0);
+        for (one, two) in [(1.0, 10.0), (0.5, 3.0), (0.0, 0.0)] {
+            node = node.input(floats(&[], &[one])).input(typed(ElementType::Double, &[2], &[two, two]));
+        }
+        let outputs = node.set("mode", "standard").outputs(4).run().unwrap();
+        let types: Vec<String> = outputs.iter().map(Value::to_string).collect();
+        let expected = ["tensor(float)[]", "tensor(double)[2]", "tensor(float)[]", "tensor(double)[2]"];
+        assert_eq!(types, expected);
+        assert_eq!(outputs[1].as_tensor().unwrap().floats(), [7.0, 7.0]);
+        let odd = optimizer("Adagrad", 1.0, 0).input(floats(&[], &[1.0])).input(floats(&[], &[1.0]));
+        assert!(odd.outputs(2).error().contains("needs 3 of them"));
+    }
+}

@@ -1,0 +1,356 @@
+//! Random draws: `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`.
+//!
+//! The standard leaves the generator open. Here every draw is a function of a 64-bit seed, so that a run can be
+//! repeated anywhere: `SplitMix64`, whose state starts as the seed, and whose upper 53 bits are a number in [0, 1).
+//! Normal numbers come in pairs by the transform of Box and Muller. A seed that is a float is the bits of its `f64`;
+//! one that is an integer, its 64 bits; without one, [`Budget::fresh_seed`] gives another for each node that runs.
+//!
+//! [`Budget::fresh_seed`]: crate::kernels::framework::budget::Budget::fresh_seed
+
+use crate::dtype::ElementType;
+use crate::kernels::framework::call::{Call, Outputs, Result};
+use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::registry::Kernel;
+use crate::tensor::Tensor;
+use crate::value::Value;
+
+pub(super) const KERNELS: &[Kernel] =
+    &[
+        Kernel::new("Bernoulli", 15, bernoulli),
+        Kernel::new("Dropout", 1, |call| {
+            if call.flag("is_test")? { keep(call) } else { drop_some(call, call.float("ratio")?) }
+        }),
+        Kernel::new("Dropout", 7, keep),
+        Kernel::new("Dropout", 12, dropout),
+        Kernel::new("Multinomial", 7, multinomial),
+        Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal(call)?)),
+        Kernel::new("RandomNormalLike", 1, |call| like(call, normal(call)?)),
+        Kernel::new("RandomUniform", 1, |call| random(call, &shape(call)?, None, uniform(call)?)),
+        Kernel::new("RandomUniformLike", 1, |call| like(call, uniform(call)?)),
+    ];
+
+/// `SplitMix64`.
+struct Generator {
+    state: u64,
+    /// The second of a pair of normal numbers.
+    spare: Option<f64>,
+}
+
+impl Generator {
+    fn of(call: &Call<'_>) -> Generator {
+        let seed = call.optional_float("seed").map(f64::to_bits);
+        let seed = seed.or_else(|| call.optional_int("seed").map(i64::cast_unsigned));
+        Generator { state: seed.unwrap_or_else(|| call.budget.fresh_seed()), spare: None }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number in [0, 1), a multiple of 2^-53.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A number of the standard normal distribution.
+    fn normal(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        let (sin, cos) = libm::sincos(std::f64::consts::TAU * self.unit());
+        self.spare = Some(radius * sin);
+        radius * cos
+    }
+}
+
+/// What numbers are drawn from.
+#[derive(Clone, Copy)]
+enum Distribution {
+    Normal { mean: f64, scale: f64 },
+    Uniform { low: f64, high: f64 },
+}
+
+impl Distribution {
+    fn draw(self, generator: &mut Generator) -> f64 {
+        match self {
+            Distribution::Normal { mean, scale } => mean + scale * generator.normal(),
+            Distribution::Uniform { low, high } => low + (high - low) * generator.unit(),
+        }
+    }
+}
+
+fn normal(call: &Call<'_>) -> Result<Distribution, KernelError> {
+    Ok(Distribution::Normal { mean: call.float("mean")?, scale: call.float("scale")? })
+}
+
+fn uniform(call: &Call<'_>) -> Result<Distribution, KernelError> {
+    Ok(Distribution::Uniform { low: call.float("low")?, high: call.float("high")? })
+}
+
+/// A tensor of draws, of the type that `dtype` names, else of `default`.
+fn random(call: &Call<'_>, shape: &[usize], default: Option<ElementType>, distribution: Distribution) -> Result {
+    let element = match (call.output_type("dtype", 0)?, default) {
+        (Some(element), _) => element,
+        (None, Some(element)) => call.output_element(0, element)?,
+        (None, None) => return Err(invalid("attribute dtype is not set")),
+    };
+    let buffer = call.allocate(element, shape)?;
+    let mut generator = Generator::of(call);
+    let count = buffer.len();
+    Ok(buffer.floats((0..count).map(|_| distribution.draw(&mut generator)))?.into())
+}
+
+fn like(call: &Call<'_>, distribution: Distribution) -> Result {
+    let input = call.tensor(0)?;
+    random(call, input.shape(), Some(input.element_type()), distribution)
+}
+
+fn shape(call: &Call<'_>) -> Result<Vec<usize>, KernelError> {
+    let size = |&dim: &i64| {
+        usize::try_from(dim).map_err(|_| invalid(format!("attribute shape holds {dim}; sizes are 0 or more")))
+    };
+    call.ints("shape")?.iter().map(size).collect()
+}
+
+/// 1 with the probability that the input gives, else 0.
+///
+/// The text decides, not the function body: its comparison makes ones with the opposite probability.
+fn bernoulli(call: &Call<'_>) -> Result {
+    let input = call.tensor(0)?;
+    let element = match call.output_type("dtype", 0)? {
+        Some(element) => element,
+        None => call.output_element(0, input.element_type())?,
+    };
+    let probabilities = || call.budget.timed(input.stream(Tensor::floats));
+    if let Some(outside) = probabilities().find(|p| !(0.0..=1.0).contains(p)) {
+        return Err(invalid(format!("the input holds {outside}; probabilities lie in [0, 1]")));
+    }
+    let mut generator = Generator::of(call);
+    let draws = probabilities().map(|p| generator.unit() < p);
+    Ok(call.allocate(element, input.shape())?.bools(draws)?.into())
+}
+
+/// Draws outcomes of each row, which holds unnormalized logarithms of their probabilities: the first outcome whose
+/// cumulated probability is above a uniform draw.
+fn multinomial(call: &Call<'_>) -> Result {
+    let input = call.tensor(0)?;
+    let &[batches, classes] = input.shape() else {
+        return Err(invalid(format!("the input has shape {:?}; it must be [batch_size, class_size]", input.shape())));
+    };
+    let samples = call.int("sample_size")?;
+    let samples = usize::try_from(samples).map_err(|_| invalid(format!("attribute sample_size is {samples}")))?;
+    let element = call.output_type("dtype", 0)?.unwrap_or(ElementType::Int32);
+    let buffer = call.allocate(element, &[batches, samples])?;
+    let mut generator = Generator::of(call);
+    let mut outcomes: Vec<i128> = call.budget.scratch(buffer.len())?;
+    let logarithms = call.budget.read_floats(input)?;
+    let mut bounds: Vec<f64> = call.budget.scratch(classes)?;
+    for batch in 0..if samples == 0 { 0 } else { batches } {
+        let row = logarithms.iter().skip(batch * classes).take(classes);
+        let total = cumulate(row, &mut bounds)?;
+        for outcome in call.budget.timed(outcomes.iter_mut().skip(batch * samples).take(samples)) {
+            let draw = (total * generator.unit()).min(total.next_down());
+            *outcome = bounds.partition_point(|&bound| bound <= draw) as i128;
+        }
+        call.budget.work(classes)?;
+    }
+    Ok(buffer.integers(outcomes)?.into())
+}
+
+/// Writes the cumulated probabilities, scaled so that the likeliest outcome has 1, and returns their end.
+fn cumulate<'a>(row: impl Iterator<Item = &'a f64> + Clone, bounds: &mut [f64]) -> Result<f64, KernelError> {
+    let greatest = row.clone().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut total = 0.0;
+    for (&logarithm, bound) in row.zip(bounds) {
+        total += libm::exp(logarithm - greatest);
+        *bound = total;
+    }
+    if total.is_finite() && total > 0.0 {
+        return Ok(total);
+    }
+    Err(invalid("a row of the input gives no distribution: it needs a finite largest value and no NaN"))
+}
+
+/// Since version 12, `training_mode` says whether anything is dropped, and `ratio` is an input.
+fn dropout(call: &Call<'_>) -> Result {
+    let training = match call.optional_tensor(2)? {
+        Some(mode) => mode.single_integer().ok_or_else(|| not_one("training_mode", mode))? != 0,
+        None => false,
+    };
+    if !training {
+        return keep(call);
+    }
+    let ratio = match call.optional_tensor(1)? {
+        Some(ratio) => ratio.single_float().ok_or_else(|| not_one("ratio", ratio))?,
+        None => 0.5,
+    };
+    drop_some(call, ratio)
+}
+
+fn not_one(name: &str, tensor: &Tensor) -> KernelError {
+    invalid(format!("{name} has shape {:?}; it must be a scalar", tensor.shape()))
+}
+
+/// The data as they are, and a mask of ones.
+fn keep(call: &Call<'_>) -> Result {
+    let data = call.tensor(0)?;
+    masked(call, Value::from(data.clone()), (0..data.len()).map(|_| true))
+}
+
+/// Data times mask times `1 / (1 - ratio)`, where the mask drops each element with probability `ratio`.
+fn drop_some(call: &Call<'_>, ratio: f64) -> Result {
+    if !(0.0..1.0).contains(&ratio) {
+        return Err(invalid(format!("ratio is {ratio}; it must lie in [0, 1)")));
+    }
+    if ratio == 0.0 {
+        return keep(call);
+    }
+    let data = call.tensor(0)?;
+    let mut generator = Generator::of(call);
+    let mut mask: Vec<bool> = call.budget.scratch(data.len())?;
+    for keep in call.budget.timed(mask.iter_mut()) {
+        *keep = generator.unit() >= ratio;
+    }
+    let scale = 1.0 / (1.0 - ratio);
+    let scaled = data.stream(Tensor::floats).zip(&mask).map(|(x, &keep)| scale * x * f64::from(u8::from(keep)));
+    let output = call.floats(data.element_type(), data.shape(), scaled)?;
+    masked(call, output.into(), mask)
+}
+
+/// The output and, where it is wanted, the mask: of the data's type before version 10, then `bool`.
+fn masked(call: &Call<'_>, output: Value, mask: impl IntoIterator<Item = bool>) -> Result {
+    let mut outputs = vec![Some(output)];
+    if call.wants(1) {
+        let data = call.tensor(0)?;
+        let element = if call.since() < 10 { data.element_type() } else { ElementType::Bool };
+        outputs.push(Some(call.allocate(element, data.shape())?.bools(mask)?.into()));
+    }
+    Ok(Outputs(outputs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::framework::budget::Limits;
+    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+    use ElementType as E;
+
+    fn uniform_of(count: i64) -> OneNode {
+        node("RandomUniform", 22).set("shape", &[count][..])
+    }
+
+    #[test]
+    fn the_generator_is_split_mix_64() {
+        // The first outputs for seed 0 that the algorithm's reference implementation gives.
+        let mut generator = Generator { state: 0, spare: None };
+        let outputs = [generator.next(), generator.next(), generator.next()];
+        assert_eq!(outputs, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);
+    }
+
+    #[test]
+    fn a_seed_repeats_and_another_does_not() {
+        let draw = |seed: f32| uniform_of(8).set("seed", seed).tensor().floats();
+        assert_eq!(draw(1.0), draw(1.0));
+        assert_ne!(draw(1.0), draw(2.0));
+        let unseeded = |seed: u64| uniform_of(8).limits(Limits { seed, ..Limits::default() }).tensor().floats();
+        assert_eq!(unseeded(0), unseeded(0));
+        assert_ne!(unseeded(0), unseeded(1));
+    }
+
+    #[test]
+    fn draws_follow_their_distributions() {
+        let count = 10_000.0;
+        let x = uniform_of(10_000).set("low", -1.0).set("high", 3.0).set("seed", 5.0).tensor().floats();
+        assert!(x.iter().all(|x| (-1.0..=3.0).contains(x)));
+        assert!((x.iter().sum::<f64>() / count - 1.0).abs() < 0.05);
+        let node = node("RandomNormal", 1).set("shape", &[10_000][..]).set("mean", 2.0).set("scale", 3.0);
+        let x = node.set("seed", 5.0).set("dtype", 11).tensor();
+        assert_eq!(x.element_type(), E::Double);
+        let mean = x.floats().iter().sum::<f64>() / count;
+        let variance = x.floats().iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+        assert!((mean - 2.0).abs() < 0.1 && (variance - 9.0).abs() < 0.5, "mean {mean}, variance {variance}");
+    }
+
+    #[test]
+    fn like_forms_take_shape_and_type_from_the_input() {
+        let half = typed(E::Float16, &[2, 3], &[0.0; 6]);
+        let x = node("RandomUniformLike", 1).input(half).tensor();
+        assert_eq!((x.element_type(), x.shape()), (E::Float16, &[2, 3][..]));
+        let x = node("RandomNormalLike", 1).input(strings(&[1], &["a"])).set("dtype", 1).tensor();
+        assert_eq!((x.element_type(), x.shape()), (E::Float, &[1][..]));
+        node("RandomNormalLike", 22).input(ints(&[1], &[1])).error();
+        node("RandomUniform", 1).set("shape", &[2][..]).set("dtype", 16).error();
+        node("RandomUniform", 1).set("shape", &[-2][..]).error();
+    }
+
+    #[test]
+    fn certain_outcomes_are_certain() {
+        let input = floats(&[4], &[0.0, 1.0, 0.0, 1.0]);
+        let draws = node("Bernoulli", 15).input(input).set("dtype", 9).tensor();
+        assert_eq!((draws.element_type(), draws.floats()), (E::Bool, vec![0.0, 1.0, 0.0, 1.0]));
+        node("Bernoulli", 15).input(floats(&[1], &[1.5])).error();
+        let never = f64::NEG_INFINITY;
+        let input = floats(&[2, 3], &[never, 1000.0, never, never, never, -1000.0]);
+        let draws = node("Multinomial", 7).input(input).set("sample_size", 3).tensor();
+        assert_eq!((draws.element_type(), draws.floats()), (E::Int32, vec![1.0, 1.0, 1.0, 2.0, 2.0, 2.0]));
+        node("Multinomial", 7).input(floats(&[1, 2], &[never, never])).error();
+        node("Multinomial", 7).input(floats(&[2], &[0.0, 0.0])).error();
+    }
+
+    #[test]
+    fn multinomial_samples_by_the_exponentials() {
+        let input = floats(&[1, 2], &[0.0, std::f64::consts::LN_2]);
+        let draws = node("Multinomial", 22).input(input).set("sample_size", 9000).set("seed", 1.0).set("dtype", 7);
+        let ones: f64 = draws.tensor().floats().iter().sum();
+        assert!((ones / 9000.0 - 2.0 / 3.0).abs() < 0.03, "{ones} of 9000");
+    }
+
+    fn both(node: OneNode) -> (Tensor, Tensor) {
+        let outputs = node.outputs(2).run().unwrap();
+        let mut tensors = outputs.iter().filter_map(Value::as_tensor).cloned();
+        (tensors.next().unwrap(), tensors.next().unwrap())
+    }
+
+    #[test]
+    fn each_version_of_dropout_says_when_nothing_is_dropped() {
+        let data = floats(&[3], &[1.0, -2.0, 3.0]);
+        let off = typed(E::Bool, &[], &[0.0]);
+        let zero = floats(&[], &[0.0]);
+        let on = typed(E::Bool, &[], &[1.0]);
+        let rows = [
+            (node("Dropout", 1).input(data.clone()).set("is_test", 1), E::Float),
+            (node("Dropout", 6).input(data.clone()).set("is_test", 1), E::Float),
+            (node("Dropout", 7).input(data.clone()), E::Float),
+            (node("Dropout", 10).input(data.clone()), E::Bool),
+            (node("Dropout", 12).input(data.clone()), E::Bool),
+            (node("Dropout", 13).input(data.clone()).absent().input(off), E::Bool),
+            (node("Dropout", 22).input(data.clone()).input(zero).input(on), E::Bool),
+        ];
+        for (node, element) in rows {
+            let (output, mask) = both(node);
+            assert_eq!(output, data);
+            assert_eq!((mask.element_type(), mask.floats()), (element, vec![1.0; 3]));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_scaled_as_the_mask_says() {
+        let data = floats(&[1000], &(1..=1000).map(f64::from).collect::<Vec<_>>());
+        let training = node("Dropout", 12).input(data.clone()).input(floats(&[], &[0.75]));
+        let training = training.input(typed(E::Bool, &[], &[1.0])).set("seed", 3);
+        for node in [training, node("Dropout", 1).input(data.clone()).set("ratio", 0.75)] {
+            let (output, mask) = both(node);
+            let kept: f64 = mask.floats().iter().sum();
+            assert!((150.0..350.0).contains(&kept), "{kept} of 1000 are kept");
+            for ((y, keep), x) in output.floats().into_iter().zip(mask.floats()).zip(data.floats()) {
+                assert_eq!(y, 4.0 * x * keep);
+            }
+        }
+        let ratio_one = node("Dropout", 12).input(data).input(floats(&[], &[1.0]));
+        ratio_one.input(typed(E::Bool, &[], &[1.0])).error();
+    }
+}
