@@ -9,7 +9,8 @@ use onnx_conformance_reference::spec::Specs;
 use crate::case::{Variant, read_text};
 use crate::cli::{exit, options, print};
 use crate::report::coverage::{CoverageCollector, Exclusions};
-use crate::run::{ConfirmingRuntimes, Event, plan, run_inspected};
+use crate::evidence::ConfirmingRuntimes;
+use crate::run::{Event, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 
 /// The options of `coverage`.

@@ -1,6 +1,6 @@
 //! Exit codes: what a CI job can tell apart.
 
-use crate::run::Conclusion;
+use crate::expectations::Conclusion;
 
 /// All as expected.
 pub const SUCCESS: u8 = 0;

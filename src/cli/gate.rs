@@ -10,7 +10,9 @@ use crate::case::{Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, print};
 use crate::report::escape;
-use crate::run::{CaseResult, ExpectationMatcher, Expectations, lock_folder, updated_expectations, write_whole};
+use crate::expectations::{ExpectationMatcher, Expectations, updated_expectations};
+use crate::run::CaseResult;
+use crate::whole_file::{lock_folder, write_whole};
 use crate::runtime::Declaration;
 
 /// What is expected.
@@ -34,7 +36,7 @@ pub(crate) struct GateOptions {
 pub(crate) struct Gate {
     source: Source,
     /// The expectations.
-    pub(crate) book: ExpectationMatcher,
+    pub(crate) matcher: ExpectationMatcher,
     /// Whether the file is about the suite that is run, so that an entry that matches nothing is wrong.
     pub(crate) is_about_suite: bool,
 }
@@ -65,14 +67,14 @@ impl GateOptions {
         }
         let strict = self.strict || runtime.name == BUILTIN;
         let source = Source { path, runtime: runtime.clone(), strict };
-        let (_, book) = source.read()?;
-        let expectations = book.expectations();
+        let (_, matcher) = source.read()?;
+        let expectations = matcher.expectations();
         if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
             let (path, now) = (expectations.path(), escape::line(&runtime.version));
             print::note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
         }
         // The expectations that go without saying are about the project's suite; a file that is named is about this one.
-        Ok(Gate { source, book, is_about_suite: !is_own_suite || self.expectations.is_some() })
+        Ok(Gate { source, matcher, is_about_suite: !is_own_suite || self.expectations.is_some() })
     }
 }
 
@@ -107,9 +109,9 @@ impl Gate {
         results.sort_by(|a, b| a.id.cmp(&b.id));
         let _held = hold(path)?;
         // Another run may have written the file since this one began.
-        let (text, book) = self.source.read()?;
-        let text = text.unwrap_or_else(|| book.expectations().to_yaml());
-        write(path, &updated_expectations(&text, &book, results, variant, missing)?)
+        let (text, matcher) = self.source.read()?;
+        let text = text.unwrap_or_else(|| matcher.expectations().to_yaml());
+        write(path, &updated_expectations(&text, &matcher, results, variant, missing)?)
     }
 }
 

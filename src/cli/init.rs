@@ -12,7 +12,8 @@ use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_inter
 use crate::cli::session::Job;
 use crate::cli::{exit, options, print};
 use crate::report::terminal;
-use crate::run::{CaseResult, Event, Header, Selected, Summary, first_expectations, plan};
+use crate::expectations::first_expectations;
+use crate::run::{CaseResult, Event, Header, Selected, Summary, plan};
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]

@@ -16,7 +16,8 @@ use crate::cli::run::check_same;
 use crate::cli::{exit, options, print};
 use crate::report::escape;
 use crate::report::terminal::{Show, closing};
-use crate::run::{CaseResult, GateResult, Header, Read, Scope, Selected, Verdict, plan};
+use crate::expectations::{GateResult, Scope, Verdict};
+use crate::run::{CaseResult, Header, Read, Selected, plan};
 use crate::suite::Filter;
 
 /// The most ids that are named of those that are missing.
@@ -66,21 +67,21 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         gate.update(&mut results, variant, &[])?;
         return Ok(exit::SUCCESS);
     }
-    let mut tally = GateResult::default();
-    let standings: Vec<(CaseResult, Verdict)> =
-        results.into_iter().map(|result| (result.clone(), tally.add_result(&result, &gate.book))).collect();
+    let mut gate_result = GateResult::default();
+    let verdicts: Vec<(CaseResult, Verdict)> =
+        results.into_iter().map(|result| (result.clone(), gate_result.add_result(&result, &gate.matcher))).collect();
     let filter = filter_of(&header)?;
     let is_whole = missing.is_empty() && gate.is_about_suite;
-    tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
-    let took: f64 = standings.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
+    gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    let took: f64 = verdicts.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
     let took = Duration::try_from_secs_f64(took).unwrap_or_default();
-    let printed = print::line(&closing(&tally, &Show::at_most(arguments.show), took));
-    arguments.reports.write(&header.runtime, &standings, &tally)?;
+    let printed = print::line(&closing(&gate_result, &Show::at_most(arguments.show), took));
+    arguments.reports.write(&header.runtime, &verdicts, &gate_result)?;
     printed?;
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
-    Ok(exit::of(tally.conclusion()))
+    Ok(exit::of(gate_result.conclusion()))
 }
 
 impl Arguments {

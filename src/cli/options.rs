@@ -10,7 +10,8 @@ use clap::Args;
 use crate::case::{Variant, read_text};
 use crate::cli::command::Nothing;
 use crate::generate::OperatorCatalog;
-use crate::run::{Expectations, confirmed};
+use crate::evidence::confirmed;
+use crate::expectations::Expectations;
 use crate::suite::{Filter, Generated, IrCases, Source as _, Suite, read_operators};
 
 /// The file that makes a folder one of vendored cases.

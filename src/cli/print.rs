@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::generate::GenerateError;
 use crate::report::escape;
-use crate::run::ExpectationError;
+use crate::expectations::ExpectationError;
 use crate::suite::SuiteError;
 
 /// Prints text to standard output. A reader that went away, as in `run | head`, changes nothing: files are written and the

@@ -6,7 +6,9 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::report::{badge, ci_summary, junit};
-use crate::run::{CaseResult, GateResult, Verdict, write_whole};
+use crate::expectations::{GateResult, Verdict};
+use crate::run::CaseResult;
+use crate::whole_file::write_whole;
 use crate::runtime::Declaration;
 
 /// Which files are written.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::cli::print;
-use crate::run::{CaseResult, Header, Read, ResultsError, WholeFile, read_results, write_header, write_result};
+use crate::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
+use crate::whole_file::WholeFile;
 
 /// Where this process is going to write results, and no other does meanwhile.
 #[derive(Debug)]

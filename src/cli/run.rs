@@ -17,7 +17,8 @@ use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::session::Job;
 use crate::cli::{exit, options, print};
 use crate::report::terminal::{self, Show, closing, word};
-use crate::run::{CaseResult, Conclusion, Event, GateResult, Header, Outcome, Read, Scope, Selected, Shard, plan};
+use crate::expectations::{Conclusion, GateResult, Scope};
+use crate::run::{CaseResult, Event, Header, Outcome, Read, Selected, Shard, plan};
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -100,20 +101,20 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
     let keeps_all = arguments.gate.update_expectations || arguments.reports.needs_results();
-    let (mut tally, mut all) = (GateResult::default(), Vec::new());
+    let (mut gate_result, mut all) = (GateResult::default(), Vec::new());
     for result in &kept {
-        let standing = tally.add_result(result, &gate.book);
-        all.extend(keeps_all.then(|| (result.clone(), standing)));
+        let verdict = gate_result.add_result(result, &gate.matcher);
+        all.extend(keeps_all.then(|| (result.clone(), verdict)));
     }
     let (total, done) = (plan.selected, kept.iter().map(|result| result.id.as_str()).collect::<BTreeSet<_>>());
     plan.keep(|id| !done.contains(variant.id(id).as_str()));
     suite.remarks().for_each(|remark| print::note(&remark));
     let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| {
-        let standing = tally.add(&event, &gate.book);
-        progress(&tally.summary);
-        if let (Event::Finished(result), Some(standing), true) = (event, standing, keeps_all) {
-            all.push((*result, standing));
+        let verdict = gate_result.add(&event, &gate.matcher);
+        progress(&gate_result.summary);
+        if let (Event::Finished(result), Some(verdict), true) = (event, verdict, keeps_all) {
+            all.push((*result, verdict));
         }
     })?;
     let ended = match ended {
@@ -121,7 +122,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        if let Some(error) = tally.broken.first() {
+        if let Some(error) = gate_result.broken.first() {
             bail!("the expectation file stays as it was, since not all cases could be had: {error}");
         }
         let mut results: Vec<CaseResult> = all.into_iter().map(|(result, _)| result).collect();
@@ -129,16 +130,16 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::SUCCESS);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
-    tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
-    tally.problems = ended.problems;
+    gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    gate_result.problems = ended.problems;
     let show = Show { most: arguments.show, command: arguments.command() };
-    let printed = print::line(&closing(&tally, &show, ended.elapsed));
-    arguments.reports.write(&declaration, &all, &tally)?;
-    let shown = tally.regressions.len().min(arguments.show);
-    write_failures(&arguments.failures, &suite, &tally.regressions[..shown]);
-    arguments.suggest_update(&tally, &gate);
+    let printed = print::line(&closing(&gate_result, &show, ended.elapsed));
+    arguments.reports.write(&declaration, &all, &gate_result)?;
+    let shown = gate_result.regressions.len().min(arguments.show);
+    write_failures(&arguments.failures, &suite, &gate_result.regressions[..shown]);
+    arguments.suggest_update(&gate_result, &gate);
     printed?;
-    Ok(exit::of(tally.conclusion()))
+    Ok(exit::of(gate_result.conclusion()))
 }
 
 impl Arguments {
@@ -205,8 +206,8 @@ impl Arguments {
     }
 
     /// Says how the expectations come to be what this run did, where they are not.
-    fn suggest_update(&self, tally: &GateResult, gate: &Gate) {
-        if !matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
+    fn suggest_update(&self, gate_result: &GateResult, gate: &Gate) {
+        if !matches!(gate_result.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
             return;
         }
         let variant = self.variant.filter(|variant| *variant != Variant::Runtime);

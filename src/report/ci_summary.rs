@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::report::{escape, terminal};
-use crate::run::{CaseResult, Conclusion, GateResult};
+use crate::expectations::{Conclusion, GateResult};
+use crate::run::CaseResult;
 use crate::runtime::Declaration;
 
 /// The most cases that a table has; a page that is too long is cut off by who shows it.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use crate::report::escape;
-use crate::run::{CaseResult, Outcome, Verdict};
+use crate::expectations::Verdict;
+use crate::run::{CaseResult, Outcome};
 
 /// The report: a test suite for each operator version or group of vendored cases. A failure that is expected, and a case
 /// that says nothing, are skipped with the reason; a case that passes though a failure is expected is a failure.

@@ -17,7 +17,8 @@ pub mod version_history;
 #[cfg(test)]
 mod tests {
     use crate::case::{Level, Variant};
-    use crate::run::{CaseResult, ExpectationMatcher, Expectations, GateResult, Outcome, Scope, Verdict};
+    use crate::expectations::{ExpectationMatcher, Expectations, GateResult, Scope, Verdict};
+    use crate::run::{CaseResult, Outcome};
     use crate::runtime::Declaration;
     use crate::suite::Filter;
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::report::escape;
-use crate::run::{CaseResult, GateResult, Summary};
+use crate::expectations::GateResult;
+use crate::run::{CaseResult, Summary};
 use crate::runtime::Declaration;
 
 /// What is shown of the cases that did not go as expected.

@@ -7,7 +7,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind};
-use crate::run::{CaseResult, Outcome, undeclared};
+use crate::run::{CaseResult, Outcome, undeclared_feature};
 use crate::runtime::{Declaration, Ended, Host, Output, Ran, Request, Response, has_external_data};
 
 /// How many elements of an input a failure shows.
@@ -15,7 +15,7 @@ const MOST_ELEMENTS: usize = 8;
 
 /// Runs a case and judges what the runtime, which declares itself so, did. What it does not declare it is not sent.
 pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
-    if let Some(what) = undeclared(case, declaration) {
+    if let Some(what) = undeclared_feature(case, declaration) {
         let message = format!("{what} is not declared");
         return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::of(case) };
     }

@@ -1,31 +1,17 @@
-//! Running cases: a plan, a parallel runner, what is expected, and a stream of events.
+//! Running cases: a plan, a parallel runner, the outcome of each case, and results as a file.
 
-mod book;
-mod condition;
-mod declared;
-mod evidence;
-mod expectations;
-mod fold;
-mod gate;
 mod judge;
-mod layout;
 mod outcome;
 mod plan;
 mod results;
 mod runner;
-mod update;
-mod whole_file;
+mod support;
+#[cfg(test)]
+pub(crate) mod test_results;
 
-pub use book::{ExpectationMatcher, Verdict};
-pub use condition::{Condition, Versions};
-pub use declared::undeclared;
-pub use evidence::{ConfirmingRuntimes, confirmed};
-pub use expectations::{Entry, ExpectationError, Expectations};
-pub use gate::{Conclusion, EntryProblem, ExpectationProblem, GateResult, Scope};
 pub use judge::judge;
 pub use outcome::{CaseResult, Outcome};
 pub use plan::{Plan, Shard, plan};
 pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
 pub use runner::{Event, Summary, run, run_inspected};
-pub use update::{first_expectations, updated_expectations};
-pub use whole_file::{WholeFile, lock_folder, write_whole};
+pub use support::undeclared_feature;

@@ -178,7 +178,7 @@ impl CaseResult {
             let version: OperatorVersion = version.parse().ok()?;
             Some(format!("{}/{}", version.domain, version.name))
         };
-        let end = self.id.match_indices('/').nth(1).map_or(self.id.len(), |(at, _)| at);
+        let end = self.id.match_indices('/').nth(1).map_or(self.id.len(), |(index, _)| index);
         let unit = self.id.get(..end).filter(|unit| unit.contains('/'));
         if let Some(operator) = unit.and_then(operator) {
             return BTreeSet::from([operator]);
@@ -198,37 +198,7 @@ impl CaseResult {
     }
 
     /// Whether the case says something of a runtime that is held to all there is.
-    pub(super) fn counts_when_strict(&self) -> bool {
+    pub(crate) fn counts_when_strict(&self) -> bool {
         self.counts(true) && !self.outcome.is_inconclusive()
-    }
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    /// The result of a required case.
-    pub(in crate::run) fn result(id: &str, outcome: Outcome) -> CaseResult {
-        CaseResult {
-            id: id.to_owned(),
-            outcome,
-            message: String::new(),
-            inputs: String::new(),
-            missing: None,
-            ulps: None,
-            flaky: None,
-            level: Level::Required,
-            class: None,
-            judged: None,
-            evidence: Vec::new(),
-            cells: Vec::new(),
-            named: Vec::new(),
-            ms: 0.0,
-        }
-    }
-
-    /// The result of a case for which the runtime lacks something.
-    pub(in crate::run) fn lacking(id: &str, what: &str) -> CaseResult {
-        CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
     }
 }

@@ -216,7 +216,7 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
 mod tests {
     use super::*;
     use crate::run::Outcome;
-    use crate::run::outcome::tests::result;
+    use crate::run::test_results::result;
 
     fn text() -> Vec<u8> {
         let selected = Selected { cases: 3, shard: Some("1/2".parse().unwrap()), ..Selected::default() };

@@ -12,10 +12,10 @@ use onnx_conformance::reference::spec::Specs;
 use onnx_conformance::report::coverage::{Coverage, CoverageCollector, Exclusions};
 use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{html, markdown, terminal};
-use onnx_conformance::run::{
-    CaseResult, ConfirmingRuntimes, Event, ExpectationMatcher, GateResult, Header, Scope, Selected, confirmed, plan,
-    run_inspected, write_header, write_result, write_whole,
-};
+use onnx_conformance::evidence::{ConfirmingRuntimes, confirmed};
+use onnx_conformance::expectations::{ExpectationMatcher, GateResult, Scope};
+use onnx_conformance::run::{CaseResult, Event, Header, Selected, plan, run_inspected, write_header, write_result};
+use onnx_conformance::whole_file::write_whole;
 use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 

@@ -3,9 +3,8 @@
 use bytes::Bytes;
 use onnx_conformance::case::Variant;
 use onnx_conformance::generate::{OperatorCatalog, ids};
-use onnx_conformance::run::{
-    ExpectationMatcher, Expectations, read_results, updated_expectations, write_header, write_result,
-};
+use onnx_conformance::expectations::{ExpectationMatcher, Expectations, updated_expectations};
+use onnx_conformance::run::{read_results, write_header, write_result};
 use onnx_conformance::runtime::Declaration;
 use onnx_conformance::runtime::message::{Answer, Started, advice, read};
 use onnx_conformance_reference::model::text::{parse_graph, parse_model, parse_nodes, parse_value_type};

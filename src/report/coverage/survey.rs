@@ -12,7 +12,8 @@ use crate::report::coverage::exclusions::Exclusions;
 use crate::report::coverage::item::{CoverageItem, CoverageKind, items};
 use crate::report::coverage::reach::{Reached, reached, split_id};
 use crate::report::coverage::totals::{Coverage, CoverageTotals};
-use crate::run::{CaseResult, ConfirmingRuntimes, Outcome};
+use crate::evidence::ConfirmingRuntimes;
+use crate::run::{CaseResult, Outcome};
 use crate::suite::Filter;
 
 /// Collects what the cases of a run reach, from any thread.

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use globset::{Glob, GlobMatcher};
 
 use crate::case::Variant;
-use crate::run::{CaseResult, Entry, ExpectationError, Expectations, Outcome};
+use crate::expectations::entry::Entry;
+use crate::expectations::file::{ExpectationError, Expectations};
+use crate::run::{CaseResult, Outcome};
 use crate::runtime::Declaration;
 use crate::suite::{globs, is_glob, loose_glob, wildcard};
 
@@ -58,7 +60,7 @@ impl ExpectationMatcher {
     }
 
     /// All expectations, whatever the platform and version that they are about.
-    pub(super) fn of_any_place(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
+    pub(crate) fn of_every_condition(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
         let mut seen = HashSet::new();
         expectations.expect.retain(|entry| seen.insert(entry.selector()));
         let active = expectations.expect.iter().map(|_| true).collect();
@@ -70,7 +72,7 @@ impl ExpectationMatcher {
         active: Vec<bool>,
         strict: bool,
     ) -> Result<ExpectationMatcher, ExpectationError> {
-        let mut book = ExpectationMatcher {
+        let mut matcher = ExpectationMatcher {
             active,
             strict: strict || expectations.strict,
             expectations,
@@ -80,21 +82,21 @@ impl ExpectationMatcher {
             lack_globs: Vec::new(),
         };
         let mut written: HashMap<String, usize> = HashMap::new();
-        for at in 0..book.active.len() {
-            if !book.is_active(at) {
+        for index in 0..matcher.active.len() {
+            if !matcher.is_active(index) {
                 continue;
             }
-            let entry = book.entry(at).cloned().unwrap_or_default();
-            let wrong = |rule| ExpectationError::Entry { path: book.path(), number: at + 1, rule };
-            if let Some(first) = written.insert(entry.selector(), at) {
+            let entry = matcher.entry(index).cloned().unwrap_or_default();
+            let wrong = |rule| ExpectationError::Entry { path: matcher.path(), number: index + 1, rule };
+            if let Some(first) = written.insert(entry.selector(), index) {
                 return Err(wrong(format!("selects the same as entry {}; keep one", first + 1)));
             }
-            book.add(at, &entry).map_err(|rule| ExpectationError::Entry { path: book.path(), number: at + 1, rule })?;
+            matcher.add(index, &entry).map_err(|rule| ExpectationError::Entry { path: matcher.path(), number: index + 1, rule })?;
         }
-        Ok(book)
+        Ok(matcher)
     }
 
-    fn add(&mut self, at: usize, entry: &Entry) -> Result<(), String> {
+    fn add(&mut self, index: usize, entry: &Entry) -> Result<(), String> {
         match (&entry.cases, &entry.unsupported) {
             (Some(pattern), _) => {
                 let (pattern, variant) = Variant::of_id(pattern);
@@ -102,18 +104,18 @@ impl ExpectationMatcher {
                     let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
                     let folder = start.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
                     let globs = globs(pattern).map_err(|error| error.to_string())?;
-                    self.globs.entry((folder, variant)).or_default().push(Pattern::new(at, start, globs));
+                    self.globs.entry((folder, variant)).or_default().push(Pattern::new(index, start, globs));
                 } else {
                     let path = pattern.trim_end_matches('/').to_owned();
-                    self.paths.entry((path, variant)).or_default().push(at);
+                    self.paths.entry((path, variant)).or_default().push(index);
                 }
             }
             (None, Some(what)) if is_glob(what) => {
                 let glob = loose_glob(what).map_err(|error| error.to_string())?;
                 let start = what.get(..wildcard(what)).unwrap_or_default();
-                self.lack_globs.push(Pattern::new(at, start, [glob]));
+                self.lack_globs.push(Pattern::new(index, start, [glob]));
             }
-            (None, Some(what)) => drop(self.lacks.insert(what.clone(), at)),
+            (None, Some(what)) => drop(self.lacks.insert(what.clone(), index)),
             (None, None) => {}
         }
         Ok(())
@@ -134,13 +136,13 @@ impl ExpectationMatcher {
     }
 
     /// The entry at a position.
-    pub fn entry(&self, at: usize) -> Option<&Entry> {
-        self.expectations.expect.get(at)
+    pub fn entry(&self, index: usize) -> Option<&Entry> {
+        self.expectations.expect.get(index)
     }
 
     /// Whether the entry at a position applies here.
-    pub fn is_active(&self, at: usize) -> bool {
-        self.active.get(at).copied().unwrap_or(false)
+    pub fn is_active(&self, index: usize) -> bool {
+        self.active.get(index).copied().unwrap_or(false)
     }
 
     /// Whether a result is judged at all: what the standard leaves open never is, nor what was not put to the runtime,
@@ -150,18 +152,18 @@ impl ExpectationMatcher {
     }
 
     /// How a result stands, and the position of the entry that it belongs to.
-    pub fn standing(&self, result: &CaseResult) -> (Verdict, Option<usize>) {
+    pub fn verdict(&self, result: &CaseResult) -> (Verdict, Option<usize>) {
         let owner = self.owner(result);
-        let listed = owner.and_then(|at| self.entry(at));
+        let listed = owner.and_then(|index| self.entry(index));
         let rank = result.outcome.rank();
-        let standing = match listed {
+        let verdict = match listed {
             _ if !self.judges(result) => Verdict::NotJudged,
             Some(entry) if entry.agrees(result) => Verdict::ExpectedFailure,
             Some(entry) if rank < entry.outcome().rank() => Verdict::Improvement,
             None if result.outcome == Outcome::Pass => Verdict::Pass,
             Some(_) | None => Verdict::Regression,
         };
-        (standing, owner)
+        (verdict, owner)
     }
 
     /// The position of the entry that a result belongs to.
@@ -170,18 +172,18 @@ impl ExpectationMatcher {
         let named = self.at_path(id, variant).next();
         named.or_else(|| self.lack(result)).or_else(|| {
             let mut first = None;
-            for at in self.about(id, variant) {
-                if self.entry(at).is_some_and(|entry| entry.agrees(result)) {
-                    return Some(at);
+            for index in self.about(id, variant) {
+                if self.entry(index).is_some_and(|entry| entry.agrees(result)) {
+                    return Some(index);
                 }
-                first = Some(first.map_or(at, |first: usize| first.min(at)));
+                first = Some(first.map_or(index, |first: usize| first.min(index)));
             }
             first
         })
     }
 
     /// Whether an entry selects the case by its id.
-    pub(super) fn has_entry_about(&self, id: &str) -> bool {
+    pub(crate) fn has_entry_about(&self, id: &str) -> bool {
         let (id, variant) = Variant::of_id(id);
         self.about(id, variant).next().is_some()
     }
@@ -197,7 +199,7 @@ impl ExpectationMatcher {
         });
         folders.flat_map(move |folder| {
             let globs = self.globs.get(&(folder.to_owned(), variant)).into_iter().flatten();
-            let globs = globs.filter(move |glob| glob.matches(id)).map(|glob| glob.at);
+            let globs = globs.filter(move |glob| glob.matches(id)).map(|glob| glob.index);
             self.at_path(folder, variant).chain(globs)
         })
     }
@@ -205,7 +207,7 @@ impl ExpectationMatcher {
     /// The entry for what the runtime lacked in this case.
     fn lack(&self, result: &CaseResult) -> Option<usize> {
         let what = result.missing.as_ref().filter(|_| result.outcome == Outcome::Unsupported)?;
-        let glob = || self.lack_globs.iter().find(|glob| glob.matches(what)).map(|glob| glob.at);
+        let glob = || self.lack_globs.iter().find(|glob| glob.matches(what)).map(|glob| glob.index);
         self.lacks.get(what).copied().or_else(glob)
     }
 }
@@ -213,15 +215,15 @@ impl ExpectationMatcher {
 /// A glob of an entry, made ready when it is first needed.
 #[derive(Debug)]
 struct Pattern {
-    at: usize,
+    index: usize,
     start: String,
     globs: Vec<Glob>,
     matchers: OnceLock<Vec<GlobMatcher>>,
 }
 
 impl Pattern {
-    fn new(at: usize, start: &str, globs: impl Into<Vec<Glob>>) -> Pattern {
-        Pattern { at, start: start.to_owned(), globs: globs.into(), matchers: OnceLock::new() }
+    fn new(index: usize, start: &str, globs: impl Into<Vec<Glob>>) -> Pattern {
+        Pattern { index, start: start.to_owned(), globs: globs.into(), matchers: OnceLock::new() }
     }
 
     fn matches(&self, text: &str) -> bool {
@@ -233,16 +235,16 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::outcome::tests::{lacking, result};
+    use crate::run::test_results::{lacking, result};
 
-    fn book(entries: &str) -> ExpectationMatcher {
+    fn matcher(entries: &str) -> ExpectationMatcher {
         let text = format!("runtime: a\nexpect:\n{entries}");
         let file = Expectations::parse("a.yaml", &text).unwrap();
         ExpectationMatcher::new(file, &Declaration::named("a", "1.20.3"), false).unwrap()
     }
 
     fn check(entries: &str, result: &CaseResult, expected: (Verdict, Option<usize>)) {
-        assert_eq!(book(entries).standing(result), expected, "{entries}: {result:?}");
+        assert_eq!(matcher(entries).verdict(result), expected, "{entries}: {result:?}");
     }
 
     #[test]
@@ -304,7 +306,7 @@ mod tests {
         let recommended = CaseResult { level: crate::case::Level::Recommended, ..result("a", Outcome::Error) };
         check("  []\n", &recommended, (Verdict::NotJudged, None));
         let strict = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), true).unwrap();
-        assert_eq!(strict.standing(&recommended), (Verdict::Regression, None));
+        assert_eq!(strict.verdict(&recommended), (Verdict::Regression, None));
     }
 
     #[test]
@@ -321,10 +323,10 @@ mod tests {
             let pattern = |rest: &str| format!("  - {{cases: 'd/Op{number}-1/{rest}', outcome: error}}\n");
             [pattern("*/T=float"), pattern("a/T=int8")].concat()
         };
-        let book = book(&(0..2000).map(two).collect::<String>());
+        let matcher = matcher(&(0..2000).map(two).collect::<String>());
         let met = (0..60_000).filter(|number| {
             let result = result(&format!("d/Op{}-1/a{number}/T=float", number % 2000), Outcome::Error);
-            book.standing(&result).0 == Verdict::ExpectedFailure
+            matcher.verdict(&result).0 == Verdict::ExpectedFailure
         });
         assert_eq!(met.count(), 60_000);
     }

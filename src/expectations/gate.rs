@@ -1,11 +1,13 @@
 //! A whole run held against what is expected.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 
 use crate::case::Variant;
-use crate::run::{CaseResult, Entry, Event, ExpectationMatcher, Outcome, Summary, Verdict};
-use crate::suite::{Filter, is_glob};
+use crate::expectations::entry::Entry;
+use crate::expectations::matcher::{ExpectationMatcher, Verdict};
+use crate::expectations::problems::{EntryMatches, EntryProblem, ExpectationProblem};
+use crate::run::{CaseResult, Event, Outcome, Summary};
+use crate::suite::Filter;
 
 /// What a run came to, result by result.
 #[derive(Debug, Default)]
@@ -27,37 +29,6 @@ pub struct GateResult {
     /// What the runtime did wrong outside of any case, such as not ending when asked.
     pub problems: Vec<String>,
     met: BTreeMap<usize, EntryMatches>,
-}
-
-/// What an entry of the expectations met.
-#[derive(Debug, Default)]
-pub(super) struct EntryMatches {
-    /// How its cases ended, those that are judged.
-    pub(super) outcomes: BTreeMap<Outcome, usize>,
-    /// The operators that each of its cases has; nothing before the first case that names any.
-    common: Option<BTreeSet<String>>,
-    /// Every operator that some case has.
-    operators: BTreeSet<String>,
-}
-
-/// What is wrong with an entry of the expectations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryProblem {
-    /// The entry and where it stands.
-    pub place: String,
-    /// What is wrong with it.
-    pub kind: ExpectationProblem,
-}
-
-/// What is wrong with an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExpectationProblem {
-    /// No case that is judged belongs to it.
-    MatchesNothing,
-    /// Its cases do not end alike.
-    MixedOutcomes(Vec<(Outcome, usize)>),
-    /// Its cases are those of several operators, and it does not say so.
-    SpansOperators(usize),
 }
 
 /// What of the suite a run is about.
@@ -86,9 +57,9 @@ pub enum Conclusion {
 
 impl GateResult {
     /// Counts what happened, and says how a result stands.
-    pub fn add(&mut self, event: &Event, book: &ExpectationMatcher) -> Option<Verdict> {
+    pub fn add(&mut self, event: &Event, matcher: &ExpectationMatcher) -> Option<Verdict> {
         match event {
-            Event::Finished(result) => Some(self.add_result(result, book)),
+            Event::Finished(result) => Some(self.add_result(result, matcher)),
             Event::Broken(error) => {
                 self.broken.push(error.to_string());
                 None
@@ -97,34 +68,34 @@ impl GateResult {
     }
 
     /// Counts a result, and says how it stands.
-    pub fn add_result(&mut self, result: &CaseResult, book: &ExpectationMatcher) -> Verdict {
+    pub fn add_result(&mut self, result: &CaseResult, matcher: &ExpectationMatcher) -> Verdict {
         self.summary.add(result);
         self.flaky.extend(result.flaky.is_some().then(|| result.clone()));
-        let (standing, owner) = book.standing(result);
-        if let Some(at) = owner.filter(|_| result.counts_when_strict()) {
-            self.met.entry(at).or_default().add(result, book);
+        let (verdict, owner) = matcher.verdict(result);
+        if let Some(index) = owner.filter(|_| result.counts_when_strict()) {
+            self.met.entry(index).or_default().add(result, matcher);
         }
-        match standing {
+        match verdict {
             Verdict::Regression => self.regressions.push(result.clone()),
             Verdict::Improvement => self.improvements.push(result.clone()),
             Verdict::ExpectedFailure => self.expected += 1,
             Verdict::Pass | Verdict::NotJudged => {}
         }
-        standing
+        verdict
     }
 
     /// Puts the cases in order after the last event, and notes what is wrong with the expectations as far as a run of
     /// this scope can show it.
-    pub fn finish(&mut self, book: &ExpectationMatcher, scope: &Scope<'_>) {
+    pub fn finish(&mut self, matcher: &ExpectationMatcher, scope: &Scope<'_>) {
         self.regressions.sort_by(|a, b| a.id.cmp(&b.id));
         self.improvements.sort_by(|a, b| a.id.cmp(&b.id));
-        let entries = book.expectations().expect.iter().enumerate().filter(|(at, _)| book.is_active(*at));
-        for (at, entry) in entries {
-            let kind = match self.met.get(&at) {
+        let entries = matcher.expectations().expect.iter().enumerate().filter(|(index, _)| matcher.is_active(*index));
+        for (index, entry) in entries {
+            let kind = match self.met.get(&index) {
                 Some(met) => met.fault(entry),
                 None => scope.reaches(entry).then_some(ExpectationProblem::MatchesNothing),
             };
-            self.entry_problems.extend(kind.map(|kind| EntryProblem { place: book.expectations().place(at), kind }));
+            self.entry_problems.extend(kind.map(|kind| EntryProblem { place: matcher.expectations().place(index), kind }));
         }
     }
 
@@ -144,36 +115,6 @@ impl GateResult {
     }
 }
 
-impl EntryMatches {
-    pub(super) fn add(&mut self, result: &CaseResult, book: &ExpectationMatcher) {
-        if book.judges(result) {
-            *self.outcomes.entry(result.outcome).or_default() += 1;
-        }
-        let operators = result.operators();
-        if operators.is_empty() {
-            return;
-        }
-        self.operators.extend(operators.iter().cloned());
-        self.common = Some(match self.common.take() {
-            Some(common) => common.intersection(&operators).cloned().collect(),
-            None => operators,
-        });
-    }
-
-    pub(super) fn fault(&self, entry: &Entry) -> Option<ExpectationProblem> {
-        if self.outcomes.len() > 1 {
-            return Some(ExpectationProblem::MixedOutcomes(
-                self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect(),
-            ));
-        }
-        // What a runtime lacks is one thing, whatever operators want it; a glob stands for more than one.
-        let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
-        let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
-        (spans && !is_one_thing && !entry.spans_operators)
-            .then_some(ExpectationProblem::SpansOperators(self.operators.len()))
-    }
-}
-
 impl Scope<'_> {
     /// Whether a run of this scope meets every case that an entry can be about.
     fn reaches(&self, entry: &Entry) -> bool {
@@ -188,41 +129,24 @@ impl Scope<'_> {
     }
 }
 
-impl fmt::Display for EntryProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let EntryProblem { place, kind } = self;
-        match kind {
-            ExpectationProblem::MatchesNothing => write!(f, "expectation that matches nothing: {place}"),
-            ExpectationProblem::MixedOutcomes(outcomes) => {
-                let outcomes: Vec<String> =
-                    outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
-                write!(f, "expectation that covers different outcomes ({}): {place}", outcomes.join(", "))
-            }
-            ExpectationProblem::SpansOperators(count) => {
-                write!(f, "expectation that covers {count} operators without `spans_operators: true`: {place}")
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Expectations;
-    use crate::run::outcome::tests::{lacking, result};
+    use crate::expectations::Expectations;
+    use crate::run::test_results::{lacking, result};
     use crate::runtime::Declaration;
 
     fn problems(entries: &str, results: &[CaseResult], filter: &[&str], variant: Variant) -> Vec<String> {
         let text = format!("runtime: a\nexpect:\n{entries}");
         let file = Expectations::parse("a.yaml", &text).unwrap();
-        let book = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap();
-        let mut tally = GateResult::default();
+        let matcher = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap();
+        let mut gate_result = GateResult::default();
         for result in results {
-            tally.add_result(result, &book);
+            gate_result.add_result(result, &matcher);
         }
         let filter = Filter::new(filter).unwrap();
-        tally.finish(&book, &Scope { filter: Some(&filter), variant });
-        tally.entry_problems.iter().map(ToString::to_string).collect()
+        gate_result.finish(&matcher, &Scope { filter: Some(&filter), variant });
+        gate_result.entry_problems.iter().map(ToString::to_string).collect()
     }
 
     fn check(entries: &str, results: &[CaseResult], expected: &[&str]) {

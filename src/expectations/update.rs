@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::case::Variant;
-use crate::run::fold::{EntryGroup, fold};
-use crate::run::gate::EntryMatches;
-use crate::run::layout::{Change, ExpectationText};
-use crate::run::{CaseResult, Entry, ExpectationError, ExpectationMatcher, Expectations, Outcome, Verdict};
+use crate::expectations::grouping::{EntryGroup, group_failures};
+use crate::expectations::problems::EntryMatches;
+use crate::expectations::text::{Change, ExpectationText};
+use crate::expectations::entry::Entry;
+use crate::expectations::file::{ExpectationError, Expectations};
+use crate::expectations::matcher::{ExpectationMatcher, Verdict};
+use crate::run::{CaseResult, Outcome};
 use crate::suite::{Filter, is_glob};
 
 /// The first expectation file of a runtime, exactly as it did.
@@ -14,7 +17,7 @@ pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -
     let judged: Vec<&CaseResult> =
         results.iter().filter(|result| result.counts(strict) && !result.outcome.is_inconclusive()).collect();
     let failures: Vec<&CaseResult> = judged.iter().copied().filter(|result| result.outcome != Outcome::Pass).collect();
-    let expect = fold(&failures, &judged, false).into_iter().map(|(entry, _)| entry).collect();
+    let expect = group_failures(&failures, &judged, false).into_iter().map(|(entry, _)| entry).collect();
     let mut expectations = Expectations::none(runtime);
     (expectations.strict, expectations.expect) = (strict, expect);
     expectations
@@ -25,64 +28,64 @@ pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -
 /// one case; what is new comes last. Of the units that are `missing` nothing came: an entry that may be about them stays.
 pub fn updated_expectations(
     text: &str,
-    book: &ExpectationMatcher,
+    matcher: &ExpectationMatcher,
     results: &[CaseResult],
     variant: Variant,
     missing: &[String],
 ) -> Result<String, ExpectationError> {
-    let path = || book.expectations().path().to_owned();
-    let layout = ExpectationText::read(text).ok_or_else(|| ExpectationError::ExpectationText(path()))?;
-    let entries = &book.expectations().expect;
-    if layout.len() != entries.len() {
+    let path = || matcher.expectations().path().to_owned();
+    let lines = ExpectationText::read(text).ok_or_else(|| ExpectationError::ExpectationText(path()))?;
+    let entries = &matcher.expectations().expect;
+    if lines.len() != entries.len() {
         return Err(ExpectationError::ExpectationText(path()));
     }
     let mut owned: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
     let (mut failures, mut judged) = (Vec::new(), Vec::new());
     for result in results {
-        let (standing, owner) = book.standing(result);
-        if let Some(at) = owner.filter(|_| result.counts_when_strict()) {
-            owned.entry(at).or_default().push(result);
+        let (verdict, owner) = matcher.verdict(result);
+        if let Some(index) = owner.filter(|_| result.counts_when_strict()) {
+            owned.entry(index).or_default().push(result);
         }
-        if book.judges(result) {
+        if matcher.judges(result) {
             judged.push((result, owner));
-            let is_new = owner.is_none() && matches!(standing, Verdict::Regression);
+            let is_new = owner.is_none() && matches!(verdict, Verdict::Regression);
             failures.extend(is_new.then_some((result, None)));
         }
     }
     let changes: Vec<Change> = entries
         .iter()
         .enumerate()
-        .map(|(at, entry)| {
-            let cases = owned.get(&at).map_or(&[][..], Vec::as_slice);
-            let is_exact = !book.expectations().exact || entry.unsupported.is_none();
+        .map(|(index, entry)| {
+            let cases = owned.get(&index).map_or(&[][..], Vec::as_slice);
+            let is_exact = !matcher.expectations().exact || entry.unsupported.is_none();
             match may_be_about(entry, missing) {
                 true => Change::Keep,
-                false if is_exact => change(entry, book, at, variant, cases),
+                false if is_exact => change(entry, matcher, index, variant, cases),
                 false => Change::Drop,
             }
         })
         .collect();
-    for (at, cases) in &owned {
-        if changes.get(*at) == Some(&Change::Drop) {
-            let failing = cases.iter().filter(|result| result.outcome != Outcome::Pass && book.judges(result));
-            failures.extend(failing.map(|&result| (result, entries.get(*at))));
+    for (index, cases) in &owned {
+        if changes.get(*index) == Some(&Change::Drop) {
+            let failing = cases.iter().filter(|result| result.outcome != Outcome::Pass && matcher.judges(result));
+            failures.extend(failing.map(|&result| (result, entries.get(*index))));
         }
     }
     // A case that keeps an entry of its own is outside of every group.
-    let is_named = |at: &usize| {
-        let entry = entries.get(*at).and_then(|entry| entry.cases.as_deref());
-        entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*at) != Some(&Change::Drop)
+    let is_named = |index: &usize| {
+        let entry = entries.get(*index).and_then(|entry| entry.cases.as_deref());
+        entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*index) != Some(&Change::Drop)
     };
     let judged: Vec<&CaseResult> =
-        judged.into_iter().filter(|(_, owner)| owner.as_ref().is_none_or(|at| !is_named(at))).map(|(r, _)| r).collect();
+        judged.into_iter().filter(|(_, owner)| owner.as_ref().is_none_or(|index| !is_named(index))).map(|(r, _)| r).collect();
     failures.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let plain: Vec<&CaseResult> = failures.iter().map(|(result, _)| *result).collect();
     let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
-    let new: Vec<Entry> = fold(&plain, &judged, book.expectations().exact)
+    let new: Vec<Entry> = group_failures(&plain, &judged, matcher.expectations().exact)
         .into_iter()
         .map(|folded| with_reason(folded, &origins))
         .collect();
-    Ok(layout.rewritten(&changes, &new))
+    Ok(lines.rewritten(&changes, &new))
 }
 
 /// Whether an entry may be about cases of units, by their names. What a runtime lacks it may lack anywhere.
@@ -93,18 +96,18 @@ fn may_be_about(entry: &Entry, units: &[String]) -> bool {
 }
 
 /// What becomes of an entry that these results belong to.
-fn change(entry: &Entry, book: &ExpectationMatcher, at: usize, variant: Variant, cases: &[&CaseResult]) -> Change {
+fn change(entry: &Entry, matcher: &ExpectationMatcher, index: usize, variant: Variant, cases: &[&CaseResult]) -> Change {
     let of_variant = match &entry.cases {
         Some(pattern) => Variant::of_id(pattern).1 == variant,
         None => variant == Variant::Runtime,
     };
-    let judged: Vec<&CaseResult> = cases.iter().copied().filter(|result| book.judges(result)).collect();
-    if !book.is_active(at) || (!of_variant && cases.is_empty()) || (!cases.is_empty() && judged.is_empty()) {
+    let judged: Vec<&CaseResult> = cases.iter().copied().filter(|result| matcher.judges(result)).collect();
+    if !matcher.is_active(index) || (!of_variant && cases.is_empty()) || (!cases.is_empty() && judged.is_empty()) {
         return Change::Keep;
     }
     let mut met = EntryMatches::default();
     for result in cases {
-        met.add(result, book);
+        met.add(result, matcher);
     }
     if !judged.is_empty() && met.fault(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
         return Change::Keep;
@@ -122,7 +125,7 @@ fn change(entry: &Entry, book: &ExpectationMatcher, at: usize, variant: Variant,
 fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry {
     let mut reasons = cases
         .iter()
-        .map(|&at| origins.get(at).copied().flatten().map(|origin| (origin.reason.clone(), origin.url.clone())));
+        .map(|&index| origins.get(index).copied().flatten().map(|origin| (origin.reason.clone(), origin.url.clone())));
     match reasons.next().flatten() {
         Some(first) if reasons.all(|reason| reason.as_ref() == Some(&first)) => {
             Entry { reason: first.0, url: first.1, ..entry }
@@ -134,30 +137,30 @@ fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::outcome::tests::{lacking, result};
-    use crate::run::{Conclusion, GateResult, Scope};
+    use crate::run::test_results::{lacking, result};
+    use crate::expectations::{Conclusion, GateResult, Scope};
     use crate::runtime::Declaration;
 
-    fn book(text: &str) -> ExpectationMatcher {
+    fn matcher(text: &str) -> ExpectationMatcher {
         let file = Expectations::parse("a.yaml", text).unwrap();
         ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap()
     }
 
     fn conclusion(text: &str, results: &[CaseResult]) -> Conclusion {
-        let (book, mut tally) = (book(text), GateResult::default());
+        let (matcher, mut gate_result) = (matcher(text), GateResult::default());
         for result in results {
-            tally.add_result(result, &book);
+            gate_result.add_result(result, &matcher);
         }
-        tally.finish(&book, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
-        tally.conclusion()
+        gate_result.finish(&matcher, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
+        gate_result.conclusion()
     }
 
     /// Brings a file up to date, and holds the new one against the results, too.
     fn check(text: &str, results: &[CaseResult], expected: &str) {
-        let new = updated_expectations(text, &book(text), results, Variant::Runtime, &[]).unwrap();
+        let new = updated_expectations(text, &matcher(text), results, Variant::Runtime, &[]).unwrap();
         assert_eq!(new, expected);
         assert_eq!(conclusion(&new, results), Conclusion::AsExpected);
-        assert_eq!(updated_expectations(&new, &book(&new), results, Variant::Runtime, &[]).unwrap(), new);
+        assert_eq!(updated_expectations(&new, &matcher(&new), results, Variant::Runtime, &[]).unwrap(), new);
     }
 
     #[test]
@@ -191,7 +194,7 @@ mod tests {
         let text = "runtime: a\nexpect:\n  - {cases: d/A-1/x, outcome: error}\n  - {cases: 'd/A-*/y', outcome: error}\n  \
                     - {cases: d/B-1/x, outcome: crash}\n  - {unsupported: operator d/C}\n";
         let update = |missing: &[String]| {
-            updated_expectations(text, &book(text), &[result("d/D-1/x", Outcome::Pass)], Variant::Runtime, missing)
+            updated_expectations(text, &matcher(text), &[result("d/D-1/x", Outcome::Pass)], Variant::Runtime, missing)
         };
         assert_eq!(update(&[]).unwrap(), "runtime: a\nexpect: []\n");
         let kept = text.replace("  - {cases: d/B-1/x, outcome: crash}\n", "");
@@ -202,10 +205,10 @@ mod tests {
     fn a_first_file_holds() {
         let outcomes = [Outcome::Pass, Outcome::Error, Outcome::Error, Outcome::Mismatch, Outcome::Unsupported];
         for seed in 0..40_usize {
-            let case = |at: usize| {
-                let id = format!("d/{}-{}/{}/T={}", ["A", "B"][at % 2], at / 2 % 3, at / 6 % 3, at / 18);
-                match outcomes[(at * at * (seed + 3) + at * seed * 7 + at / (1 + seed % 5)) % outcomes.len()] {
-                    Outcome::Unsupported => lacking(&id, &format!("tensor(t{}) in {}", at % 4, at % 3)),
+            let case = |index: usize| {
+                let id = format!("d/{}-{}/{}/T={}", ["A", "B"][index % 2], index / 2 % 3, index / 6 % 3, index / 18);
+                match outcomes[(index * index * (seed + 3) + index * seed * 7 + index / (1 + seed % 5)) % outcomes.len()] {
+                    Outcome::Unsupported => lacking(&id, &format!("tensor(t{}) in {}", index % 4, index % 3)),
                     outcome => result(&id, outcome),
                 }
             };
@@ -213,11 +216,11 @@ mod tests {
             let text = first_expectations("a", false, &results).to_yaml();
             assert_eq!(conclusion(&text, &results), Conclusion::AsExpected, "{text}");
             let empty = "runtime: a\nexpect: []\n";
-            let updated = updated_expectations(empty, &book(empty), &results, Variant::Runtime, &[]).unwrap();
+            let updated = updated_expectations(empty, &matcher(empty), &results, Variant::Runtime, &[]).unwrap();
             assert_eq!(conclusion(&updated, &results), Conclusion::AsExpected, "{updated}");
             let next: Vec<CaseResult> =
-                (5..60).map(|at| CaseResult { id: results[at].id.clone(), ..case(at - 5) }).collect();
-            let text = updated_expectations(&text, &book(&text), &next, Variant::Runtime, &[]).unwrap();
+                (5..60).map(|index| CaseResult { id: results[index].id.clone(), ..case(index - 5) }).collect();
+            let text = updated_expectations(&text, &matcher(&text), &next, Variant::Runtime, &[]).unwrap();
             assert_eq!(conclusion(&text, &next), Conclusion::AsExpected, "{text}");
         }
     }
@@ -225,7 +228,7 @@ mod tests {
     #[test]
     fn a_file_that_is_written_otherwise_is_left_alone() {
         let text = "runtime: a\nexpect: [{cases: x, outcome: error}]\n";
-        let error = updated_expectations(text, &book(text), &[], Variant::Runtime, &[]).unwrap_err();
+        let error = updated_expectations(text, &matcher(text), &[], Variant::Runtime, &[]).unwrap_err();
         assert!(error.to_string().contains("one item a `- ` line"), "{error}");
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use crate::case::{Case, Evidence, Level};
-use crate::run::{ExpectationError, ExpectationMatcher, Expectations};
+use crate::expectations::{ExpectationError, ExpectationMatcher, Expectations};
 use crate::suite::{CaseGroup, Source, Suite, SuiteError};
 
 /// Every expectation file as it was when the program was built, by name, sorted.
@@ -24,7 +24,7 @@ struct ConfirmingRuntime {
     evidence: Evidence,
     version: String,
     strict: bool,
-    book: ExpectationMatcher,
+    matcher: ExpectationMatcher,
 }
 
 impl ConfirmingRuntimes {
@@ -61,18 +61,18 @@ impl ConfirmingRuntimes {
 impl ConfirmingRuntime {
     fn new(evidence: Evidence, version: String, file: Expectations) -> Result<ConfirmingRuntime, ExpectationError> {
         let by_words = file.expect.iter().position(|entry| entry.unsupported.is_some());
-        if let Some(at) = by_words.or_else(|| (!file.exact).then_some(0)) {
+        if let Some(index) = by_words.or_else(|| (!file.exact).then_some(0)) {
             let rule = "its runtime confirms what the file does not list, so the file says `exact: true` and lists cases alone; \
                         `--update-expectations` writes it so"
                 .to_owned();
-            return Err(ExpectationError::Entry { path: file.path().to_owned(), number: at + 1, rule });
+            return Err(ExpectationError::Entry { path: file.path().to_owned(), number: index + 1, rule });
         }
-        Ok(ConfirmingRuntime { evidence, version, strict: file.strict, book: ExpectationMatcher::of_any_place(file)? })
+        Ok(ConfirmingRuntime { evidence, version, strict: file.strict, matcher: ExpectationMatcher::of_every_condition(file)? })
     }
 
     fn confirms(&self, case: &Case) -> bool {
         let counts = case.level == Level::Required || self.strict;
-        counts && !self.book.has_entry_about(&case.id)
+        counts && !self.matcher.has_entry_about(&case.id)
     }
 }
 

@@ -24,8 +24,7 @@ use crate::suite::{Filter, Generated, Suite};
 use choice::choose;
 use trials::Trials;
 
-/// Set to anything but `0`, it makes a whole run rewrite the expectation file to what came.
-pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
+pub use trials::UPDATE;
 
 /// Set in a process that the test binary has started to run cases in: it serves the adapter protocol and runs no tests.
 const SERVE: &str = "ONNX_CONFORMANCE_SERVE";

@@ -63,7 +63,7 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
 /// The unit of the case that a text names, which is a trial by that name.
 fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Choice>, SuiteError> {
     let (id, variant) = Variant::of_id(text);
-    let ends = id.match_indices('/').map(|(at, _)| at).chain([id.len()]);
+    let ends = id.match_indices('/').map(|(index, _)| index).chain([id.len()]);
     for name in ends.filter_map(|end| id.get(..end)) {
         if let Some((source, unit)) = suite.unit(name)? {
             let variant = Some(variant).filter(|variant| *variant != Variant::Runtime);

@@ -125,8 +125,8 @@ fn numbers(version: &str) -> Vec<u64> {
 }
 
 fn compare(a: &[u64], b: &[u64]) -> Ordering {
-    let part = |numbers: &[u64], at: usize| numbers.get(at).copied().unwrap_or(0);
-    let mut parts = (0..a.len().max(b.len())).map(|at| part(a, at).cmp(&part(b, at)));
+    let part = |numbers: &[u64], index: usize| numbers.get(index).copied().unwrap_or(0);
+    let mut parts = (0..a.len().max(b.len())).map(|index| part(a, index).cmp(&part(b, index)));
     parts.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 

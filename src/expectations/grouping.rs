@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::case::Variant;
-use crate::run::{CaseResult, Entry, Outcome};
+use crate::expectations::entry::Entry;
+use crate::run::{CaseResult, Outcome};
 
 /// An entry, and the positions of the failures that it stands for.
 pub(super) type EntryGroup = (Entry, Vec<usize>);
@@ -15,11 +16,11 @@ type Lack<'a> = (&'a str, Vec<usize>);
 
 /// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
 /// listed as one only where all of it fails alike. No entry for ids is about two operators. `exact` entries are all for ids.
-pub(super) fn fold(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
+pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
     let lacking = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
-    let (lacks, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&at| lacking(failures[at]));
+    let (lacks, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&index| lacking(failures[index]));
     let mut folded = fold_lacks(failures, &lacks, judged);
-    let covered: BTreeSet<&str> = lacks.iter().map(|&at| failures[at].id.as_str()).collect();
+    let covered: BTreeSet<&str> = lacks.iter().map(|&index| failures[index].id.as_str()).collect();
     let judged: Vec<&CaseResult> =
         judged.iter().copied().filter(|result| !covered.contains(result.id.as_str())).collect();
     folded.extend(fold_ids(failures, &others, &judged));
@@ -32,8 +33,8 @@ fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult])
     let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
     let passing = Passing::of(passing.flat_map(|result| result.cells.iter().chain(&result.named)));
     let mut whats: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for &at in lacks {
-        whats.entry(failures[at].missing.as_deref().unwrap_or_default()).or_default().push(at);
+    for &index in lacks {
+        whats.entry(failures[index].missing.as_deref().unwrap_or_default()).or_default().push(index);
     }
     let mut groups: BTreeMap<(String, bool), Vec<Lack<'_>>> = BTreeMap::new();
     let mut folded = Vec::new();
@@ -161,26 +162,26 @@ fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) 
         }
     }
     let mut members: BTreeMap<(Group, Variant), Vec<usize>> = BTreeMap::new();
-    for &at in others {
-        let (id, variant) = Variant::of_id(&failures[at].id);
+    for &index in others {
+        let (id, variant) = Variant::of_id(&failures[index].id);
         for group in Group::all(id) {
-            members.entry((group, variant)).or_default().push(at);
+            members.entry((group, variant)).or_default().push(index);
         }
     }
     members.retain(|group, cases| {
-        let outcomes: BTreeSet<Outcome> = cases.iter().map(|&at| failures[at].outcome).collect();
+        let outcomes: BTreeSet<Outcome> = cases.iter().map(|&index| failures[index].outcome).collect();
         outcomes.len() == 1 && sizes.get(group) == Some(&cases.len())
     });
     let mut waiting: BTreeSet<usize> = others.iter().copied().collect();
     let mut folded = Vec::new();
     for ((group, variant), cases) in members {
-        let cases: Vec<usize> = cases.into_iter().filter(|at| waiting.contains(at)).collect();
+        let cases: Vec<usize> = cases.into_iter().filter(|index| waiting.contains(index)).collect();
         if let [first, _, ..] = cases.as_slice() {
-            waiting.retain(|at| !cases.contains(at));
+            waiting.retain(|index| !cases.contains(index));
             folded.push((Entry::ending(variant.id(&group.pattern()), failures[*first].outcome), cases));
         }
     }
-    let alone = |at: usize| (Entry::ending(escaped(&failures[at].id), failures[at].outcome), vec![at]);
+    let alone = |index: usize| (Entry::ending(escaped(&failures[index].id), failures[index].outcome), vec![index]);
     folded.extend(waiting.into_iter().map(alone));
     folded.sort_by(|(a, _), (b, _)| a.cases.cmp(&b.cases));
     folded
@@ -189,12 +190,12 @@ fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::outcome::tests::{lacking, result};
+    use crate::run::test_results::{lacking, result};
 
     fn check(results: &[CaseResult], expected: &[&str]) {
         let judged: Vec<&CaseResult> = results.iter().collect();
         let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
-        let folded = fold(&failures, &judged, false);
+        let folded = group_failures(&failures, &judged, false);
         assert_eq!(folded.iter().map(|(entry, _)| entry.to_yaml()).collect::<Vec<_>>(), expected);
         let mut covered: Vec<usize> = folded.into_iter().flat_map(|(_, cases)| cases).collect();
         covered.sort_unstable();
@@ -266,7 +267,7 @@ mod tests {
             result("d/B-1/y", Outcome::Pass),
         ];
         let judged: Vec<&CaseResult> = results.iter().collect();
-        let folded = fold(&judged[..2], &judged, true);
+        let folded = group_failures(&judged[..2], &judged, true);
         let lines: Vec<String> = folded.iter().map(|(entry, _)| entry.to_yaml()).collect();
         assert_eq!(lines, ["{cases: d/A-1/x, outcome: unsupported}", "{cases: d/B-1/x, outcome: unsupported}"]);
     }

@@ -9,14 +9,17 @@ use libtest_mimic::{Completion, Failed};
 
 use crate::case::{Variant, vary};
 use crate::cli::gate::Gate;
-use crate::cli::harness::UPDATE;
-use crate::cli::harness::choice::Choice;
+use crate::harness::choice::Choice;
 use crate::cli::print;
 use crate::report::escape;
 use crate::report::terminal::flaky;
-use crate::run::{CaseResult, GateResult, Outcome, Scope, Verdict, judge};
+use crate::expectations::{GateResult, Scope, Verdict};
+use crate::run::{CaseResult, Outcome, judge};
 use crate::runtime::{Declaration, Host, Stop, StopReason};
 use crate::suite::{Filter, Suite};
+
+/// The environment variable that, set to anything but `0`, makes a whole run rewrite the expectation file to its results.
+pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
 
 /// The trial that holds the entries of the expectation file against the ids of the suite.
 pub(super) const EXPECTATIONS: &str = "expectations";
@@ -45,7 +48,7 @@ pub(super) struct Trials {
 /// What has come so far, of units that have ended.
 #[derive(Default)]
 pub(super) struct Seen {
-    tally: GateResult,
+    gate_result: GateResult,
     results: Vec<CaseResult>,
     ended: BTreeSet<String>,
 }
@@ -84,18 +87,18 @@ impl Trials {
             }
             results.push(result);
         }
-        let mut tally = GateResult::default();
-        let lacking = self.hold(&results, &mut tally, &mut report);
+        let mut gate_result = GateResult::default();
+        let lacking = self.hold(&results, &mut gate_result, &mut report);
         if choice.part.is_none() {
             let name = Filter::new(&[&unit.name])?;
-            tally.finish(&self.gate.book, &Scope { filter: is_all.then_some(&name), variant: self.variant });
+            gate_result.finish(&self.gate.matcher, &Scope { filter: is_all.then_some(&name), variant: self.variant });
         }
-        for problem in tally.entry_problems.iter().filter(|_| !self.updates) {
+        for problem in gate_result.entry_problems.iter().filter(|_| !self.updates) {
             let _ = write!(report, "\n{problem}");
         }
         let mut seen = self.seen();
         for result in results {
-            seen.tally.add_result(&result, &self.gate.book);
+            seen.gate_result.add_result(&result, &self.gate.matcher);
             seen.results.push(result);
         }
         seen.ended.insert(choice.name.clone());
@@ -107,7 +110,7 @@ impl Trials {
             }
             _ if is_empty => Ok(Completion::ignored_with("no case of it is chosen")),
             (false, _) => Err(report.into()),
-            (true, Some(message)) if tally.summary.count(Outcome::Pass) == 0 => {
+            (true, Some(message)) if gate_result.summary.count(Outcome::Pass) == 0 => {
                 Ok(Completion::ignored_with(format!("expected: {}", message.lines().next().unwrap_or_default())))
             }
             (true, _) => Ok(Completion::Completed),
@@ -115,10 +118,10 @@ impl Trials {
     }
 
     /// Holds results against what is expected, and returns the message of one that fails as expected.
-    fn hold(&self, results: &[CaseResult], tally: &mut GateResult, report: &mut String) -> Option<String> {
+    fn hold(&self, results: &[CaseResult], gate_result: &mut GateResult, report: &mut String) -> Option<String> {
         let mut lacking = None;
         for result in results {
-            match tally.add_result(result, &self.gate.book) {
+            match gate_result.add_result(result, &self.gate.matcher) {
                 Verdict::Pass | Verdict::NotJudged => {}
                 Verdict::ExpectedFailure => lacking = Some(result.message.clone()),
                 Verdict::Improvement => self.tell(report, "better than expected", result),
@@ -142,13 +145,13 @@ impl Trials {
 
     /// An entry that names no case of the suite is out of date, whatever part of the suite is run.
     pub(super) fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
-        let (book, mut report) = (&self.gate.book, String::new());
-        let entries = book.expectations().expect.iter().enumerate();
-        for (at, entry) in entries.filter(|(at, _)| book.is_active(*at) && !self.updates) {
+        let (matcher, mut report) = (&self.gate.matcher, String::new());
+        let entries = matcher.expectations().expect.iter().enumerate();
+        for (index, entry) in entries.filter(|(index, _)| matcher.is_active(*index) && !self.updates) {
             let Some(pattern) = &entry.cases else { continue };
             let (pattern, _) = Variant::of_id(pattern);
             if suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
-                let _ = write!(report, "\nexpectation that matches no case: {}", book.expectations().place(at));
+                let _ = write!(report, "\nexpectation that matches no case: {}", matcher.expectations().place(index));
             }
         }
         if report.is_empty() { Ok(()) } else { Err(report.into()) }
@@ -166,8 +169,8 @@ impl Trials {
             print::note(problem);
         }
         let mut seen = self.seen();
-        let Seen { tally, results, ended } = &mut *seen;
-        for result in tally.flaky.iter().take(NAMED) {
+        let Seen { gate_result, results, ended } = &mut *seen;
+        for result in gate_result.flaky.iter().take(NAMED) {
             print::note(&flaky(result));
         }
         let missing: Vec<String> = self.units.difference(ended).cloned().collect();
@@ -195,14 +198,14 @@ impl Trials {
         }
         // What did not end may be what an entry is about.
         let filter = Some(&self.filter).filter(|_| missing.is_empty());
-        tally.finish(&self.gate.book, &Scope { filter, variant: self.variant });
-        tally.entry_problems.iter().for_each(|problem| print::note(&problem.to_string()));
+        gate_result.finish(&self.gate.matcher, &Scope { filter, variant: self.variant });
+        gate_result.entry_problems.iter().for_each(|problem| print::note(&problem.to_string()));
         let has_changed =
-            !tally.entry_problems.is_empty() || !tally.regressions.is_empty() || !tally.improvements.is_empty();
+            !gate_result.entry_problems.is_empty() || !gate_result.regressions.is_empty() || !gate_result.improvements.is_empty();
         if has_changed {
             print::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
         }
-        Ok(tally.entry_problems.is_empty() && missing.is_empty() && problems.is_empty())
+        Ok(gate_result.entry_problems.is_empty() && missing.is_empty() && problems.is_empty())
     }
 }
 

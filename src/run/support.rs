@@ -13,7 +13,7 @@ use crate::runtime::Declaration;
 /// What a case needs that the runtime does not declare, in the words in which a runtime would say that it lacks it; nothing
 /// for a case that it is to be sent. What must be refused is judged by its control: it is the violation that is not
 /// declared there, more often than not.
-pub fn undeclared(case: &Case, declaration: &Declaration) -> Option<String> {
+pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<String> {
     let (_, variant) = Variant::of_id(&case.id);
     if !declaration.has_variant(variant) {
         return Some(format!("variant {variant}"));
@@ -85,7 +85,7 @@ mod tests {
     fn check(id: &str, fields: &str, expected: Option<&str>) {
         let unit = id.rsplitn(3, '/').last().unwrap().parse().unwrap();
         let cases = cases(&OperatorCatalog::embedded(), &unit, &|other| other == id).unwrap();
-        assert_eq!(undeclared(&cases[0], &declaration(fields)).as_deref(), expected, "{fields}");
+        assert_eq!(undeclared_feature(&cases[0], &declaration(fields)).as_deref(), expected, "{fields}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The lines of an expectation file, so that it can be rewritten without losing what people wrote in it.
 
-use crate::run::Entry;
+use crate::expectations::entry::Entry;
 
 /// An expectation file as text: what stands before the entries, each entry with what stands before it, and the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl ExpectationText {
 
 impl Item {
     fn after(mut waiting: Vec<String>, line: &str) -> Item {
-        let attached = waiting.iter().rposition(|line| line.trim().is_empty()).map_or(0, |at| at + 1);
+        let attached = waiting.iter().rposition(|line| line.trim().is_empty()).map_or(0, |index| index + 1);
         let comments = waiting.split_off(attached);
         Item { apart: waiting, comments, lines: vec![line.to_owned()] }
     }

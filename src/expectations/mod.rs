@@ -1,0 +1,19 @@
+//! Expectations: how the cases of a runtime are known to end, and what a run does that differs from them.
+
+mod condition;
+mod entry;
+mod file;
+mod gate;
+mod grouping;
+mod matcher;
+mod problems;
+mod text;
+mod update;
+
+pub use condition::{Condition, Versions};
+pub use entry::Entry;
+pub use file::{ExpectationError, Expectations};
+pub use gate::{Conclusion, GateResult, Scope};
+pub use matcher::{ExpectationMatcher, Verdict};
+pub use problems::{EntryProblem, ExpectationProblem};
+pub use update::{first_expectations, updated_expectations};

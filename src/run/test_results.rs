@@ -1,0 +1,29 @@
+//! Results for tests.
+
+use crate::case::Level;
+use crate::run::{CaseResult, Outcome};
+
+/// The result of a required case.
+pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
+    CaseResult {
+        id: id.to_owned(),
+        outcome,
+        message: String::new(),
+        inputs: String::new(),
+        missing: None,
+        ulps: None,
+        flaky: None,
+        level: Level::Required,
+        class: None,
+        judged: None,
+        evidence: Vec::new(),
+        cells: Vec::new(),
+        named: Vec::new(),
+        ms: 0.0,
+    }
+}
+
+/// The result of a case for which the runtime lacks something.
+pub(crate) fn lacking(id: &str, what: &str) -> CaseResult {
+    CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
+}
