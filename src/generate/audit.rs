@@ -17,10 +17,10 @@ use rayon::prelude::*;
 
 use crate::case::{Expected, Level};
 use crate::generate::OperatorCatalog;
-use crate::generate::accuracy::{AccuracyFile, ResolvedAccuracy};
-use crate::generate::instance::{NodeDraft, values_of};
-use crate::generate::operator::{CaseFile, OperatorFile, ValueFile};
-use crate::generate::version::{Planned, VersionContext, by_name};
+use crate::generate::file::accuracy::{AccuracyFile, ResolvedAccuracy};
+use crate::generate::file::op_file::{CaseFile, OperatorFile, ValueFile};
+use crate::generate::plan::fit::{NodeDraft, values_of};
+use crate::generate::plan::version::{Planned, VersionContext, by_name};
 
 /// A case whose node and values are made.
 struct Made<'a> {

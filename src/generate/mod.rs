@@ -1,39 +1,15 @@
 //! From the specs and op.yaml to cases, with their expected outputs.
 
-mod accuracy;
-mod again;
 #[cfg(test)]
 mod audit;
-mod check;
-mod choice;
-mod expected;
-mod expression;
-mod fill;
-mod instance;
-mod ir;
-mod large;
-mod literal;
-mod model;
-mod nodes;
-mod operator;
-mod operators;
-mod ordered;
-mod output;
+mod file;
+mod make;
+mod plan;
 mod random;
-mod recipe;
-mod refuse;
-mod signature;
 #[cfg(test)]
 mod tests;
-mod types;
-mod value;
-mod version;
-mod violation;
 
-pub use accuracy::{AccuracyFile, ResolvedAccuracy};
-pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
-pub use operator::OperatorFile;
-pub use operators::{GenerateError, OperatorCatalog};
+pub use file::{AccuracyFile, OperatorFile, RecipeError, RecipesFile, ResolvedAccuracy};
+pub use make::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
+pub use plan::{GenerateError, OperatorCatalog, cases, ids};
 pub use random::Random;
-pub use recipe::{RecipeError, RecipesFile};
-pub use version::{cases, ids};

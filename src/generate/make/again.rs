@@ -5,14 +5,14 @@ use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::{Message, ModelProto};
 
 use crate::case::{Case, DataSet, name_dimensions};
-use crate::generate::instance::{CaseAtVersion, NodeDraft};
-use crate::generate::operator::CaseFile;
-use crate::generate::operators::GenerateError;
-use crate::generate::output::OutputFile;
-use crate::generate::version::{Planned, VersionContext};
+use crate::generate::file::op_file::CaseFile;
+use crate::generate::file::output::OutputFile;
+use crate::generate::plan::catalog::GenerateError;
+use crate::generate::plan::fit::{CaseAtVersion, NodeDraft};
+use crate::generate::plan::version::{Planned, VersionContext};
 
 /// Gives a case that is made a second run, and its model names in place of sizes.
-pub(super) fn add(version: &VersionContext<'_>, planned: &Planned<'_>, case: &mut Case) -> Result<(), GenerateError> {
+pub(crate) fn add(version: &VersionContext<'_>, planned: &Planned<'_>, case: &mut Case) -> Result<(), GenerateError> {
     let wrong = |message: String| version.at(&planned.case.name, message);
     let file = second(planned.case);
     let fitted =

@@ -5,13 +5,13 @@ use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalTyp
 use onnx_conformance_reference::types::ValueType;
 
 use crate::case::Level;
-use crate::generate::refuse::PlannedRefusal;
-use crate::generate::types::short;
-use crate::generate::version::Planned;
-use crate::generate::violation::Violation;
+use crate::generate::make::violation::Violation;
+use crate::generate::plan::refusals::PlannedRefusal;
+use crate::generate::plan::types::short;
+use crate::generate::plan::version::Planned;
 
 /// The refusals of a version that follow from its signature.
-pub(super) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefusal> {
+pub(crate) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefusal> {
     // What is broken stands alone in its model.
     let first = cases.iter().position(|planned| planned.case.nodes.is_none());
     let mut signature = SignatureRefusals { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };

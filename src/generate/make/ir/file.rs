@@ -5,73 +5,73 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::case::Level;
-use crate::generate::ir::tensor::{EncodingFile, SparseFile, TensorFile};
-use crate::generate::operator::ValueFile;
+use crate::generate::file::op_file::ValueFile;
+use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile};
 
 /// A file: cases, what must be refused, and encodings of tensors.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GroupFile {
+pub(crate) struct GroupFile {
     /// What the cases are about, in a sentence.
-    pub(super) summary: String,
+    pub(crate) summary: String,
     #[serde(default)]
-    pub(super) cases: Vec<CaseFile>,
+    pub(crate) cases: Vec<CaseFile>,
     #[serde(default)]
-    pub(super) refuse: Vec<RefusalFile>,
+    pub(crate) refuse: Vec<RefusalFile>,
     /// Tensors that stand in typed fields, in raw bytes and in a file, all with the same elements.
     #[serde(default)]
-    pub(super) encodings: Vec<EncodingFile>,
+    pub(crate) encodings: Vec<EncodingFile>,
 }
 
 /// A model that must run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CaseFile {
-    pub(super) name: String,
+pub(crate) struct CaseFile {
+    pub(crate) name: String,
     /// What the standard says, in our own words, and where.
-    pub(super) rule: String,
+    pub(crate) rule: String,
     #[serde(default)]
-    pub(super) level: Level,
+    pub(crate) level: Level,
     /// The model in ONNX's text syntax.
-    pub(super) model: String,
+    pub(crate) model: String,
     /// Initializers of the main graph, as messages.
     #[serde(default)]
-    pub(super) initializers: Vec<TensorFile>,
+    pub(crate) initializers: Vec<TensorFile>,
     /// Sparse initializers of the main graph.
     #[serde(default)]
-    pub(super) sparse: Vec<SparseFile>,
+    pub(crate) sparse: Vec<SparseFile>,
     #[serde(default)]
-    pub(super) inputs: BTreeMap<String, ValueFile>,
+    pub(crate) inputs: BTreeMap<String, ValueFile>,
     /// By name; all outputs of the graph.
-    pub(super) outputs: BTreeMap<String, ValueFile>,
+    pub(crate) outputs: BTreeMap<String, ValueFile>,
 }
 
 /// A model that must be refused: that of its control with one violation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RefusalFile {
-    pub(super) name: String,
+pub(crate) struct RefusalFile {
+    pub(crate) name: String,
     /// What the standard says, in our own words, and where.
-    pub(super) rule: String,
+    pub(crate) rule: String,
     #[serde(default)]
-    pub(super) level: Level,
+    pub(crate) level: Level,
     /// The case of the file that this one breaks.
-    pub(super) control: String,
+    pub(crate) control: String,
     /// What stands in the control's model, once, and what stands there instead.
     #[serde(default)]
-    pub(super) replace: BTreeMap<String, String>,
+    pub(crate) replace: BTreeMap<String, String>,
     /// What is taken out of the model.
-    pub(super) without: Option<Part>,
+    pub(crate) without: Option<Part>,
     /// In place of the control's initializers.
-    pub(super) initializers: Option<Vec<TensorFile>>,
+    pub(crate) initializers: Option<Vec<TensorFile>>,
     /// In place of the control's sparse initializers.
-    pub(super) sparse: Option<Vec<SparseFile>>,
+    pub(crate) sparse: Option<Vec<SparseFile>>,
 }
 
 /// A part of a model that the text syntax always writes.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// The main graph.
     Graph,
     /// The version of the format.

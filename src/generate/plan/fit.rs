@@ -9,14 +9,14 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::choice::AlternativeAxis;
-use crate::generate::model::attribute_message;
-use crate::generate::nodes;
-use crate::generate::operator::{CaseFile, CaseSize, InputFile, OperatorFile, Setting, ValueFile};
-use crate::generate::output::Alternative;
+use crate::generate::file::alternatives::AlternativeAxis;
+use crate::generate::file::op_file::{CaseFile, CaseSize, InputFile, OperatorFile, Setting, ValueFile};
+use crate::generate::file::output::Alternative;
+use crate::generate::make::model::attribute_message;
+use crate::generate::make::value::{ValueBuilder, attribute, graph, input_setting};
+use crate::generate::plan::nodes;
+use crate::generate::plan::types::{Assignment, Types, label};
 use crate::generate::random::Random;
-use crate::generate::types::{Assignment, Types, label};
-use crate::generate::value::{ValueBuilder, attribute, graph, input_setting};
 
 /// A case with its alternatives and types chosen.
 #[derive(Clone, Debug, PartialEq)]

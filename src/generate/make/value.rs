@@ -12,12 +12,12 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-use crate::generate::expression::Size;
-use crate::generate::fill::Fill;
-use crate::generate::literal::Literal;
-use crate::generate::operator::{MapFile, Setting, TypedFile, ValueFile};
+use crate::generate::file::expression::Size;
+use crate::generate::file::fill::Fill;
+use crate::generate::file::literal::Literal;
+use crate::generate::file::op_file::{MapFile, Setting, TypedFile, ValueFile};
+use crate::generate::plan::types::Assignment;
 use crate::generate::random::Random;
-use crate::generate::types::Assignment;
 
 /// Makes the values of one input.
 pub(crate) struct ValueBuilder<'a> {

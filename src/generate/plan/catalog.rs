@@ -7,11 +7,11 @@ use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 
-use crate::generate::instance::CaseAtVersion;
-use crate::generate::nodes;
-use crate::generate::operator::{CaseFile, OperatorFile, at_case, read_operator};
-use crate::generate::recipe::{RecipeError, Recipes};
-use crate::generate::refuse;
+use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case, read_operator};
+use crate::generate::file::recipe::{RecipeError, Recipes};
+use crate::generate::plan::fit::CaseAtVersion;
+use crate::generate::plan::nodes;
+use crate::generate::plan::refusals;
 
 /// The file of the recipes, below the folder of the specs.
 const RECIPES: &str = "recipes.yaml";
@@ -144,7 +144,7 @@ impl OperatorCatalog {
     }
 
     /// An error that points at a case or refusal of an operator's file, and at the recipe that it comes from.
-    pub(super) fn at(
+    pub(crate) fn at(
         &self,
         version: &OperatorVersion,
         name: &str,
@@ -207,7 +207,7 @@ fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
         let help = "a name becomes part of ids; give each its own".to_owned();
         let message = format!("another case is called '{}'", case.name);
         let is_shared = file.cases.iter().any(|other| other.name == case.name && other.recipe.is_some());
-        let place = crate::generate::operator::places(places.text, &case.name).last();
+        let place = crate::generate::file::op_file::places(places.text, &case.name).last();
         return match place.filter(|_| !is_shared) {
             Some(place) => Err(Box::new(YamlError::new(places.path, places.text, place, message, Some(help))).into()),
             None => Err(places.at(&case.name, message, Some(help))),
@@ -252,7 +252,7 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
         }
     }
     for refusal in &file.refuse {
-        if let Some(reason) = refuse::reason_not_applicable(file, refusal, newest_first) {
+        if let Some(reason) = refusals::reason_not_applicable(file, refusal, newest_first) {
             let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
             return Err(places.at(&refusal.name, message, Some(reason)));
         }

@@ -10,7 +10,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::instance::NodeDraft;
+use crate::generate::plan::fit::NodeDraft;
 
 /// A value's name, type and, for a tensor, shape.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, parts: &NodeDraft, ou
 }
 
 /// The message of an attribute.
-pub(super) fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
+pub(crate) fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
     let kind: AttributeType = value.attribute_type();
     let mut proto =
         AttributeProto { name: Some(name.to_owned()), r#type: Some(kind.code()), ..AttributeProto::default() };

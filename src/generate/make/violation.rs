@@ -10,12 +10,12 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, SparseTensor, Value};
 
 use crate::case::Named;
-use crate::generate::instance::NodeDraft;
-use crate::generate::model::attribute_message;
+use crate::generate::make::model::attribute_message;
+use crate::generate::plan::fit::NodeDraft;
 
 /// The one thing that is wrong.
 #[derive(Clone, Debug)]
-pub(super) enum Violation {
+pub(crate) enum Violation {
     /// An input of a type outside the constraint, by its position among the formal inputs.
     Type { at: usize, value_type: ValueType },
     /// An attribute that names a type outside the constraint of an output.
@@ -41,7 +41,7 @@ pub(super) enum Violation {
 }
 
 /// Breaks the rule, unless it is written in op.yaml.
-pub(super) fn apply(spec: &OpSpec, violation: &Violation, parts: &mut NodeDraft) {
+pub(crate) fn apply(spec: &OpSpec, violation: &Violation, parts: &mut NodeDraft) {
     match violation {
         Violation::Type { at, value_type } => {
             // Every input that shares the type parameter changes with it, so that the type alone is wrong.

@@ -3,7 +3,7 @@
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
-use crate::generate::ordered::Ordered;
+use crate::generate::file::ordered::Ordered;
 
 /// One value, or alternatives that become cases of their own. A plain list is always one value.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +109,7 @@ impl<T> OneOrEach<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::literal::Literal;
+    use crate::generate::file::literal::Literal;
 
     #[test]
     fn a_list_in_a_list_is_one_value() {

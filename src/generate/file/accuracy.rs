@@ -6,8 +6,8 @@ use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use serde::Deserialize;
 
 use crate::compare::Accuracy;
-use crate::generate::expression::Size;
-use crate::generate::ordered::Ordered;
+use crate::generate::file::expression::Size;
+use crate::generate::file::ordered::Ordered;
 
 /// How exact outputs of floating types must be; all others are exact.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

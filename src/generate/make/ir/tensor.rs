@@ -9,31 +9,31 @@ use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 use onnx_conformance_reference::proto::{SparseTensorProto, TensorProto};
 use serde::Deserialize;
 
-use crate::generate::literal::Literal;
+use crate::generate::file::literal::Literal;
 
 /// A `TensorProto`, with whatever stands in its fields.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TensorFile {
+pub(crate) struct TensorFile {
     /// Empty for none.
     #[serde(default)]
-    pub(super) name: String,
-    pub(super) r#type: Option<String>,
+    pub(crate) name: String,
+    pub(crate) r#type: Option<String>,
     /// A number in place of the type, such as one that no type has.
-    pub(super) code: Option<i32>,
+    pub(crate) code: Option<i32>,
     #[serde(default)]
-    pub(super) dims: Vec<i64>,
+    pub(crate) dims: Vec<i64>,
     /// What the fields for elements hold.
     #[serde(default)]
-    pub(super) stored: Fields,
+    pub(crate) stored: Fields,
     /// Where the elements are outside the model: the entries of `external_data`.
-    pub(super) external: Option<BTreeMap<String, String>>,
+    pub(crate) external: Option<BTreeMap<String, String>>,
 }
 
 /// The fields that hold elements.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Fields {
+pub(crate) struct Fields {
     /// `raw_data` in hexadecimal; spaces are for the eye.
     raw: Option<String>,
     #[serde(default)]
@@ -53,32 +53,32 @@ pub(super) struct Fields {
 /// A `SparseTensorProto`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SparseFile {
-    pub(super) dims: Vec<i64>,
-    pub(super) values: Option<TensorFile>,
-    pub(super) indices: Option<TensorFile>,
+pub(crate) struct SparseFile {
+    pub(crate) dims: Vec<i64>,
+    pub(crate) values: Option<TensorFile>,
+    pub(crate) indices: Option<TensorFile>,
 }
 
 /// One tensor in its typed field and in raw bytes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EncodingFile {
-    pub(super) r#type: String,
+pub(crate) struct EncodingFile {
+    pub(crate) r#type: String,
     /// Tells tensors of one type apart.
-    pub(super) note: Option<String>,
-    pub(super) dims: Vec<i64>,
+    pub(crate) note: Option<String>,
+    pub(crate) dims: Vec<i64>,
     /// What a typed field and the raw bytes hold.
-    pub(super) stored: Fields,
+    pub(crate) stored: Fields,
     /// The elements, derived by hand from the bits.
-    pub(super) values: Literal,
+    pub(crate) values: Literal,
     /// The operator that hands the tensor on, where Identity does not take it: `Cast <to = 1>`.
-    pub(super) operator: Option<String>,
+    pub(crate) operator: Option<String>,
     /// The type of the output, where it is another.
-    pub(super) output: Option<String>,
+    pub(crate) output: Option<String>,
 }
 
 impl TensorFile {
-    pub(super) fn message(&self) -> Result<TensorProto, String> {
+    pub(crate) fn message(&self) -> Result<TensorProto, String> {
         let code = match (&self.r#type, self.code) {
             (Some(name), None) => {
                 Some(name.parse::<ElementType>().map_err(|_| format!("'{name}' is no element type"))?.code())
@@ -107,7 +107,7 @@ impl TensorFile {
 
 impl Fields {
     /// Whether the elements stand in a typed field, and whether they stand in raw bytes.
-    pub(super) fn given(&self) -> (bool, bool) {
+    pub(crate) fn given(&self) -> (bool, bool) {
         let typed = self.int32_data.len()
             + self.int64_data.len()
             + self.uint64_data.len()
@@ -118,7 +118,7 @@ impl Fields {
     }
 
     /// Only the typed fields, or only the raw bytes.
-    pub(super) fn only(&self, raw: bool) -> Fields {
+    pub(crate) fn only(&self, raw: bool) -> Fields {
         if raw { Fields { raw: self.raw.clone(), ..Fields::default() } } else { Fields { raw: None, ..self.clone() } }
     }
 
@@ -135,7 +135,7 @@ impl Fields {
 }
 
 impl SparseFile {
-    pub(super) fn message(&self) -> Result<SparseTensorProto, String> {
+    pub(crate) fn message(&self) -> Result<SparseTensorProto, String> {
         let part = |part: &Option<TensorFile>| part.as_ref().map(TensorFile::message).transpose();
         Ok(SparseTensorProto { values: part(&self.values)?, indices: part(&self.indices)?, dims: self.dims.clone() })
     }

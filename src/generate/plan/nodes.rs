@@ -8,10 +8,10 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
 use crate::case::Named;
-use crate::generate::instance::{NodeDraft, values_of};
-use crate::generate::operator::{CaseFile, InputFile, places};
-use crate::generate::types::Assignment;
-use crate::generate::value::{ValueBuilder, with_types};
+use crate::generate::file::op_file::{CaseFile, InputFile, places};
+use crate::generate::make::value::{ValueBuilder, with_types};
+use crate::generate::plan::fit::{NodeDraft, values_of};
+use crate::generate::plan::types::Assignment;
 
 /// What is wrong with the nodes of a case, and the word of the text at which it shows.
 struct Mistake<'a> {
@@ -34,7 +34,7 @@ impl<'a> Mistake<'a> {
 }
 
 /// The first mistake that does not depend on version or types, shown where it stands.
-pub(super) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+pub(crate) fn check(path: &str, text: &str, op: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
     let nodes = case.nodes.as_deref().map(read_untyped);
     let Some(Mistake { place, word, message, help }) = mistake(op, case, nodes.as_ref()) else { return Ok(()) };
     let of_case = places(text, &case.name).next().unwrap_or((1, 1));
@@ -156,7 +156,7 @@ fn in_file(text: &str, (named, column): (usize, usize), (line, of_line): (usize,
 }
 
 /// Why the nodes do not fit a version: one of their operators is not there yet.
-pub(super) fn reason_not_applicable(case: &CaseFile, spec: &OpSpec) -> Option<String> {
+pub(crate) fn reason_not_applicable(case: &CaseFile, spec: &OpSpec) -> Option<String> {
     let nodes = read_untyped(case.nodes.as_deref()?).ok()?;
     nodes.iter().find_map(|node| {
         let same = canonical_domain(node.domain()) == canonical_domain(&spec.version.domain);
@@ -168,7 +168,7 @@ pub(super) fn reason_not_applicable(case: &CaseFile, spec: &OpSpec) -> Option<St
 }
 
 /// The nodes with the inputs and outputs of their graph; nothing where a type cannot hold a value that is written out.
-pub(super) fn parts(
+pub(crate) fn parts(
     case: &CaseFile,
     names: &BTreeMap<String, i64>,
     choices: &mut impl Iterator<Item = usize>,
@@ -195,7 +195,7 @@ pub(super) fn parts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::operator::read_operator;
+    use crate::generate::file::op_file::read_operator;
 
     const UNIQUE: &str = "\
 op: Unique

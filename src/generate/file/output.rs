@@ -6,10 +6,10 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::generate::check::CheckFile;
-use crate::generate::choice::{AlternativeAxis, OneOrEach};
-use crate::generate::literal::Literal;
-use crate::generate::operator::{MapFile, ShapeFile, ValueFile};
+use crate::generate::file::alternatives::{AlternativeAxis, OneOrEach};
+use crate::generate::file::check::CheckFile;
+use crate::generate::file::literal::Literal;
+use crate::generate::file::op_file::{MapFile, ShapeFile, ValueFile};
 
 /// An output derived by hand, or what is known of it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

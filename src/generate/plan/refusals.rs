@@ -5,31 +5,31 @@ use std::collections::{BTreeMap, HashSet};
 use onnx_conformance_reference::spec::OpSpec;
 
 use crate::case::{Case, DataSet, Level, Refusal};
-use crate::generate::choice::AlternativeAxis;
-use crate::generate::instance::{CaseAtVersion, NodeDraft, combinations};
-use crate::generate::model::{Declared, single_node_model};
-use crate::generate::operator::{CaseFile, OperatorFile, RefusalFile};
-use crate::generate::operators::GenerateError;
-use crate::generate::signature;
-use crate::generate::version::{Planned, VersionContext};
-use crate::generate::violation::{Violation, apply};
+use crate::generate::file::alternatives::AlternativeAxis;
+use crate::generate::file::op_file::{CaseFile, OperatorFile, RefusalFile};
+use crate::generate::make::model::{Declared, single_node_model};
+use crate::generate::make::violation::{Violation, apply};
+use crate::generate::plan::catalog::GenerateError;
+use crate::generate::plan::fit::{CaseAtVersion, NodeDraft, combinations};
+use crate::generate::plan::signature_refusals;
+use crate::generate::plan::version::{Planned, VersionContext};
 
 /// A refusal that is planned but not made.
-pub(super) struct PlannedRefusal {
-    pub(super) id: String,
-    pub(super) rule: String,
-    pub(super) level: Level,
+pub(crate) struct PlannedRefusal {
+    pub(crate) id: String,
+    pub(crate) rule: String,
+    pub(crate) level: Level,
     /// The position of the control among the planned cases.
-    pub(super) control: usize,
-    pub(super) violation: Violation,
+    pub(crate) control: usize,
+    pub(crate) violation: Violation,
 }
 
 /// The refusals of a version: what its signature excludes, and what the file adds, against the controls that it names.
-pub(super) fn planned(
+pub(crate) fn planned(
     version: &VersionContext<'_>,
     cases: &[Planned<'_>],
 ) -> Result<Vec<PlannedRefusal>, GenerateError> {
-    let mut refusals = signature::refusals(version.spec, cases);
+    let mut refusals = signature_refusals::refusals(version.spec, cases);
     for file in version.file.refuse.iter().filter(|file| file.covers(version.spec.version.since)) {
         let Some(control) = cases.iter().position(|planned| planned.case.name == file.control) else { continue };
         let case = broken(cases[control].case, file);
@@ -62,7 +62,7 @@ pub(super) fn planned(
 }
 
 /// Why a refusal fits none of these versions, the first of them; nothing if it fits any.
-pub(super) fn reason_not_applicable(
+pub(crate) fn reason_not_applicable(
     file: &OperatorFile,
     refusal: &RefusalFile,
     versions: &[&OpSpec],
@@ -119,7 +119,7 @@ fn alternatives(
 }
 
 /// The control case with what a refusal writes in its place, and without what it leaves out.
-pub(super) fn broken(case: &CaseFile, file: &RefusalFile) -> CaseFile {
+pub(crate) fn broken(case: &CaseFile, file: &RefusalFile) -> CaseFile {
     let mut case = case.clone();
     for (name, input) in &file.inputs.0 {
         case.inputs.0.retain(|(other, _)| other != name);
@@ -139,7 +139,7 @@ pub(super) fn broken(case: &CaseFile, file: &RefusalFile) -> CaseFile {
 }
 
 /// Makes a planned refusal.
-pub(super) fn make(
+pub(crate) fn make(
     version: &VersionContext<'_>,
     cases: &[Planned<'_>],
     refusal: &PlannedRefusal,

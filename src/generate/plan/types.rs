@@ -6,7 +6,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::types::ValueType;
 
-use crate::generate::operator::{CaseFile, TypesRule};
+use crate::generate::file::op_file::{CaseFile, TypesRule};
 
 /// What each type parameter of a case stands for.
 pub(crate) type Assignment = BTreeMap<String, ValueType>;

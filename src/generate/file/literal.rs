@@ -7,7 +7,7 @@ use onnx_conformance_reference::tensor::shape::element_count;
 use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
 use serde::Deserialize;
 
-use crate::generate::choice::Label;
+use crate::generate::file::alternatives::Label;
 
 /// A value, or a list of values: nested lists give a shape.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -50,7 +50,7 @@ impl Label for Literal {
 const MOST_ELEMENTS: usize = 1 << 24;
 
 /// Room for a tensor of a case.
-pub(super) fn room(element: ElementType, shape: Vec<usize>) -> Result<Buffer, String> {
+pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<Buffer, String> {
     match element_count(&shape) {
         Ok(count) if count <= MOST_ELEMENTS => Buffer::unlimited(element, shape).map_err(|error| error.to_string()),
         Ok(count) => {

@@ -12,40 +12,40 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, DataSet, Evidence, ExpectedOutput, Level, Named};
-use crate::generate::again;
-use crate::generate::expected::Output;
-use crate::generate::instance::{CaseAtVersion, ConcreteCase, NodeDraft};
-use crate::generate::model::{Declared, single_node_model};
-use crate::generate::operator::{CaseFile, OperatorFile};
-use crate::generate::operators::{GenerateError, OperatorCatalog};
-use crate::generate::refuse;
+use crate::generate::file::op_file::{CaseFile, OperatorFile};
+use crate::generate::make::again;
+use crate::generate::make::expected::Output;
+use crate::generate::make::model::{Declared, single_node_model};
+use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
+use crate::generate::plan::fit::{CaseAtVersion, ConcreteCase, NodeDraft};
+use crate::generate::plan::refusals;
 
 /// A case of a version that is planned but not made.
-pub(super) struct Planned<'a> {
-    pub(super) id: String,
-    pub(super) fitted: CaseAtVersion<'a>,
-    pub(super) case: &'a CaseFile,
-    pub(super) instance: ConcreteCase,
-    pub(super) opset: u32,
+pub(crate) struct Planned<'a> {
+    pub(crate) id: String,
+    pub(crate) fitted: CaseAtVersion<'a>,
+    pub(crate) case: &'a CaseFile,
+    pub(crate) instance: ConcreteCase,
+    pub(crate) opset: u32,
 }
 
 /// The outputs of a run.
-pub(super) struct Outputs {
-    pub(super) declared: Vec<Declared>,
-    pub(super) expected: Vec<ExpectedOutput>,
+pub(crate) struct Outputs {
+    pub(crate) declared: Vec<Declared>,
+    pub(crate) expected: Vec<ExpectedOutput>,
     /// What confirms them besides our own kernels.
-    pub(super) evidence: Vec<Evidence>,
+    pub(crate) evidence: Vec<Evidence>,
 }
 
 /// What a version's cases are made from.
-pub(super) struct VersionContext<'a> {
-    pub(super) spec: &'a OpSpec,
-    pub(super) file: &'a OperatorFile,
+pub(crate) struct VersionContext<'a> {
+    pub(crate) spec: &'a OpSpec,
+    pub(crate) file: &'a OperatorFile,
     operators: &'a OperatorCatalog,
 }
 
 impl<'a> VersionContext<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         operators: &'a OperatorCatalog,
         version: &OperatorVersion,
     ) -> Result<VersionContext<'a>, GenerateError> {
@@ -55,12 +55,12 @@ impl<'a> VersionContext<'a> {
     }
 
     /// An error that points at a case of the file.
-    pub(super) fn at(&self, name: &str, message: String) -> GenerateError {
+    pub(crate) fn at(&self, name: &str, message: String) -> GenerateError {
         self.operators.at(&self.spec.version, name, message, None)
     }
 
     /// Every case that must run: at the version's own opset, and the first once more at the last opset of its range.
-    pub(super) fn planned(&self) -> Result<Vec<Planned<'a>>, GenerateError> {
+    pub(crate) fn planned(&self) -> Result<Vec<Planned<'a>>, GenerateError> {
         let version = &self.spec.version;
         let mut planned: Vec<Planned<'a>> = Vec::new();
         let mut ids = HashSet::new();
@@ -87,7 +87,7 @@ impl<'a> VersionContext<'a> {
     }
 
     /// The node of a planned case.
-    pub(super) fn parts(&self, planned: &Planned<'_>) -> Result<NodeDraft, GenerateError> {
+    pub(crate) fn parts(&self, planned: &Planned<'_>) -> Result<NodeDraft, GenerateError> {
         let instance = &planned.instance;
         let seed = format!("{}/{}", self.spec.version.qualified(), instance.name);
         planned
@@ -98,7 +98,7 @@ impl<'a> VersionContext<'a> {
     }
 
     /// Makes a planned case: its model, inputs and expected outputs.
-    pub(super) fn make(&self, planned: &Planned<'_>) -> Result<Case, GenerateError> {
+    pub(crate) fn make(&self, planned: &Planned<'_>) -> Result<Case, GenerateError> {
         let parts = self.parts(planned)?;
         let guess = self.guess_outputs(planned, &parts);
         let draft = single_node_model(self.spec, planned.opset, &parts, &guess);
@@ -123,7 +123,7 @@ impl<'a> VersionContext<'a> {
     }
 
     /// What the outputs of a run must be, and what confirms it.
-    pub(super) fn outputs(
+    pub(crate) fn outputs(
         &self,
         planned: &Planned<'_>,
         model: &Model,
@@ -152,12 +152,12 @@ impl<'a> VersionContext<'a> {
 
     /// How binding what is said of the version is. A runtime is right to refuse a deprecated version, as the checker of ONNX
     /// does; one that takes it does what its text says.
-    pub(super) fn level(&self, level: Level) -> Level {
+    pub(crate) fn level(&self, level: Level) -> Level {
         if self.spec.deprecated { level.max(Level::Recommended) } else { level }
     }
 
     /// The types of the outputs as far as the inputs tell; the run tells the rest.
-    pub(super) fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeDraft) -> Vec<Declared> {
+    pub(crate) fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeDraft) -> Vec<Declared> {
         let any = ValueType::Tensor(ElementType::Float);
         let declared = |(at, name): (usize, &String)| {
             let known = self.spec.output_at(at).filter(|_| parts.nodes.is_empty());
@@ -177,7 +177,7 @@ fn compute(model: &Model, parts: &NodeDraft) -> Result<Option<Vec<Value>>, Strin
     }
 }
 
-pub(super) fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
+pub(crate) fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
     inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect()
 }
 
@@ -187,7 +187,7 @@ pub fn ids(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec
     let version = VersionContext::new(operators, version)?;
     let planned = version.planned()?;
     let mut ids: Vec<String> = planned.iter().map(|planned| planned.id.clone()).collect();
-    ids.extend(refuse::planned(&version, &planned)?.into_iter().map(|refusal| refusal.id));
+    ids.extend(refusals::planned(&version, &planned)?.into_iter().map(|refusal| refusal.id));
     Ok(ids)
 }
 
@@ -199,13 +199,13 @@ pub fn cases(
 ) -> Result<Vec<Case>, GenerateError> {
     let version = VersionContext::new(operators, version)?;
     let planned = version.planned()?;
-    let refusals = refuse::planned(&version, &planned)?;
+    let refusals = refusals::planned(&version, &planned)?;
     let mut cases = Vec::new();
     for planned in planned.iter().filter(|planned| wanted(&planned.id)) {
         cases.push(version.make(planned)?);
     }
     for refusal in refusals.iter().filter(|refusal| wanted(&refusal.id)) {
-        cases.push(refuse::make(&version, &planned, refusal)?);
+        cases.push(refusals::make(&version, &planned, refusal)?);
     }
     Ok(cases)
 }

@@ -10,13 +10,13 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::case::Level;
-use crate::generate::accuracy::AccuracyFile;
-use crate::generate::choice::{Label, OneOrEach};
-use crate::generate::expression::Size;
-use crate::generate::fill::Fill;
-use crate::generate::literal::Literal;
-use crate::generate::ordered::Ordered;
-use crate::generate::output::OutputFile;
+use crate::generate::file::accuracy::AccuracyFile;
+use crate::generate::file::alternatives::{Label, OneOrEach};
+use crate::generate::file::expression::Size;
+use crate::generate::file::fill::Fill;
+use crate::generate::file::literal::Literal;
+use crate::generate::file::ordered::Ordered;
+use crate::generate::file::output::OutputFile;
 
 /// What we author for an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -342,7 +342,7 @@ impl RefusalFile {
 }
 
 /// Reads an op.yaml, without putting in the cases of the recipes that it uses.
-pub(super) fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlError>> {
+pub(crate) fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<YamlError>> {
     let file: OperatorFile = yaml::read(path, text)?;
     if path.split('/').rev().nth(1).is_some_and(|folder| folder != file.op) {
         let line = text.lines().position(|line| line.starts_with("op:")).map_or(1, |at| at + 1);

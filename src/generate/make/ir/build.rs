@@ -14,11 +14,11 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Level, Named, Refusal};
 use crate::compare::Accuracy;
 use crate::generate::GenerateError;
-use crate::generate::choice::OneOrEach;
-use crate::generate::ir::file::{CaseFile, GroupFile, Part, RefusalFile};
-use crate::generate::ir::tensor::{EncodingFile, SparseFile, TensorFile};
-use crate::generate::operator::ValueFile;
-use crate::generate::value::ValueBuilder;
+use crate::generate::file::alternatives::OneOrEach;
+use crate::generate::file::op_file::ValueFile;
+use crate::generate::make::ir::file::{CaseFile, GroupFile, Part, RefusalFile};
+use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile};
+use crate::generate::make::value::ValueBuilder;
 
 /// The folder of the files, below `specs`.
 const FOLDER: &str = "ir/";

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
 
-use crate::generate::fill::small_floats;
+use crate::generate::file::fill::small_floats;
 use crate::generate::random::Random;
 
 /// Integers from `-most` to `most`, from 0 in an unsigned type, of which one in `one_in` is drawn and the others are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Small {
+pub(crate) struct Small {
     most: i64,
     one_in: i64,
 }
@@ -20,7 +20,7 @@ impl Small {
     const LARGEST: i64 = 8;
 
     /// Those of which any sum of `count` is exact.
-    pub(super) fn addends(element: ElementType, count: i64) -> Small {
+    pub(crate) fn addends(element: ElementType, count: i64) -> Small {
         let (whole, count) = (Small::whole_numbers(element), count.max(1));
         let most = (whole / count).clamp(1, Small::LARGEST);
         // Half of what is there, as the number of those that are not 0 is drawn.
@@ -28,7 +28,7 @@ impl Small {
     }
 
     /// Those of which any sum of `count` products of two is exact.
-    pub(super) fn factors(element: ElementType, count: i64) -> Small {
+    pub(crate) fn factors(element: ElementType, count: i64) -> Small {
         let (whole, count) = (Small::whole_numbers(element), count.max(1));
         let most = (whole / count).isqrt().clamp(1, Small::LARGEST);
         let both = (2 * count).saturating_mul(most * most) / whole;
@@ -47,7 +47,7 @@ impl Small {
         if is_drawn { random.between(low * self.most, self.most) } else { 0 }
     }
 
-    pub(super) fn fill(self, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
+    pub(crate) fn fill(self, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
         let (count, kind) = (buffer.len(), buffer.element_type().kind());
         let low = if kind == Kind::Unsigned { 0 } else { -1 };
         let numbers: Vec<i64> = (0..count).map(|_| self.draw(low, random)).collect();
@@ -60,7 +60,7 @@ impl Small {
 }
 
 /// Letters, and here and there one that takes two bytes or three; `length` bytes in all.
-pub(super) fn long_text(length: i64, random: &mut Random) -> Arc<str> {
+pub(crate) fn long_text(length: i64, random: &mut Random) -> Arc<str> {
     let mut text = String::new();
     let mut left = length.max(0);
     while left > 0 {
@@ -77,7 +77,7 @@ pub(super) fn long_text(length: i64, random: &mut Random) -> Arc<str> {
 }
 
 /// Every element by its place.
-pub(super) fn positions(element: ElementType, buffer: Buffer) -> Result<Tensor, TensorError> {
+pub(crate) fn positions(element: ElementType, buffer: Buffer) -> Result<Tensor, TensorError> {
     let places = 0..buffer.len() as i128;
     match element.kind() {
         Kind::String => buffer.strings(places.map(|at| Arc::from(at.to_string())).collect::<Vec<Arc<str>>>()),

@@ -5,8 +5,8 @@ use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
 
-use crate::generate::operator::{CaseFile, OperatorFile, at_case};
-use crate::generate::ordered::Ordered;
+use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case};
+use crate::generate::file::ordered::Ordered;
 
 /// `specs/recipes.yaml`: cases that several operators share, by the name of the recipe.
 ///
@@ -33,7 +33,7 @@ pub struct RecipeFile {
 
 /// The recipes, and the text they come from.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recipes {
+pub(crate) struct Recipes {
     path: String,
     text: String,
     file: RecipesFile,
@@ -50,7 +50,7 @@ pub struct RecipeError {
 
 impl Recipes {
     /// Reads the text of `specs/recipes.yaml`.
-    pub(super) fn read(path: &str, text: &str) -> Result<Recipes, Box<YamlError>> {
+    pub(crate) fn read(path: &str, text: &str) -> Result<Recipes, Box<YamlError>> {
         let file: RecipesFile = yaml::read(path, text)?;
         for (name, recipe) in &file.recipes.0 {
             if let Some(case) = recipe.cases.iter().find(|case| !case.uses.is_empty()) {
@@ -64,7 +64,7 @@ impl Recipes {
     }
 
     /// Puts the cases of recipes in the places where they are used.
-    pub(super) fn expand(
+    pub(crate) fn expand(
         &self,
         path: &str,
         text: &str,
@@ -98,7 +98,7 @@ impl Recipes {
     }
 
     /// An error about a case that a recipe made: it points at the place of use and at the case in the recipe.
-    pub(super) fn error(
+    pub(crate) fn error(
         &self,
         (path, text): (&str, &str),
         recipe: &str,

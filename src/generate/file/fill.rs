@@ -10,10 +10,10 @@ use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
 use serde::Deserialize;
 
-use crate::generate::choice::Label;
-use crate::generate::expression::Size;
-use crate::generate::large::{Small, long_text, positions};
-use crate::generate::literal::room;
+use crate::generate::file::alternatives::Label;
+use crate::generate::file::expression::Size;
+use crate::generate::file::literal::room;
+use crate::generate::make::large::{Small, long_text, positions};
 use crate::generate::random::Random;
 
 /// What a tensor is filled with.
@@ -315,7 +315,7 @@ fn distinct_floats(element: ElementType, count: usize, random: &mut Random) -> V
 }
 
 /// The values of a type of at most 8 bits that are not far from 0.
-pub(super) fn small_floats(element: ElementType) -> Vec<f64> {
+pub(crate) fn small_floats(element: ElementType) -> Vec<f64> {
     let all = (0..1u64 << element.bits()).map(|bits| element.decode_f64(bits));
     let is_small =
         |value: &f64| value.is_finite() && value.abs() <= 16.0 && !(*value == 0.0 && value.is_sign_negative());

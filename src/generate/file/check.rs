@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::case::Expected;
 use crate::compare::statistics::Distribution;
-use crate::generate::instance::NodeDraft;
-use crate::generate::model::Declared;
+use crate::generate::make::model::Declared;
+use crate::generate::plan::fit::NodeDraft;
 
 /// How an output is held against what is expected.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -9,21 +9,21 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::Expected;
 use crate::compare::Accuracy;
-use crate::generate::accuracy::{AccuracyFile, ResolvedAccuracy, Through};
-use crate::generate::instance::NodeDraft;
-use crate::generate::model::Declared;
-use crate::generate::operator::ValueFile;
-use crate::generate::operators::GenerateError;
-use crate::generate::output::OutputFile;
-use crate::generate::value::ValueBuilder;
-use crate::generate::version::{Planned, VersionContext, by_name};
+use crate::generate::file::accuracy::{AccuracyFile, ResolvedAccuracy, Through};
+use crate::generate::file::op_file::ValueFile;
+use crate::generate::file::output::OutputFile;
+use crate::generate::make::model::Declared;
+use crate::generate::make::value::ValueBuilder;
+use crate::generate::plan::catalog::GenerateError;
+use crate::generate::plan::fit::NodeDraft;
+use crate::generate::plan::version::{Planned, VersionContext, by_name};
 
 /// An output of a case, and what is known of it.
-pub(super) struct Output<'a> {
-    pub(super) declared: &'a Declared,
-    pub(super) computed: Option<&'a Value>,
+pub(crate) struct Output<'a> {
+    pub(crate) declared: &'a Declared,
+    pub(crate) computed: Option<&'a Value>,
     /// The sum of absolute terms of each element, where the rule is about sums.
-    pub(super) magnitude: Option<&'a Tensor>,
+    pub(crate) magnitude: Option<&'a Tensor>,
 }
 
 impl Planned<'_> {
@@ -34,7 +34,7 @@ impl Planned<'_> {
     }
 
     /// Whether the file says what an output must be, or how free it is.
-    pub(super) fn is_written(&self, declared: &Declared) -> bool {
+    pub(crate) fn is_written(&self, declared: &Declared) -> bool {
         let axes = self.fitted.axes();
         self.output(declared).is_some_and(|output| output.says_something(&axes, &self.instance.choices))
     }
@@ -51,7 +51,7 @@ impl VersionContext<'_> {
     }
 
     /// The sums of absolute terms of every output, where the rule of any is about sums.
-    pub(super) fn magnitudes(
+    pub(crate) fn magnitudes(
         &self,
         planned: &Planned<'_>,
         model: &Model,
@@ -75,7 +75,7 @@ impl VersionContext<'_> {
     }
 
     /// What an output must be: as derived by hand where the file says so, else as computed.
-    pub(super) fn expected_output(
+    pub(crate) fn expected_output(
         &self,
         planned: &Planned<'_>,
         parts: &NodeDraft,
