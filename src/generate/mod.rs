@@ -1,7 +1,5 @@
 //! From the specs and op.yaml to cases, with their expected outputs.
 
-#[cfg(test)]
-mod audit;
 mod file;
 mod make;
 mod plan;
@@ -10,6 +8,6 @@ mod random;
 mod tests;
 
 pub use file::{AccuracyFile, OperatorFile, RecipeError, RecipesFile, ResolvedAccuracy};
-pub use make::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
-pub use plan::{GenerateError, OperatorCatalog, cases, ids};
+pub use make::{IrFile, cases, embedded_ir, ir_cases, ir_ids, read_ir};
+pub use plan::{GenerateError, OperatorCatalog, ids};
 pub use random::Random;

@@ -1,5 +1,7 @@
 //! One value, or alternatives that become cases of their own.
 
+use std::collections::BTreeSet;
+
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
@@ -68,6 +70,22 @@ pub struct AlternativeAxis {
     pub name: String,
     /// The alternatives.
     pub labels: Vec<String>,
+}
+
+/// Every combination of alternatives, or with `zip` one from each list in turn.
+pub(crate) fn combinations(axes: &[AlternativeAxis], zip: bool) -> Result<Vec<Vec<usize>>, String> {
+    if zip {
+        let lengths: BTreeSet<usize> = axes.iter().map(|axis| axis.labels.len()).collect();
+        if lengths.len() > 1 {
+            return Err("zip needs lists of one length".to_owned());
+        }
+        let length = lengths.into_iter().next().unwrap_or(0);
+        return Ok((0..length).map(|at| vec![at; axes.len()]).collect());
+    }
+    Ok(axes.iter().fold(vec![Vec::new()], |rows, axis| {
+        let with = |row: &Vec<usize>, at: usize| [row.as_slice(), &[at]].concat();
+        rows.iter().flat_map(|row| (0..axis.labels.len()).map(move |at| with(row, at))).collect()
+    }))
 }
 
 impl<T: Label> OneOrEach<T> {

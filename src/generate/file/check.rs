@@ -1,15 +1,6 @@
 //! How an output is held against what is expected, other than element by element.
 
-use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_reference::value::Value;
 use serde::Deserialize;
-
-use crate::case::Expected;
-use crate::compare::statistics::Distribution;
-use crate::generate::make::model::Declared;
-use crate::generate::plan::fit::NodeDraft;
 
 /// How an output is held against what is expected.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -72,58 +63,4 @@ impl CheckFile {
         let pairs = [&mut rule.dropout, &mut rule.mask].into_iter().flatten().map(|(name, _)| name);
         rule.bernoulli.iter_mut().chain(rule.multinomial.iter_mut()).chain(pairs).collect()
     }
-
-    /// What an output of a declared type and shape must be.
-    pub(crate) fn expected_output(
-        &self,
-        declared: &Declared,
-        expected: Option<&Value>,
-        parts: &NodeDraft,
-    ) -> Result<Expected, String> {
-        let rule = match self {
-            CheckFile::Named(CheckName::Set) => return Ok(Expected::Set(needed(expected)?.clone())),
-            CheckFile::Rule(rule) => rule,
-        };
-        let input = |name: &str| {
-            let tensor = parts.inputs.iter().find(|input| input.name == name).and_then(|input| input.value.as_tensor());
-            tensor.cloned().ok_or_else(|| format!("the check names '{name}', which is no tensor among the inputs"))
-        };
-        let element = declared.value_type.element_type();
-        let drawn = |law: Distribution| match (&declared.value_type, &declared.shape) {
-            (ValueType::Tensor(_), Some(shape)) => Ok(Expected::SampledFrom { element, shape: shape.clone(), law }),
-            _ => Err("a draw must be a tensor of a known shape; give `shape`".to_owned()),
-        };
-        match rule {
-            CheckRule { permutation: Some(axis), .. } => Ok(Expected::PermutedAlongAxis(tensor(expected)?, *axis)),
-            CheckRule { lossy: Some(distance), .. } => bounded(tensor(expected)?, *distance),
-            CheckRule { normal: Some((mean, deviation)), .. } => {
-                drawn(Distribution::Normal { mean: *mean, deviation: *deviation })
-            }
-            CheckRule { uniform: Some((low, high)), .. } => drawn(Distribution::Uniform { low: *low, high: *high }),
-            CheckRule { bernoulli: Some(name), .. } => drawn(Distribution::Bernoulli(input(name)?)),
-            CheckRule { multinomial: Some(name), .. } => drawn(Distribution::Multinomial(input(name)?)),
-            CheckRule { dropout: Some((name, ratio)), .. } => {
-                Ok(Expected::DropoutOf { source: input(name)?, ratio: *ratio })
-            }
-            CheckRule { mask: Some((name, ratio)), .. } => {
-                Ok(Expected::Mask { shape: input(name)?.shape().to_vec(), ratio: *ratio })
-            }
-            _ => Err("a check is one of permutation, lossy, normal, uniform, bernoulli, multinomial, dropout and mask"
-                .to_owned()),
-        }
-    }
-}
-
-fn needed(expected: Option<&Value>) -> Result<&Value, String> {
-    expected.ok_or_else(|| "the check needs an expected value, and no kernel computes one; give `values`".to_owned())
-}
-
-fn tensor(expected: Option<&Value>) -> Result<Tensor, String> {
-    needed(expected)?.as_tensor().cloned().ok_or_else(|| "the check is for tensors".to_owned())
-}
-
-fn bounded(expected: Tensor, distance: f64) -> Result<Expected, String> {
-    let bounds = vec![distance; expected.len()];
-    let bound = Tensor::of_floats(ElementType::Double, expected.shape(), &bounds).map_err(|error| error.to_string())?;
-    Ok(Expected::Bounded(expected, bound))
 }

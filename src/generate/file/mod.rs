@@ -10,6 +10,7 @@ pub(crate) mod op_file;
 pub(crate) mod ordered;
 pub(crate) mod output;
 pub(crate) mod recipe;
+pub(crate) mod value_file;
 
 pub use accuracy::{AccuracyFile, ResolvedAccuracy};
 pub use op_file::OperatorFile;

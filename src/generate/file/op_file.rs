@@ -1,22 +1,19 @@
 //! op.yaml: what we author for an operator, for all its versions.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::types::ValueType;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use crate::case::Level;
 use crate::generate::file::accuracy::AccuracyFile;
 use crate::generate::file::alternatives::{Label, OneOrEach};
 use crate::generate::file::expression::Size;
-use crate::generate::file::fill::Fill;
 use crate::generate::file::literal::Literal;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::output::OutputFile;
+use crate::generate::file::value_file::{InputFile, ValueFile};
 
 /// What we author for an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -129,6 +126,28 @@ impl CaseFile {
     }
 }
 
+impl CaseFile {
+    /// The case with the inputs of its second run.
+    pub(crate) fn second_run(&self) -> CaseFile {
+        let mut second = self.clone();
+        second.inputs.replace(&self.again);
+        second
+    }
+
+    /// The control case with what a refusal writes in its place, and without what it omits.
+    pub(crate) fn control_with_violation(&self, refusal: &RefusalFile) -> CaseFile {
+        let mut case = self.clone();
+        let is_omitted = |name: &str| refusal.without.iter().any(|omitted| omitted == name);
+        case.inputs.replace(&refusal.inputs);
+        case.set.replace(&refusal.set);
+        case.inputs.0.retain(|(name, _)| !is_omitted(name));
+        case.set.0.retain(|(name, _)| !is_omitted(name));
+        case.bind.0.retain(|(_, how)| !how.strip_prefix("attribute ").is_some_and(is_omitted));
+        case.request = refusal.request.clone().or(case.request);
+        case
+    }
+}
+
 /// How large the values of a case are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -149,91 +168,6 @@ pub enum CaseSize {
 pub enum TypesRule {
     /// Every combination, instead of every type of each parameter once.
     Product,
-}
-
-/// An input: one value, or for a variadic input a list of them.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
-pub enum InputFile {
-    /// The values of a variadic input.
-    Many(Vec<ValueFile>),
-    /// One value.
-    One(Box<ValueFile>),
-}
-
-impl<'de> Deserialize<'de> for InputFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(InputVisitor)
-    }
-}
-
-/// Tells a value from a list by its form, so that a mistake inside is shown where it stands.
-struct InputVisitor;
-
-impl<'de> Visitor<'de> for InputVisitor {
-    type Value = InputFile;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value such as {shape: [2, 3]} or {values: [1, 2]}, or for a variadic input a list of them")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<InputFile, A::Error> {
-        ValueFile::deserialize(MapAccessDeserializer::new(map)).map(|value| InputFile::One(Box::new(value)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<InputFile, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(InputFile::Many)
-    }
-}
-
-/// A value: a tensor of a shape and a fill, or written out; or a container.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ValueFile {
-    /// The shape of the tensor, or of the tensors in a container that is filled.
-    pub shape: Option<OneOrEach<ShapeFile>>,
-    /// What the tensor is filled with.
-    pub fill: Option<OneOrEach<Fill>>,
-    /// The elements; nested lists give the shape, unless `shape` does.
-    pub values: Option<OneOrEach<Literal>>,
-    /// A type of its own, or that of a type parameter, where the version's signature does not say.
-    pub r#type: Option<String>,
-    /// The items of a sequence.
-    pub sequence: Option<Vec<ValueFile>>,
-    /// An optional that holds nothing.
-    #[serde(default)]
-    pub none: bool,
-    /// The entries of a map: keys and values.
-    pub map: Option<MapFile>,
-    /// Where the elements of a sparse tensor stand; `values` are those that stand there.
-    pub sparse: Option<Literal>,
-}
-
-/// The entries of a map.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct MapFile {
-    /// The keys.
-    pub keys: Literal,
-    /// The values, as many.
-    pub values: Literal,
-}
-
-/// A shape.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct ShapeFile(pub Vec<Size>);
-
-impl Label for ShapeFile {
-    fn label(&self) -> String {
-        if self.0.is_empty() {
-            return "scalar".to_owned();
-        }
-        self.0.iter().map(Size::to_string).collect::<Vec<_>>().join("x").replace([' ', '*', '/', '(', ')'], "_")
-    }
 }
 
 /// The value of a parameter: written out, or with a type or a graph.

@@ -28,6 +28,14 @@ impl<V> Ordered<V> {
     }
 }
 
+impl<V: Clone> Ordered<V> {
+    /// Puts entries in the place of those with the same keys, at the end.
+    pub(crate) fn replace(&mut self, others: &Ordered<V>) {
+        self.0.retain(|(name, _)| others.get(name).is_none());
+        self.0.extend(others.0.iter().cloned());
+    }
+}
+
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Entries(PhantomData))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use crate::generate::file::alternatives::{AlternativeAxis, OneOrEach};
 use crate::generate::file::check::CheckFile;
 use crate::generate::file::literal::Literal;
-use crate::generate::file::op_file::{MapFile, ShapeFile, ValueFile};
+use crate::generate::file::value_file::{MapFile, ShapeFile, ValueFile};
 
 /// An output derived by hand, or what is known of it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -1,115 +1,155 @@
-//! What the outputs of a case must be: as derived by hand, else as computed, and how closely.
+//! What the outputs of a run must be: as derived by hand, else as computed, and how closely.
+
+use std::collections::BTreeMap;
 
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
-use onnx_conformance_reference::executor::magnitudes;
+use onnx_conformance_reference::executor::{magnitudes, run};
 use onnx_conformance_reference::kernels::framework::budget::Limits;
 use onnx_conformance_reference::model::Model;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::Expected;
+use crate::case::{Evidence, Expected, ExpectedOutput, Named};
 use crate::compare::Accuracy;
-use crate::generate::file::accuracy::{AccuracyFile, ResolvedAccuracy, Through};
-use crate::generate::file::op_file::ValueFile;
+use crate::generate::file::accuracy::{ResolvedAccuracy, Through};
 use crate::generate::file::output::OutputFile;
+use crate::generate::file::value_file::ValueFile;
+use crate::generate::make::check::checked;
+use crate::generate::make::draft::NodeDraft;
 use crate::generate::make::model::Declared;
-use crate::generate::make::value::ValueBuilder;
 use crate::generate::plan::catalog::GenerateError;
-use crate::generate::plan::fit::NodeDraft;
-use crate::generate::plan::version::{Planned, VersionContext, by_name};
+use crate::generate::plan::value_plan::ValueBuilder;
+use crate::generate::plan::version::{PlannedCase, VersionContext};
 
-/// An output of a case, and what is known of it.
-pub(crate) struct Output<'a> {
-    pub(crate) declared: &'a Declared,
-    pub(crate) computed: Option<&'a Value>,
+/// A run of a case, whose outputs are wanted.
+pub(crate) struct Run<'a> {
+    pub(crate) version: &'a VersionContext<'a>,
+    pub(crate) planned: &'a PlannedCase<'a>,
+    pub(crate) draft: &'a NodeDraft,
+    /// Whether op.yaml's `outputs` are of this run, as they are of the first.
+    pub(crate) is_first: bool,
+}
+
+/// The outputs of a run.
+pub(crate) struct Outputs {
+    pub(crate) declared: Vec<Declared>,
+    pub(crate) expected: Vec<ExpectedOutput>,
+    /// What confirms them besides our own kernels.
+    pub(crate) evidence: Vec<Evidence>,
+}
+
+/// An output, and what is known of it.
+struct Output<'a> {
+    declared: &'a Declared,
+    /// What op.yaml says of it.
+    file: Option<&'a OutputFile>,
+    computed: Option<&'a Value>,
     /// The sum of absolute terms of each element, where the rule is about sums.
-    pub(crate) magnitude: Option<&'a Tensor>,
+    magnitude: Option<&'a Tensor>,
 }
 
-impl Planned<'_> {
-    /// What the file says of an output.
-    fn output(&self, declared: &Declared) -> Option<&OutputFile> {
-        let mut outputs = self.case.outputs.0.iter();
-        outputs.find_map(|(name, output)| (self.fitted.output_in_model(name)? == declared.name).then_some(output))
+impl Run<'_> {
+    /// What the outputs must be, and what confirms it.
+    pub(crate) fn outputs(&self, model: &Model) -> Result<Outputs, GenerateError> {
+        let names = self.draft.output_names.iter().filter(|name| !name.is_empty());
+        let values = self.compute(model)?;
+        let declared: Vec<Declared> = match &values {
+            Some(values) => names.zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
+            None => Declared::guess(self.planned, self.draft),
+        };
+        let magnitudes = self.magnitudes(model, &declared)?;
+        let axes = self.planned.fitted.axes();
+        let mut expected = Vec::new();
+        let mut is_literal = !declared.is_empty();
+        for (index, declared) in declared.iter().enumerate() {
+            let file = self.file(declared);
+            // What is ours alone in one output is not confirmed by another.
+            is_literal &= file.is_some_and(|file| file.says_something(&axes, &self.planned.instance.choices));
+            let computed = values.as_ref().and_then(|values| values.get(index));
+            let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(index)?.as_ref());
+            let output = self.expected(&Output { declared, file, computed, magnitude })?;
+            expected.push(ExpectedOutput { name: declared.name.clone(), expected: output });
+        }
+        let evidence = if is_literal { vec![Evidence::Literal] } else { Vec::new() };
+        Ok(Outputs { declared, expected, evidence })
     }
 
-    /// Whether the file says what an output must be, or how free it is.
-    pub(crate) fn is_written(&self, declared: &Declared) -> bool {
-        let axes = self.fitted.axes();
-        self.output(declared).is_some_and(|output| output.says_something(&axes, &self.instance.choices))
-    }
-}
-
-impl VersionContext<'_> {
-    fn accuracy<'a>(&'a self, planned: &Planned<'a>) -> &'a AccuracyFile {
-        planned.case.accuracy.as_ref().unwrap_or(&self.file.accuracy)
+    /// What the built-in executor computes; nothing where it has no kernel.
+    fn compute(&self, model: &Model) -> Result<Option<Vec<Value>>, GenerateError> {
+        match run(model, by_name(&self.draft.inputs), Limits::default()) {
+            Ok(values) => Ok(Some(values)),
+            Err(error) if error.is_unsupported() => Ok(None),
+            Err(error) => Err(self.refused(error.to_string())),
+        }
     }
 
-    fn ask(&self, planned: &Planned<'_>, element: ElementType) -> Result<ResolvedAccuracy, GenerateError> {
-        let names = planned.fitted.sizes().map_err(|message| self.at(&planned.case.name, message))?;
-        self.accuracy(planned).ask(element, &names).map_err(|message| self.at(&planned.case.name, message))
+    fn refused(&self, reason: String) -> GenerateError {
+        GenerateError::Refused { id: self.planned.id.clone(), reason }
+    }
+
+    fn error(&self, message: String) -> GenerateError {
+        self.version.at(&self.planned.case.name, message)
+    }
+
+    /// What op.yaml says of an output.
+    fn file(&self, declared: &Declared) -> Option<&OutputFile> {
+        let mut outputs = self.planned.case.outputs.0.iter().filter(|_| self.is_first);
+        outputs
+            .find_map(|(name, output)| (self.planned.fitted.output_in_model(name)? == declared.name).then_some(output))
+    }
+
+    fn accuracy(&self, element: ElementType) -> Result<ResolvedAccuracy, GenerateError> {
+        let accuracy = self.planned.case.accuracy.as_ref().unwrap_or(&self.version.file.accuracy);
+        let names = self.planned.fitted.sizes().map_err(|message| self.error(message))?;
+        accuracy.ask(element, &names).map_err(|message| self.error(message))
     }
 
     /// The sums of absolute terms of every output, where the rule of any is about sums.
-    pub(crate) fn magnitudes(
-        &self,
-        planned: &Planned<'_>,
-        model: &Model,
-        parts: &NodeDraft,
-        outputs: &[Declared],
-    ) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
+    fn magnitudes(&self, model: &Model, outputs: &[Declared]) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
         let mut any = false;
         for declared in outputs {
-            any |= self.ask(planned, declared.value_type.element_type())?.is_about_sums();
+            any |= self.accuracy(declared.value_type.element_type())?.is_about_sums();
         }
         if !any {
             return Ok(None);
         }
-        let failed = |error: String| GenerateError::Refused { id: planned.id.clone(), reason: error };
-        let values =
-            magnitudes(model, by_name(&parts.inputs), Limits::default()).map_err(|error| failed(error.to_string()))?;
-        let lacking =
-            || self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned());
-        let values = values.ok_or_else(lacking)?;
-        Ok(Some(values.iter().map(|value| value.as_tensor().cloned()).collect()))
+        let values = magnitudes(model, by_name(&self.draft.inputs), Limits::default());
+        let values = values.map_err(|error| self.refused(error.to_string()))?;
+        let missing = || self.error("the accuracy is a sum, but the kernel has no magnitude".to_owned());
+        Ok(Some(values.ok_or_else(missing)?.iter().map(|value| value.as_tensor().cloned()).collect()))
     }
 
     /// What an output must be: as derived by hand where the file says so, else as computed.
-    pub(crate) fn expected_output(
-        &self,
-        planned: &Planned<'_>,
-        parts: &NodeDraft,
-        output: &Output<'_>,
-    ) -> Result<Expected, GenerateError> {
-        let wrong = |message: String| self.at(&planned.case.name, message);
-        let Output { declared, computed, magnitude } = output;
-        let shape = declared.shape.clone();
-        let unspecified = || Expected::Unspecified(declared.value_type.clone(), shape.clone());
+    fn expected(&self, output: &Output<'_>) -> Result<Expected, GenerateError> {
+        let error = |message: String| self.error(message);
+        let Output { declared, file, computed, magnitude } = *output;
+        let unspecified = || Expected::Unspecified(declared.value_type.clone(), declared.shape.clone());
         let none = OutputFile::default();
-        let file = planned.output(declared).unwrap_or(&none);
+        let file = file.unwrap_or(&none);
         if file.unspecified {
             return Ok(unspecified());
         }
         if let Some(values) = &file.any_of {
-            let values = values.iter().map(|one| self.written(planned, declared, &one.value()));
+            let values = values.iter().map(|one| self.written(declared, &one.value()));
             return Ok(Expected::AnyOf(values.collect::<Result<_, _>>()?));
         }
-        let written = file.written(&planned.fitted.axes(), &planned.instance.choices).map_err(wrong)?;
+        let PlannedCase { fitted, instance, case, .. } = self.planned;
+        let written = file.written(&fitted.axes(), &instance.choices).map_err(error)?;
         let value = match (written, &file.same_as) {
-            (Some(written), _) => Some(self.written(planned, declared, &written)?),
-            (None, Some(name)) => Some(same_as(parts, name).map_err(wrong)?),
-            (None, None) => (*computed).cloned(),
+            (Some(written), _) => Some(self.written(declared, &written)?),
+            (None, Some(name)) => Some(same_as(self.draft, name).map_err(error)?),
+            (None, None) => computed.cloned(),
         };
         if let Some(check) = &file.check {
-            return check.expected_output(declared, value.as_ref(), parts).map_err(wrong);
+            return checked(check, declared, value.as_ref(), self.draft).map_err(error);
         }
         let Some(value) = value else { return Ok(unspecified()) };
-        let has_zero_sign = planned.case.zero_sign || file.zero_sign;
-        match (self.ask(planned, value.value_type().element_type())?, &value, magnitude) {
+        let has_zero_sign = case.zero_sign || file.zero_sign;
+        match (self.accuracy(value.value_type().element_type())?, &value, magnitude) {
             (ResolvedAccuracy::Uniform(Accuracy::Exact), ..) if has_zero_sign => {
                 Ok(Expected::Value(value, Accuracy::ExactZeroSign))
             }
-            _ if has_zero_sign => Err(wrong("zero_sign goes with `accuracy: exact` alone".to_owned())),
+            _ if has_zero_sign => Err(error("zero_sign goes with `accuracy: exact` alone".to_owned())),
             (ResolvedAccuracy::Sum(multiple), Value::Tensor(tensor), Some(magnitude))
                 if tensor.element_type().is_float() =>
             {
@@ -128,19 +168,23 @@ impl VersionContext<'_> {
     }
 
     /// An output written in the file.
-    fn written(&self, planned: &Planned<'_>, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
-        let wrong = |message: String| self.at(&planned.case.name, message);
-        let names = planned.fitted.sizes().map_err(wrong)?;
-        let maker = ValueBuilder { names: &names, types: &planned.instance.types, seed: None };
-        let value = maker.value(file, Some(&declared.value_type), &mut std::iter::empty()).map_err(wrong)?;
+    fn written(&self, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
+        let error = |message: String| self.error(message);
+        let names = self.planned.fitted.sizes().map_err(error)?;
+        let builder = ValueBuilder { names: &names, types: &self.planned.instance.types };
+        let value = builder.written(file, Some(&declared.value_type)).map_err(error)?;
         let message = || format!("{} cannot hold the output '{}' as written", declared.value_type, declared.name);
-        value.ok_or_else(|| wrong(message()))
+        value.ok_or_else(|| error(message()))
     }
 }
 
+fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
+    inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect()
+}
+
 /// The value of an input that an output must equal.
-fn same_as(parts: &NodeDraft, name: &str) -> Result<Value, String> {
-    let found = parts.inputs.iter().find(|input| input.name == name);
+fn same_as(draft: &NodeDraft, name: &str) -> Result<Value, String> {
+    let found = draft.inputs.iter().find(|input| input.name == name);
     found
         .map(|input| input.value.clone())
         .ok_or_else(|| format!("same_as names '{name}', which is no input of the case"))

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
 
-use crate::generate::file::fill::small_floats;
 use crate::generate::random::Random;
 
 /// Integers from `-most` to `most`, from 0 in an unsigned type, of which one in `one_in` is drawn and the others are 0.
@@ -118,6 +117,14 @@ pub(crate) fn positions(element: ElementType, buffer: Buffer) -> Result<Tensor, 
             buffer.integers(places.map(|at| first + sign * number(at)))
         }
     }
+}
+
+/// The values of a type of at most 8 bits that are not far from 0.
+pub(crate) fn small_floats(element: ElementType) -> Vec<f64> {
+    let all = (0..1u64 << element.bits()).map(|bits| element.decode_f64(bits));
+    let is_small =
+        |value: &f64| value.is_finite() && value.abs() <= 16.0 && !(*value == 0.0 && value.is_sign_negative());
+    all.filter(is_small).collect()
 }
 
 /// The largest prime number up to `most`, or 1.

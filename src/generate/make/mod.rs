@@ -1,11 +1,13 @@
-//! What cases contain: values, models, expected outputs, violations.
+//! What cases contain: filled values, models, expected outputs.
 
-pub(crate) mod again;
-pub(crate) mod expected;
+mod cases;
+mod check;
+mod draft;
+mod expected;
+mod fill;
 mod ir;
-pub(crate) mod large;
-pub(crate) mod model;
-pub(crate) mod value;
-pub(crate) mod violation;
+mod large;
+mod model;
 
+pub use cases::cases;
 pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};

@@ -1,16 +1,17 @@
 //! One node as a model.
 
 use bytes::Bytes;
-use onnx_conformance_reference::model::Attribute;
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
-    AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+    GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
 };
-use onnx_conformance_reference::spec::{AttributeType, OpSpec, Specs, model_domain};
+use onnx_conformance_reference::spec::{OpSpec, Specs, model_domain};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Named;
-use crate::generate::plan::fit::NodeDraft;
+use crate::generate::make::draft::NodeDraft;
+use crate::generate::plan::version::PlannedCase;
 
 /// A value's name, type and, for a tensor, shape.
 #[derive(Clone, Debug)]
@@ -33,6 +34,17 @@ impl Declared {
         }
     }
 
+    /// The outputs of a node as far as its types are known without a run.
+    pub(crate) fn guess(planned: &PlannedCase<'_>, draft: &NodeDraft) -> Vec<Declared> {
+        let declared = |(position, name): (usize, &String)| {
+            let known = planned.fitted.spec.output_at(position).filter(|_| draft.nodes.is_empty());
+            let known = known.and_then(|formal| planned.fitted.formal_type(formal, &planned.instance.types));
+            let value_type = known.unwrap_or(ValueType::Tensor(ElementType::Float));
+            Declared { name: name.clone(), value_type, shape: None }
+        };
+        draft.output_names.iter().enumerate().filter(|(_, name)| !name.is_empty()).map(declared).collect()
+    }
+
     fn info(&self) -> ValueInfoProto {
         ValueInfoProto {
             name: Some(self.name.clone()),
@@ -43,21 +55,21 @@ impl Declared {
 }
 
 /// The model of a node, or of several, at an opset, in the lowest IR version that allows it.
-pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, parts: &NodeDraft, outputs: &[Declared]) -> Bytes {
+pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, draft: &NodeDraft, outputs: &[Declared]) -> Bytes {
     let domain = model_domain(&spec.version.domain);
     let node = NodeProto {
         op_type: Some(spec.version.name.clone()),
         domain: (!domain.is_empty()).then(|| domain.to_owned()),
-        input: parts.input_names.clone(),
-        output: parts.output_names.clone(),
-        attribute: parts.attributes.clone(),
+        input: draft.input_names.clone(),
+        output: draft.output_names.clone(),
+        attribute: draft.attributes.clone(),
         ..NodeProto::default()
     };
     let declared = |input: &Named| Declared::of(&input.name, &input.value).info();
     let graph = GraphProto {
         name: Some(spec.version.name.clone()),
-        node: if parts.nodes.is_empty() { vec![node] } else { parts.nodes.clone() },
-        input: parts.inputs.iter().map(declared).collect(),
+        node: if draft.nodes.is_empty() { vec![node] } else { draft.nodes.clone() },
+        input: draft.inputs.iter().map(declared).collect(),
         output: outputs.iter().map(Declared::info).collect(),
         ..GraphProto::default()
     };
@@ -72,7 +84,7 @@ pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, parts: &NodeDraft, ou
     let mut ir = lowest_ir(domain, opset);
     // The nodes of a subgraph, and those around a node, are of ONNX's own domain, in the newest version there is.
     if !domain.is_empty()
-        && (parts.attributes.iter().any(|attribute| attribute.g.is_some()) || !parts.nodes.is_empty())
+        && (draft.attributes.iter().any(|attribute| attribute.g.is_some()) || !draft.nodes.is_empty())
         && let Ok(newest) = Specs::embedded().newest_opset("")
     {
         imports.push(import("", newest));
@@ -86,25 +98,4 @@ pub(crate) fn single_node_model(spec: &OpSpec, opset: u32, parts: &NodeDraft, ou
         ..ModelProto::default()
     };
     model.encode_to_vec().into()
-}
-
-/// The message of an attribute.
-pub(crate) fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
-    let kind: AttributeType = value.attribute_type();
-    let mut proto =
-        AttributeProto { name: Some(name.to_owned()), r#type: Some(kind.code()), ..AttributeProto::default() };
-    let bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
-    match value {
-        Attribute::Float(value) => proto.f = Some(*value),
-        Attribute::Int(value) => proto.i = Some(*value),
-        Attribute::String(value) => proto.s = Some(bytes(value)),
-        Attribute::Floats(values) => proto.floats = values.to_vec(),
-        Attribute::Ints(values) => proto.ints = values.to_vec(),
-        Attribute::Strings(values) => proto.strings = values.iter().map(|value| bytes(value)).collect(),
-        Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(encode::tensor(tensor, "")),
-        Attribute::SparseTensor(Value::Sparse(sparse)) => proto.sparse_tensor = Some(encode::sparse_tensor(sparse, "")),
-        Attribute::Type(value_type) => proto.tp = Some(encode::value_type(value_type, None)),
-        _ => {}
-    }
-    proto
 }

@@ -7,11 +7,12 @@ use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 
-use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case, read_operator};
+use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case, places as op_places, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
+use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::nodes;
-use crate::generate::plan::refusals;
+use crate::generate::plan::refusal_fit;
 
 /// The file of the recipes, below the folder of the specs.
 const RECIPES: &str = "recipes.yaml";
@@ -207,7 +208,7 @@ fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
         let help = "a name becomes part of ids; give each its own".to_owned();
         let message = format!("another case is called '{}'", case.name);
         let is_shared = file.cases.iter().any(|other| other.name == case.name && other.recipe.is_some());
-        let place = crate::generate::file::op_file::places(places.text, &case.name).last();
+        let place = op_places(places.text, &case.name).last();
         return match place.filter(|_| !is_shared) {
             Some(place) => Err(Box::new(YamlError::new(places.path, places.text, place, message, Some(help))).into()),
             None => Err(places.at(&case.name, message, Some(help))),
@@ -252,7 +253,7 @@ fn check_fits(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(), Gener
         }
     }
     for refusal in &file.refuse {
-        if let Some(reason) = refusals::reason_not_applicable(file, refusal, newest_first) {
+        if let Some(reason) = refusal_fit::reason_not_applicable(file, refusal, newest_first) {
             let message = format!("the refusal '{}' fits no version of {}", refusal.name, file.op);
             return Err(places.at(&refusal.name, message, Some(reason)));
         }
@@ -266,8 +267,9 @@ fn check_alternatives(places: &Places<'_>, newest_first: &[&OpSpec]) -> Result<(
         let at = |message: String, help: Option<String>| places.at(&case.name, message, help);
         let mut left: Option<Vec<(Vec<usize>, String)>> = None;
         for fitted in newest_first.iter().filter_map(|spec| CaseAtVersion::new(places.file, case, spec).ok()) {
-            let all = fitted.alternatives().map_err(|message| at(message, None))?;
-            let made = fitted.instances().map_err(|message| at(message, None))?;
+            let cases = ConcreteCases::new(&fitted).map_err(|message| at(message, None))?;
+            let all = cases.alternatives();
+            let made = cases.cases().map_err(|message| at(message, None))?;
             let left = left.get_or_insert(all);
             left.retain(|(choices, _)| made.iter().all(|instance| instance.choices != *choices));
             if left.is_empty() {

@@ -1,17 +1,13 @@
 //! Cases of several nodes, written in ONNX's text syntax.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use onnx_conformance_reference::model::text::parse_nodes;
 use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
-use crate::case::Named;
-use crate::generate::file::op_file::{CaseFile, InputFile, places};
-use crate::generate::make::value::{ValueBuilder, with_types};
-use crate::generate::plan::fit::{NodeDraft, values_of};
-use crate::generate::plan::types::Assignment;
+use crate::generate::file::op_file::{CaseFile, places};
 
 /// What is wrong with the nodes of a case, and the word of the text at which it shows.
 struct Mistake<'a> {
@@ -106,7 +102,7 @@ fn mistake<'a>(op: &str, case: &'a CaseFile, nodes: Option<&'a Read>) -> Option<
         return Some(Mistake::at(under_test, message, format!("the nodes are of {}", known.join(", "))));
     }
     let made: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.output).map(String::as_str).collect();
-    let wanted = || outputs(case);
+    let wanted = || graph_outputs(case);
     if let Some(name) = wanted().find(|name| !made.contains(name)) {
         let made: Vec<&str> = made.into_iter().filter(|name| !name.is_empty()).collect();
         return Some(Mistake::at(name, format!("no node gives '{name}'"), format!("they give {}", made.join(", "))));
@@ -119,7 +115,7 @@ fn mistake<'a>(op: &str, case: &'a CaseFile, nodes: Option<&'a Read>) -> Option<
 }
 
 /// The outputs of the graph.
-fn outputs(case: &CaseFile) -> impl Iterator<Item = &str> {
+pub(crate) fn graph_outputs(case: &CaseFile) -> impl Iterator<Item = &str> {
     let requested = case.request.iter().flatten().map(String::as_str);
     case.outputs.keys().chain(requested.filter(|name| case.outputs.get(name).is_none()))
 }
@@ -165,31 +161,6 @@ pub(crate) fn reason_not_applicable(case: &CaseFile, spec: &OpSpec) -> Option<St
         let found = Specs::embedded().find(node.domain(), node.op_type(), opset);
         found.err().map(|_| format!("there is no {} at opset {opset}", node.op_type()))
     })
-}
-
-/// The nodes with the inputs and outputs of their graph; nothing where a type cannot hold a value that is written out.
-pub(crate) fn parts(
-    case: &CaseFile,
-    names: &BTreeMap<String, i64>,
-    choices: &mut impl Iterator<Item = usize>,
-    types: &Assignment,
-    seed: Option<&str>,
-) -> Result<Option<NodeDraft>, String> {
-    let mut parts = NodeDraft::default();
-    for (name, input) in &case.inputs.0 {
-        let (InputFile::One(_), ([file], _)) = (input, values_of(input)) else {
-            return Err(format!("'{name}' is an input of the graph, which is one value"));
-        };
-        let maker = ValueBuilder { names, types, seed: seed.map(|seed| format!("{seed}#{name}.0")) };
-        match maker.value(file, None, choices)? {
-            Some(value) => parts.inputs.push(Named { name: name.clone(), value }),
-            None => return Ok(None),
-        }
-    }
-    let text = with_types(case.nodes.as_deref().unwrap_or_default(), types);
-    parts.nodes = parse_nodes(&text).map_err(|error| format!("nodes: {error}"))?;
-    parts.output_names = outputs(case).map(str::to_owned).collect();
-    Ok(Some(parts))
 }
 
 #[cfg(test)]

@@ -1,197 +1,89 @@
-//! What must be refused: what the signature tells by itself, and what op.yaml adds.
+//! What must be refused: what the signature excludes by itself, and what op.yaml adds.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use onnx_conformance_reference::spec::OpSpec;
-
-use crate::case::{Case, DataSet, Level, Refusal};
-use crate::generate::file::alternatives::AlternativeAxis;
-use crate::generate::file::op_file::{CaseFile, OperatorFile, RefusalFile};
-use crate::generate::make::model::{Declared, single_node_model};
-use crate::generate::make::violation::{Violation, apply};
+use crate::case::Level;
 use crate::generate::plan::catalog::GenerateError;
-use crate::generate::plan::fit::{CaseAtVersion, NodeDraft, combinations};
-use crate::generate::plan::signature_refusals;
-use crate::generate::plan::version::{Planned, VersionContext};
+use crate::generate::plan::fit::CaseAtVersion;
+use crate::generate::plan::node_plan::NodePlan;
+use crate::generate::plan::refusal_fit::alternatives;
+use crate::generate::plan::signature_refusals::{SignatureRefusal, SignatureRefusals};
+use crate::generate::plan::version::{PlannedCase, VersionContext};
 
 /// A refusal that is planned but not made.
+#[derive(Debug)]
 pub(crate) struct PlannedRefusal {
     pub(crate) id: String,
     pub(crate) rule: String,
     pub(crate) level: Level,
     /// The position of the control among the planned cases.
     pub(crate) control: usize,
-    pub(crate) violation: Violation,
+    /// The node that breaks the rule.
+    pub(crate) node: NodePlan,
+    /// The name in op.yaml; nothing for one of the signature's.
+    pub(crate) name: Option<String>,
 }
 
 /// The refusals of a version: what its signature excludes, and what the file adds, against the controls that it names.
-pub(crate) fn planned(
+pub(crate) fn refusals(
     version: &VersionContext<'_>,
-    cases: &[Planned<'_>],
+    cases: &[PlannedCase<'_>],
 ) -> Result<Vec<PlannedRefusal>, GenerateError> {
-    let mut refusals = signature_refusals::refusals(version.spec, cases);
-    for file in version.file.refuse.iter().filter(|file| file.covers(version.spec.version.since)) {
-        let Some(control) = cases.iter().position(|planned| planned.case.name == file.control) else { continue };
-        let case = broken(cases[control].case, file);
-        let Ok(fitted) = CaseAtVersion::incomplete(version.file, &case, version.spec) else { continue };
-        let alternatives =
-            alternatives(file, &fitted, &cases[control]).map_err(|message| version.at(&file.name, message))?;
-        for (label, choices) in alternatives {
-            refusals.push(PlannedRefusal {
-                id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
-                rule: version.file.constraints.get(&file.constraint).cloned().unwrap_or_default(),
-                level: file.level,
-                control,
-                violation: Violation::Written { name: file.name.clone(), choices },
-            });
-        }
-    }
+    let of_signature = SignatureRefusals::of(version.spec, cases).into_iter();
+    let mut refusals: Vec<PlannedRefusal> =
+        of_signature.filter_map(|refusal| broken_signature(version, cases, refusal)).collect();
+    add_written(version, cases, &mut refusals)?;
     let prefix = format!("{}/refuse", version.spec.version.qualified());
     let mut ids = HashSet::new();
     for refusal in &mut refusals {
         refusal.id = format!("{prefix}/{}", refusal.id);
         if !ids.insert(refusal.id.clone()) {
             let message = format!("two refusals have the id {}", refusal.id);
-            return Err(match &refusal.violation {
-                Violation::Written { name, .. } => version.at(name, message),
-                _ => GenerateError::Refused { id: refusal.id.clone(), reason: message },
+            return Err(match &refusal.name {
+                Some(name) => version.at(name, message),
+                None => GenerateError::Refused { id: refusal.id.clone(), reason: message },
             });
         }
     }
     Ok(refusals)
 }
 
-/// Why a refusal fits none of these versions, the first of them; nothing if it fits any.
-pub(crate) fn reason_not_applicable(
-    file: &OperatorFile,
-    refusal: &RefusalFile,
-    versions: &[&OpSpec],
-) -> Option<String> {
-    let mut first = None;
-    let control = file.cases.iter().find(|case| case.name == refusal.control)?;
-    let case = broken(control, refusal);
-    let known = |name: &String| control.inputs.get(name).is_some() || control.set.get(name).is_some();
-    let unknown = |name: &&String| {
-        !known(name) && !control.bind.0.iter().any(|(_, how)| how.strip_prefix("attribute ") == Some(name.as_str()))
-    };
-    if let Some(name) = refusal.without.iter().find(unknown) {
-        return Some(format!("its control gives no '{name}' to leave out"));
-    }
-    for spec in versions.iter().filter(|spec| refusal.covers(spec.version.since)) {
-        let fits = CaseAtVersion::new(file, control, spec).and_then(|_| CaseAtVersion::incomplete(file, &case, spec));
-        first.get_or_insert(fits.err()?);
-    }
-    first.or_else(|| Some("since and until leave none of the versions".to_owned()))
-}
-
-/// What the alternatives of a refusal are called, and which alternative of each axis they are. Alternatives that the
-/// control alone has are as in the control.
-fn alternatives(
-    file: &RefusalFile,
-    fitted: &CaseAtVersion<'_>,
-    control: &Planned<'_>,
-) -> Result<Vec<(String, Vec<usize>)>, String> {
-    let of_control: BTreeMap<String, usize> =
-        control.fitted.axes().into_iter().map(|axis| axis.name).zip(control.instance.choices.iter().copied()).collect();
-    let is_own = |axis: &AlternativeAxis| {
-        let mut names = file.inputs.keys().chain(file.set.keys());
-        names.any(|name| axis.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-    };
-    let axes = fitted.axes();
-    let own: Vec<AlternativeAxis> = axes.iter().filter(|axis| is_own(axis)).cloned().collect();
-    let rows = combinations(&own, false)?;
-    Ok(rows
-        .into_iter()
-        .map(|row| {
-            let labels: Vec<String> =
-                own.iter().zip(&row).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
-            let mut own_picks = row.into_iter();
-            let pick = |axis: &AlternativeAxis| {
-                if is_own(axis) {
-                    own_picks.next().unwrap_or(0)
-                } else {
-                    of_control.get(&axis.name).copied().unwrap_or(0)
-                }
-            };
-            (labels.join(","), axes.iter().map(pick).collect())
-        })
-        .collect())
-}
-
-/// The control case with what a refusal writes in its place, and without what it leaves out.
-pub(crate) fn broken(case: &CaseFile, file: &RefusalFile) -> CaseFile {
-    let mut case = case.clone();
-    for (name, input) in &file.inputs.0 {
-        case.inputs.0.retain(|(other, _)| other != name);
-        case.inputs.0.push((name.clone(), input.clone()));
-    }
-    for (name, setting) in &file.set.0 {
-        case.set.0.retain(|(other, _)| other != name);
-        case.set.0.push((name.clone(), setting.clone()));
-    }
-    case.inputs.0.retain(|(name, _)| !file.without.contains(name));
-    case.set.0.retain(|(name, _)| !file.without.contains(name));
-    case.bind
-        .0
-        .retain(|(_, how)| !how.strip_prefix("attribute ").is_some_and(|name| file.without.iter().any(|w| w == name)));
-    case.request = file.request.clone().or(case.request);
-    case
-}
-
-/// Makes a planned refusal.
-pub(crate) fn make(
+fn broken_signature(
     version: &VersionContext<'_>,
-    cases: &[Planned<'_>],
-    refusal: &PlannedRefusal,
-) -> Result<Case, GenerateError> {
-    let nothing = || GenerateError::Refused { id: refusal.id.clone(), reason: "it has no control".to_owned() };
-    let planned = cases.get(refusal.control).ok_or_else(nothing)?;
-    let control = version.make(planned)?;
-    let mut parts = version.parts(planned)?;
-    let mut outputs: Vec<Declared> = control.data.iter().flat_map(|data| &data.outputs).map(declared).collect();
-    if let Violation::Written { name, choices } = &refusal.violation {
-        parts = written(version, planned, name, choices)?;
-        let more = version.guess_outputs(planned, &parts);
-        outputs.retain(|output| parts.output_names.contains(&output.name));
-        outputs.extend(more.into_iter().filter(|more| !control.data.iter().any(|data| has_output(data, &more.name))));
-    }
-    apply(version.spec, &refusal.violation, &mut parts);
-    Ok(Case {
-        id: refusal.id.clone(),
-        model: single_node_model(version.spec, planned.opset, &parts, &outputs),
-        folder: None,
-        data: vec![DataSet { inputs: parts.inputs, outputs: Vec::new() }],
-        refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
-        level: version.level(refusal.level),
-        evidence: Vec::new(),
-        judged: None,
-    })
+    cases: &[PlannedCase<'_>],
+    refusal: SignatureRefusal,
+) -> Option<PlannedRefusal> {
+    let SignatureRefusal { id, rule, level, control, violation } = refusal;
+    let mut node = (*cases.get(control)?.instance.node).clone();
+    violation.apply(version.spec, &mut node);
+    Some(PlannedRefusal { id, rule, level, control, node, name: None })
 }
 
-fn declared(output: &crate::case::ExpectedOutput) -> Declared {
-    let (value_type, shape) = output.expected.declared();
-    Declared { name: output.name.clone(), value_type, shape }
-}
-
-fn has_output(data: &DataSet, name: &str) -> bool {
-    data.outputs.iter().any(|output| output.name == name)
-}
-
-/// The node of a refusal of op.yaml.
-fn written(
+/// Adds the refusals of op.yaml.
+fn add_written(
     version: &VersionContext<'_>,
-    planned: &Planned<'_>,
-    name: &str,
-    choices: &[usize],
-) -> Result<NodeDraft, GenerateError> {
-    let wrong = |message: &str| version.at(name, message.to_owned());
-    let file = version.file.refuse.iter().find(|file| file.name == name).ok_or_else(|| wrong("is not there"))?;
-    let case = broken(planned.case, file);
-    let fitted =
-        CaseAtVersion::incomplete(version.file, &case, version.spec).map_err(|reason| version.at(name, reason))?;
-    let seed = format!("{}/refuse/{name}", version.spec.version.qualified());
-    fitted
-        .parts(choices, &planned.instance.types, Some(&seed))
-        .map_err(|message| version.at(name, message))?
-        .ok_or_else(|| wrong("its types cannot hold its values"))
+    cases: &[PlannedCase<'_>],
+    refusals: &mut Vec<PlannedRefusal>,
+) -> Result<(), GenerateError> {
+    for file in version.file.refuse.iter().filter(|file| file.covers(version.spec.version.since)) {
+        let found = cases.iter().enumerate().find(|(_, planned)| planned.case.name == file.control);
+        let Some((control, planned)) = found else { continue };
+        let case = planned.case.control_with_violation(file);
+        let Ok(fitted) = CaseAtVersion::incomplete(version.file, &case, version.spec) else { continue };
+        let error = |message: String| version.at(&file.name, message);
+        let rule = version.file.constraints.get(&file.constraint).cloned().unwrap_or_default();
+        let alternatives = alternatives(file, &fitted, &planned.fitted, &planned.instance.choices).map_err(error)?;
+        for (label, choices) in alternatives {
+            let node = NodePlan::new(&fitted, &choices, &planned.instance.types).map_err(error)?;
+            refusals.push(PlannedRefusal {
+                id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
+                rule: rule.clone(),
+                level: file.level,
+                control,
+                node: node.ok_or_else(|| error("its types cannot hold its values".to_owned()))?,
+                name: Some(file.name.clone()),
+            });
+        }
+    }
+    Ok(())
 }

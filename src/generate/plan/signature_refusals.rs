@@ -5,38 +5,51 @@ use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalTyp
 use onnx_conformance_reference::types::ValueType;
 
 use crate::case::Level;
-use crate::generate::make::violation::Violation;
-use crate::generate::plan::refusals::PlannedRefusal;
 use crate::generate::plan::types::short;
-use crate::generate::plan::version::Planned;
+use crate::generate::plan::version::PlannedCase;
+use crate::generate::plan::violation::Violation;
 
-/// The refusals of a version that follow from its signature.
-pub(crate) fn refusals(spec: &OpSpec, cases: &[Planned<'_>]) -> Vec<PlannedRefusal> {
-    // What is broken stands alone in its model.
-    let first = cases.iter().position(|planned| planned.case.nodes.is_none());
-    let mut signature = SignatureRefusals { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
-    if first.is_some() {
-        signature.types();
-        signature.bound_types();
-        signature.inputs();
-        signature.variadic();
-        signature.outputs();
-        signature.attributes();
-    }
-    signature.refusals
+/// A refusal that follows from the signature.
+pub(crate) struct SignatureRefusal {
+    /// The id behind that of the version and `refuse`.
+    pub(crate) id: String,
+    pub(crate) rule: String,
+    pub(crate) level: Level,
+    /// The position of the control among the planned cases.
+    pub(crate) control: usize,
+    pub(crate) violation: Violation,
 }
 
-struct SignatureRefusals<'a> {
+/// The refusals of a version that follow from its signature.
+pub(crate) struct SignatureRefusals<'a> {
     spec: &'a OpSpec,
-    cases: &'a [Planned<'a>],
+    cases: &'a [PlannedCase<'a>],
     /// The first case of one node.
     first: usize,
-    refusals: Vec<PlannedRefusal>,
+    refusals: Vec<SignatureRefusal>,
+}
+
+impl<'a> SignatureRefusals<'a> {
+    /// Finds them all.
+    pub(crate) fn of(spec: &'a OpSpec, cases: &'a [PlannedCase<'a>]) -> Vec<SignatureRefusal> {
+        // What is broken stands alone in its model.
+        let first = cases.iter().position(|planned| planned.case.nodes.is_none());
+        let mut signature = SignatureRefusals { spec, cases, first: first.unwrap_or(0), refusals: Vec::new() };
+        if first.is_some() {
+            signature.types();
+            signature.bound_types();
+            signature.inputs();
+            signature.variadic();
+            signature.outputs();
+            signature.attributes();
+        }
+        signature.refusals
+    }
 }
 
 impl SignatureRefusals<'_> {
     fn add(&mut self, id: String, rule: String, level: Level, control: usize, violation: Violation) {
-        self.refusals.push(PlannedRefusal { id, rule, level, control, violation });
+        self.refusals.push(SignatureRefusal { id, rule, level, control, violation });
     }
 
     /// The first case that gives one of the formal inputs of a type parameter, and the position of that input.
@@ -76,7 +89,7 @@ impl SignatureRefusals<'_> {
     /// Another type than the one that an input has.
     fn literal_type(&mut self, formal: &FormalParameter) {
         let Some(at) = self.spec.inputs.iter().position(|other| other.name == formal.name) else { return };
-        let gives = |planned: &Planned<'_>| planned.fitted.given_inputs().any(|given| given == at);
+        let gives = |planned: &PlannedCase<'_>| planned.fitted.given_inputs().any(|given| given == at);
         let Some(control) = self.cases.iter().position(gives) else { return };
         let FormalType::Literal(value_type) = &formal.kind else { return };
         let is_float = value_type.element_type() == ElementType::Float;
@@ -102,13 +115,7 @@ impl SignatureRefusals<'_> {
                     let (label, rule) = (short(&value_type), format!("{parameter} does not allow {value_type}"));
                     let violation =
                         Violation::BoundType { attribute: attribute.to_owned(), element: value_type.element_type() };
-                    self.refusals.push(PlannedRefusal {
-                        id: format!("{parameter}={label}"),
-                        rule,
-                        level: Level::Recommended,
-                        control,
-                        violation,
-                    });
+                    self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
                 }
             }
         }
@@ -122,7 +129,7 @@ impl SignatureRefusals<'_> {
             Presence::Variadic { min, .. } => min,
             Presence::Optional => 0,
         };
-        let mut least = 0;
+        let mut min = 0;
         for (at, formal) in spec.inputs.iter().enumerate() {
             if formal.presence == Presence::Single {
                 let rule = format!("input '{}' is required", formal.name);
@@ -130,11 +137,11 @@ impl SignatureRefusals<'_> {
                 self.add(format!("missing={}", formal.name), rule, Level::Required, self.first, violation);
             }
             if required(formal) > 0 {
-                least = at + required(formal);
+                min = at + required(formal);
             }
         }
-        if let Some(count) = least.checked_sub(1) {
-            let rule = format!("{} takes at least {least} inputs", spec.version);
+        if let Some(count) = min.checked_sub(1) {
+            let rule = format!("{} takes at least {min} inputs", spec.version);
             self.add("too-few-inputs".to_owned(), rule, Level::Required, self.first, Violation::Fewer { count });
         }
         if !spec.inputs.last().is_some_and(FormalParameter::is_variadic) {

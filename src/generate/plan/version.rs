@@ -1,43 +1,30 @@
-//! All cases of one operator version.
+//! The cases of one operator version that must run, as they are planned.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
 
-use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::framework::budget::Limits;
-use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
-use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
-use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, ExpectedOutput, Level, Named};
+use crate::case::Level;
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
-use crate::generate::make::again;
-use crate::generate::make::expected::Output;
-use crate::generate::make::model::{Declared, single_node_model};
 use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
-use crate::generate::plan::fit::{CaseAtVersion, ConcreteCase, NodeDraft};
-use crate::generate::plan::refusals;
+use crate::generate::plan::concrete::{ConcreteCase, ConcreteCases};
+use crate::generate::plan::fit::CaseAtVersion;
+use crate::generate::plan::node_plan::NodePlan;
 
 /// A case of a version that is planned but not made.
-pub(crate) struct Planned<'a> {
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedCase<'a> {
     pub(crate) id: String,
     pub(crate) fitted: CaseAtVersion<'a>,
     pub(crate) case: &'a CaseFile,
     pub(crate) instance: ConcreteCase,
+    /// The node of a second run of the same model.
+    pub(crate) again: Option<Arc<NodePlan>>,
     pub(crate) opset: u32,
 }
 
-/// The outputs of a run.
-pub(crate) struct Outputs {
-    pub(crate) declared: Vec<Declared>,
-    pub(crate) expected: Vec<ExpectedOutput>,
-    /// What confirms them besides our own kernels.
-    pub(crate) evidence: Vec<Evidence>,
-}
-
-/// What a version's cases are made from.
+/// What a version's cases are planned from.
 pub(crate) struct VersionContext<'a> {
     pub(crate) spec: &'a OpSpec,
     pub(crate) file: &'a OperatorFile,
@@ -60,94 +47,51 @@ impl<'a> VersionContext<'a> {
     }
 
     /// Every case that must run: at the version's own opset, and the first once more at the last opset of its range.
-    pub(crate) fn planned(&self) -> Result<Vec<Planned<'a>>, GenerateError> {
+    pub(crate) fn cases(&self) -> Result<Vec<PlannedCase<'a>>, GenerateError> {
         let version = &self.spec.version;
-        let mut planned: Vec<Planned<'a>> = Vec::new();
+        let mut planned: Vec<PlannedCase<'a>> = Vec::new();
         let mut ids = HashSet::new();
         for case in &self.file.cases {
             let Ok(fitted) = CaseAtVersion::new(self.file, case, self.spec) else { continue };
-            let instances = fitted.instances().map_err(|message| self.at(&case.name, message))?;
-            for instance in instances {
+            let instances = ConcreteCases::new(&fitted).and_then(ConcreteCases::cases);
+            for instance in instances.map_err(|message| self.at(&case.name, message))? {
                 let id = format!("{}/{}", version.qualified(), instance.name);
                 if !ids.insert(id.clone()) {
                     let help = "alternatives enter ids by value; write them as `each: {NAME: VALUE, ...}`".to_owned();
                     let message = format!("two cases have the id {id}");
                     return Err(self.operators.at(version, &case.name, message, Some(help)));
                 }
-                planned.push(Planned { id, fitted, case, instance, opset: version.since });
+                let again = self.again(&fitted, &instance)?;
+                planned.push(PlannedCase { id, fitted, case, instance, again, opset: version.since });
             }
         }
         let range = Specs::embedded().opsets(version)?;
         if let Some(first) = planned.first().filter(|_| range.end() > range.start()) {
             let last = *range.end();
-            let id = format!("{}@opset={last}", first.id);
-            planned.push(Planned { id, instance: first.instance.clone(), opset: last, ..*first });
+            planned.push(PlannedCase { id: format!("{}@opset={last}", first.id), opset: last, ..first.clone() });
         }
         Ok(planned)
     }
 
-    /// The node of a planned case.
-    pub(crate) fn parts(&self, planned: &Planned<'_>) -> Result<NodeDraft, GenerateError> {
-        let instance = &planned.instance;
-        let seed = format!("{}/{}", self.spec.version.qualified(), instance.name);
-        planned
-            .fitted
-            .parts(&instance.choices, &instance.types, Some(&seed))
-            .and_then(|parts| parts.ok_or_else(|| "its types cannot hold its values".to_owned()))
-            .map_err(|message| self.at(&planned.case.name, message))
-    }
-
-    /// Makes a planned case: its model, inputs and expected outputs.
-    pub(crate) fn make(&self, planned: &Planned<'_>) -> Result<Case, GenerateError> {
-        let parts = self.parts(planned)?;
-        let guess = self.guess_outputs(planned, &parts);
-        let draft = single_node_model(self.spec, planned.opset, &parts, &guess);
-        let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
-        let model =
-            read_model(draft, &NoExternalData, &LoadLimits::default()).map_err(|error| refused(error.to_string()))?;
-        let Outputs { declared, expected, evidence } = self.outputs(planned, &model, &parts)?;
-        let mut case = Case {
-            id: planned.id.clone(),
-            model: single_node_model(self.spec, planned.opset, &parts, &declared),
-            folder: None,
-            data: vec![DataSet { inputs: parts.inputs, outputs: expected }],
-            refusal: None,
-            level: self.level(planned.case.level),
-            evidence,
-            judged: None,
-        };
-        if !planned.case.again.0.is_empty() {
-            again::add(self, planned, &mut case)?;
-        }
-        Ok(case)
-    }
-
-    /// What the outputs of a run must be, and what confirms it.
-    pub(crate) fn outputs(
+    /// The node of a case's second run.
+    fn again(
         &self,
-        planned: &Planned<'_>,
-        model: &Model,
-        parts: &NodeDraft,
-    ) -> Result<Outputs, GenerateError> {
-        let names = parts.output_names.iter().filter(|name| !name.is_empty());
-        let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
-        let values = compute(model, parts).map_err(refused)?;
-        let declared: Vec<Declared> = match &values {
-            Some(values) => names.zip(values).map(|(name, value)| Declared::of(name, value)).collect(),
-            None => self.guess_outputs(planned, parts),
-        };
-        let magnitudes = self.magnitudes(planned, model, parts, &declared)?;
-        let mut expected = Vec::new();
-        for (at, declared) in declared.iter().enumerate() {
-            let computed = values.as_ref().and_then(|values| values.get(at));
-            let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(at)?.as_ref());
-            let output = self.expected_output(planned, parts, &Output { declared, computed, magnitude })?;
-            expected.push(ExpectedOutput { name: declared.name.clone(), expected: output });
+        fitted: &CaseAtVersion<'_>,
+        instance: &ConcreteCase,
+    ) -> Result<Option<Arc<NodePlan>>, GenerateError> {
+        let case = fitted.case;
+        if case.again.0.is_empty() {
+            return Ok(None);
         }
-        // What is ours alone in one output is not confirmed by another.
-        let is_literal = !declared.is_empty() && declared.iter().all(|declared| planned.is_written(declared));
-        let evidence = if is_literal { vec![Evidence::Literal] } else { Vec::new() };
-        Ok(Outputs { declared, expected, evidence })
+        let error = |message: String| self.at(&case.name, format!("again: {message}"));
+        let file = case.second_run();
+        let second = CaseAtVersion::new(self.file, &file, self.spec).map_err(error)?;
+        if second.axes() != fitted.axes() {
+            let message = "the inputs of a second run have no alternatives, nor have those in whose place";
+            return Err(error(message.to_owned()));
+        }
+        let node = NodePlan::new(&second, &instance.choices, &instance.types).map_err(error)?;
+        node.ok_or_else(|| error("its types cannot hold its values".to_owned())).map(|node| Some(Arc::new(node)))
     }
 
     /// How binding what is said of the version is. A runtime is right to refuse a deprecated version, as the checker of ONNX
@@ -155,57 +99,4 @@ impl<'a> VersionContext<'a> {
     pub(crate) fn level(&self, level: Level) -> Level {
         if self.spec.deprecated { level.max(Level::Recommended) } else { level }
     }
-
-    /// The types of the outputs as far as the inputs tell; the run tells the rest.
-    pub(crate) fn guess_outputs(&self, planned: &Planned<'_>, parts: &NodeDraft) -> Vec<Declared> {
-        let any = ValueType::Tensor(ElementType::Float);
-        let declared = |(at, name): (usize, &String)| {
-            let known = self.spec.output_at(at).filter(|_| parts.nodes.is_empty());
-            let known = known.and_then(|formal| planned.fitted.formal_type(formal, &planned.instance.types));
-            Declared { name: name.clone(), value_type: known.unwrap_or_else(|| any.clone()), shape: None }
-        };
-        parts.output_names.iter().enumerate().filter(|(_, name)| !name.is_empty()).map(declared).collect()
-    }
-}
-
-/// What the built-in executor computes; nothing where it has no kernel.
-fn compute(model: &Model, parts: &NodeDraft) -> Result<Option<Vec<Value>>, String> {
-    match run(model, by_name(&parts.inputs), Limits::default()) {
-        Ok(values) => Ok(Some(values)),
-        Err(error) if error.is_unsupported() => Ok(None),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-pub(crate) fn by_name(inputs: &[Named]) -> BTreeMap<String, Value> {
-    inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect()
-}
-
-/// The ids of a version's cases, in order, without making them. A case that makes none in any version is an error.
-pub fn ids(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec<String>, GenerateError> {
-    operators.check_whole(version)?;
-    let version = VersionContext::new(operators, version)?;
-    let planned = version.planned()?;
-    let mut ids: Vec<String> = planned.iter().map(|planned| planned.id.clone()).collect();
-    ids.extend(refusals::planned(&version, &planned)?.into_iter().map(|refusal| refusal.id));
-    Ok(ids)
-}
-
-/// The cases of a version whose ids are wanted.
-pub fn cases(
-    operators: &OperatorCatalog,
-    version: &OperatorVersion,
-    wanted: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Case>, GenerateError> {
-    let version = VersionContext::new(operators, version)?;
-    let planned = version.planned()?;
-    let refusals = refusals::planned(&version, &planned)?;
-    let mut cases = Vec::new();
-    for planned in planned.iter().filter(|planned| wanted(&planned.id)) {
-        cases.push(version.make(planned)?);
-    }
-    for refusal in refusals.iter().filter(|refusal| wanted(&refusal.id)) {
-        cases.push(refusals::make(&version, &planned, refusal)?);
-    }
-    Ok(cases)
 }

@@ -13,12 +13,12 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Level, Named, Refusal};
 use crate::compare::Accuracy;
-use crate::generate::GenerateError;
 use crate::generate::file::alternatives::OneOrEach;
-use crate::generate::file::op_file::ValueFile;
+use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::ir::file::{CaseFile, GroupFile, Part, RefusalFile};
 use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile};
-use crate::generate::make::value::ValueBuilder;
+use crate::generate::plan::catalog::GenerateError;
+use crate::generate::plan::value_plan::ValueBuilder;
 
 /// The folder of the files, below `specs`.
 const FOLDER: &str = "ir/";
@@ -240,8 +240,8 @@ impl IrFile {
         }
         let value = |(name, file): (&String, &ValueFile)| {
             let wrong = |rule: &str| self.wrong(case, &format!("'{name}': {rule}"));
-            let maker = ValueBuilder { names: &BTreeMap::new(), types: &BTreeMap::default(), seed: None };
-            let value: Option<Value> = maker.value(file, None, &mut std::iter::empty()).map_err(|rule| wrong(&rule))?;
+            let builder = ValueBuilder { names: &BTreeMap::new(), types: &BTreeMap::default() };
+            let value: Option<Value> = builder.written(file, None).map_err(|rule| wrong(&rule))?;
             let value = value.ok_or_else(|| wrong("its type does not hold the values"))?;
             Ok(Named { name: name.clone(), value })
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::case::Level;
-use crate::generate::file::op_file::ValueFile;
+use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::ir::tensor::{EncodingFile, SparseFile, TensorFile};
 
 /// A file: cases, what must be refused, and encodings of tensors.

@@ -1,0 +1,127 @@
+//! Values as op.yaml writes them: inputs, shapes, containers.
+
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::generate::file::alternatives::{AlternativeAxis, Label, OneOrEach};
+use crate::generate::file::expression::Size;
+use crate::generate::file::fill::Fill;
+use crate::generate::file::literal::Literal;
+
+/// An input: one value, or for a variadic input a list of them.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
+pub enum InputFile {
+    /// The values of a variadic input.
+    Many(Vec<ValueFile>),
+    /// One value.
+    One(Box<ValueFile>),
+}
+
+impl InputFile {
+    /// The values, and whether they are a list.
+    pub fn values(&self) -> (&[ValueFile], bool) {
+        match self {
+            InputFile::One(value) => (std::slice::from_ref(value), false),
+            InputFile::Many(values) => (values, true),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for InputFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InputVisitor)
+    }
+}
+
+/// Tells a value from a list by its form, so that a mistake inside is shown where it stands.
+struct InputVisitor;
+
+impl<'de> Visitor<'de> for InputVisitor {
+    type Value = InputFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value such as {shape: [2, 3]} or {values: [1, 2]}, or for a variadic input a list of them")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<InputFile, A::Error> {
+        ValueFile::deserialize(MapAccessDeserializer::new(map)).map(|value| InputFile::One(Box::new(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<InputFile, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(InputFile::Many)
+    }
+}
+
+/// A value: a tensor of a shape and a fill, or written out; or a container.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ValueFile {
+    /// The shape of the tensor, or of the tensors in a container that is filled.
+    pub shape: Option<OneOrEach<ShapeFile>>,
+    /// What the tensor is filled with.
+    pub fill: Option<OneOrEach<Fill>>,
+    /// The elements; nested lists give the shape, unless `shape` does.
+    pub values: Option<OneOrEach<Literal>>,
+    /// A type of its own, or that of a type parameter, where the version's signature does not say.
+    pub r#type: Option<String>,
+    /// The items of a sequence.
+    pub sequence: Option<Vec<ValueFile>>,
+    /// An optional that holds nothing.
+    #[serde(default)]
+    pub none: bool,
+    /// The entries of a map: keys and values.
+    pub map: Option<MapFile>,
+    /// Where the elements of a sparse tensor stand; `values` are those that stand there.
+    pub sparse: Option<Literal>,
+}
+
+impl ValueFile {
+    /// Adds the axes of the alternatives of shape, fill and values.
+    pub(crate) fn axes(&self, name: &str, axes: &mut Vec<AlternativeAxis>) {
+        if let Some(shape) = &self.shape {
+            shape.axis(name, axes);
+        }
+        if let Some(fill) = &self.fill {
+            fill.axis(&format!("{name}.fill"), axes);
+        }
+        if let Some(values) = &self.values {
+            values.axis(name, axes);
+        }
+    }
+
+    /// Whether a fill makes the value, instead of elements or items that are written out.
+    pub fn is_filled(&self) -> bool {
+        self.values.is_none() && self.sequence.is_none() && self.map.is_none()
+    }
+}
+
+/// The entries of a map.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MapFile {
+    /// The keys.
+    pub keys: Literal,
+    /// The values, as many.
+    pub values: Literal,
+}
+
+/// A shape.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct ShapeFile(pub Vec<Size>);
+
+impl Label for ShapeFile {
+    fn label(&self) -> String {
+        if self.0.is_empty() {
+            return "scalar".to_owned();
+        }
+        self.0.iter().map(Size::to_string).collect::<Vec<_>>().join("x").replace([' ', '*', '/', '(', ')'], "_")
+    }
+}

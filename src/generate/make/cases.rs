@@ -1,0 +1,155 @@
+//! The cases of one operator version: what is planned, with models, inputs and expected outputs.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
+use onnx_conformance_reference::proto::decode::{self, NoExternalData};
+use onnx_conformance_reference::proto::{Message, ModelProto};
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::case::{Case, DataSet, ExpectedOutput, Refusal, name_dimensions};
+use crate::generate::make::draft::NodeDraft;
+use crate::generate::make::expected::{Outputs, Run};
+use crate::generate::make::model::{Declared, single_node_model};
+use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
+use crate::generate::plan::node_plan::NodePlan;
+use crate::generate::plan::refusals::PlannedRefusal;
+use crate::generate::plan::version::{PlannedCase, VersionContext};
+use crate::generate::plan::version_plan::VersionPlan;
+
+/// The cases of a version whose ids are wanted.
+pub fn cases(
+    operators: &OperatorCatalog,
+    version: &OperatorVersion,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Case>, GenerateError> {
+    let plan = VersionPlan::new(operators, version)?;
+    let refusals: Vec<&PlannedRefusal> = plan.refusals.iter().filter(|refusal| wanted(&refusal.id)).collect();
+    let mut cases = Vec::new();
+    let mut controls: BTreeMap<usize, Case> = BTreeMap::new();
+    for (index, planned) in plan.cases.iter().enumerate() {
+        let (is_wanted, is_control) = (wanted(&planned.id), refusals.iter().any(|refusal| refusal.control == index));
+        if !is_wanted && !is_control {
+            continue;
+        }
+        let case = case(&plan.version, planned)?;
+        if is_control {
+            controls.insert(index, case.clone());
+        }
+        cases.extend(is_wanted.then_some(case));
+    }
+    for refusal in refusals {
+        let missing = || GenerateError::Refused { id: refusal.id.clone(), reason: "it has no control".to_owned() };
+        let (planned, control) =
+            plan.cases.get(refusal.control).zip(controls.get(&refusal.control)).ok_or_else(missing)?;
+        cases.push(refused(&plan.version, refusal, planned, control)?);
+    }
+    Ok(cases)
+}
+
+/// A case that must run: its model, inputs and expected outputs.
+fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case, GenerateError> {
+    let draft = draft(version, planned, &planned.instance.node, "")?;
+    let guess = Declared::guess(planned, &draft);
+    let refused = |reason: String| GenerateError::Refused { id: planned.id.clone(), reason };
+    let model = model(single_node_model(version.spec, planned.opset, &draft, &guess)).map_err(refused)?;
+    let Outputs { declared, expected, evidence } =
+        Run { version, planned, draft: &draft, is_first: true }.outputs(&model)?;
+    let mut case = Case {
+        id: planned.id.clone(),
+        model: single_node_model(version.spec, planned.opset, &draft, &declared),
+        folder: None,
+        data: vec![DataSet { inputs: draft.inputs, outputs: expected }],
+        refusal: None,
+        level: version.level(planned.case.level),
+        evidence,
+        judged: None,
+    };
+    if let Some(node) = &planned.again {
+        add_second_run(version, planned, node, &mut case)?;
+    }
+    Ok(case)
+}
+
+/// Gives a case a second run, on inputs of other shapes; its model then names dimensions instead of giving their sizes.
+fn add_second_run(
+    version: &VersionContext<'_>,
+    planned: &PlannedCase<'_>,
+    node: &NodePlan,
+    case: &mut Case,
+) -> Result<(), GenerateError> {
+    let error = |message: String| version.at(&planned.case.name, format!("again: {message}"));
+    let mut named = decode::model(case.model.clone()).map_err(|reason| error(reason.to_string()))?;
+    name_every_dimension(&mut named);
+    case.model = named.encode_to_vec().into();
+    let model = model(case.model.clone()).map_err(error)?;
+    let draft = draft(version, planned, node, "/again")?;
+    let outputs = Run { version, planned, draft: &draft, is_first: false }.outputs(&model)?.expected;
+    case.evidence.clear();
+    case.data.push(DataSet { inputs: draft.inputs, outputs });
+    Ok(())
+}
+
+fn name_every_dimension(model: &mut ModelProto) {
+    let Some(graph) = &mut model.graph else { return };
+    for info in graph.input.iter_mut().chain(&mut graph.output) {
+        name_dimensions(info);
+    }
+}
+
+/// A case that must be refused.
+fn refused(
+    version: &VersionContext<'_>,
+    refusal: &PlannedRefusal,
+    planned: &PlannedCase<'_>,
+    control: &Case,
+) -> Result<Case, GenerateError> {
+    let mut outputs: Vec<Declared> = control.data.iter().flat_map(|data| &data.outputs).map(declared).collect();
+    let draft = match &refusal.name {
+        None => draft(version, planned, &refusal.node, "")?,
+        Some(name) => {
+            let seed = format!("{}/refuse/{name}", version.spec.version.qualified());
+            let draft = NodeDraft::new(&refusal.node, &seed).map_err(|message| version.at(name, message))?;
+            let more = Declared::guess(planned, &draft);
+            let is_new = |declared: &Declared| !control.data.iter().any(|data| has_output(data, &declared.name));
+            outputs.retain(|output| draft.output_names.contains(&output.name));
+            outputs.extend(more.into_iter().filter(is_new));
+            draft
+        }
+    };
+    Ok(Case {
+        id: refusal.id.clone(),
+        model: single_node_model(version.spec, planned.opset, &draft, &outputs),
+        folder: None,
+        data: vec![DataSet { inputs: draft.inputs, outputs: Vec::new() }],
+        refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control.clone()) }),
+        level: version.level(refusal.level),
+        evidence: Vec::new(),
+        judged: None,
+    })
+}
+
+/// A node of a planned case with its values, drawn from the streams of the case's name.
+fn draft(
+    version: &VersionContext<'_>,
+    planned: &PlannedCase<'_>,
+    node: &NodePlan,
+    run: &str,
+) -> Result<NodeDraft, GenerateError> {
+    let seed = format!("{}/{}{run}", version.spec.version.qualified(), planned.instance.name);
+    NodeDraft::new(node, &seed).map_err(|message| version.at(&planned.case.name, message))
+}
+
+fn model(bytes: Bytes) -> Result<Model, String> {
+    read_model(bytes, &NoExternalData, &LoadLimits::default()).map_err(|error| error.to_string())
+}
+
+fn declared(output: &ExpectedOutput) -> Declared {
+    let (value_type, shape) = output.expected.declared();
+    Declared { name: output.name.clone(), value_type, shape }
+}
+
+fn has_output(data: &DataSet, name: &str) -> bool {
+    data.outputs.iter().any(|output| output.name == name)
+}

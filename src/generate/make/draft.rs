@@ -1,0 +1,107 @@
+//! A node with the values of its inputs: what a model is made of.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use onnx_conformance_reference::model::Attribute;
+use onnx_conformance_reference::model::text::parse_graph;
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto, encode};
+use onnx_conformance_reference::spec::AttributeType;
+use onnx_conformance_reference::value::{Optional, Sequence, SparseTensor, Value};
+
+use crate::case::Named;
+use crate::generate::make::fill::filled;
+use crate::generate::plan::node_plan::{AttributePlan, InputPlan, NodePlan};
+use crate::generate::plan::value_plan::ValuePlan;
+use crate::generate::random::Random;
+
+/// A node with the values of its inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeDraft {
+    /// The names of the node's inputs; `""` for one that is omitted.
+    pub(crate) input_names: Vec<String>,
+    /// The values of those that are given.
+    pub(crate) inputs: Vec<Named>,
+    /// The attributes.
+    pub(crate) attributes: Vec<AttributeProto>,
+    /// The names of the node's outputs; `""` for one that is not requested.
+    pub(crate) output_names: Vec<String>,
+    /// The nodes of the graph, where there are several.
+    pub(crate) nodes: Vec<NodeProto>,
+}
+
+impl NodeDraft {
+    /// The node of a plan. Each fill draws from the stream of `seed` and the input's name.
+    pub(crate) fn new(plan: &NodePlan, seed: &str) -> Result<NodeDraft, String> {
+        let input = |input: &InputPlan| {
+            let value = value(&input.value, &format!("{seed}#{}", input.stream))?;
+            Ok(Named { name: input.name.clone(), value })
+        };
+        Ok(NodeDraft {
+            input_names: plan.input_names.clone(),
+            inputs: plan.inputs.iter().map(input).collect::<Result<_, String>>()?,
+            attributes: plan.attributes.iter().map(attribute).collect::<Result<_, String>>()?,
+            output_names: plan.output_names.clone(),
+            nodes: plan.nodes.clone(),
+        })
+    }
+}
+
+/// A value whose fills draw from the streams that begin with this name.
+fn value(plan: &ValuePlan, stream: &str) -> Result<Value, String> {
+    Ok(match plan {
+        ValuePlan::Written(value) => value.clone(),
+        ValuePlan::Filled(plan) => Value::Tensor(filled(plan, &mut Random::new(stream))?),
+        ValuePlan::Sparse(plan) => {
+            let values = filled(&plan.values, &mut Random::new(stream))?;
+            let (indices, shape) = (plan.indices.clone(), plan.shape.clone());
+            Value::Sparse(Arc::new(SparseTensor { values, indices, shape }))
+        }
+        ValuePlan::Sequence(item_type, items) => {
+            let item = |(index, item): (usize, &ValuePlan)| value(item, &format!("{stream}.{index}"));
+            let items = items.iter().enumerate().map(item).collect::<Result<Vec<Value>, String>>()?;
+            Value::Sequence(Sequence::new(item_type.clone(), items))
+        }
+        ValuePlan::Optional(item_type, item) => {
+            let item = Some(Arc::new(value(item, stream)?));
+            Value::Optional(Optional { item_type: item_type.clone(), item })
+        }
+    })
+}
+
+/// The message of an attribute; a subgraph is read from its text.
+fn attribute(plan: &AttributePlan) -> Result<AttributeProto, String> {
+    match plan {
+        AttributePlan::Value(name, value) => Ok(attribute_message(name, value)),
+        AttributePlan::Graph(name, text) => {
+            let graph = parse_graph(text).map_err(|error| format!("graph '{name}': {error}"))?;
+            Ok(AttributeProto {
+                name: Some(name.clone()),
+                r#type: Some(AttributeType::Graph.code()),
+                g: Some(graph),
+                ..AttributeProto::default()
+            })
+        }
+    }
+}
+
+/// The message of an attribute with a value of its own.
+fn attribute_message(name: &str, value: &Attribute) -> AttributeProto {
+    let kind: AttributeType = value.attribute_type();
+    let mut proto =
+        AttributeProto { name: Some(name.to_owned()), r#type: Some(kind.code()), ..AttributeProto::default() };
+    let bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+    match value {
+        Attribute::Float(value) => proto.f = Some(*value),
+        Attribute::Int(value) => proto.i = Some(*value),
+        Attribute::String(value) => proto.s = Some(bytes(value)),
+        Attribute::Floats(values) => proto.floats = values.to_vec(),
+        Attribute::Ints(values) => proto.ints = values.to_vec(),
+        Attribute::Strings(values) => proto.strings = values.iter().map(|value| bytes(value)).collect(),
+        Attribute::Tensor(Value::Tensor(tensor)) => proto.t = Some(encode::tensor(tensor, "")),
+        Attribute::SparseTensor(Value::Sparse(sparse)) => proto.sparse_tensor = Some(encode::sparse_tensor(sparse, "")),
+        Attribute::Type(value_type) => proto.tp = Some(encode::value_type(value_type, None)),
+        _ => {}
+    }
+    proto
+}

@@ -1,0 +1,183 @@
+//! The cases that a case of op.yaml becomes at one version: its alternatives and types, each as often as it needs to be tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::generate::file::alternatives::{AlternativeAxis, combinations};
+use crate::generate::file::op_file::CaseSize;
+use crate::generate::file::output::Alternative;
+use crate::generate::file::value_file::ValueFile;
+use crate::generate::plan::fit::CaseAtVersion;
+use crate::generate::plan::node_plan::NodePlan;
+use crate::generate::plan::types::{Assignment, Types, label};
+use crate::generate::plan::value_plan::ValueBuilder;
+use crate::generate::random::Random;
+
+/// A case with its alternatives and types chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct ConcreteCase {
+    /// The name behind that of the operator version: `slice/start=-1,end=10/T=float`.
+    pub(crate) name: String,
+    /// The number of the alternative of each axis.
+    pub(crate) choices: Vec<usize>,
+    /// The types.
+    pub(crate) types: Assignment,
+    /// The node.
+    pub(crate) node: Arc<NodePlan>,
+}
+
+/// The alternatives of a case at a version, and the nodes that are planned of them.
+pub(crate) struct ConcreteCases<'a> {
+    fitted: &'a CaseAtVersion<'a>,
+    axes: Vec<AlternativeAxis>,
+    combinations: Vec<Vec<usize>>,
+    /// By the number of a combination; nothing where the types cannot hold what is written.
+    nodes: BTreeMap<(usize, Assignment), Option<Arc<NodePlan>>>,
+}
+
+impl<'a> ConcreteCases<'a> {
+    /// The alternatives of a case.
+    pub(crate) fn new(fitted: &'a CaseAtVersion<'a>) -> Result<ConcreteCases<'a>, String> {
+        let axes = fitted.axes();
+        let combinations = combinations(&axes, fitted.case.zip)?;
+        Ok(ConcreteCases { fitted, axes, combinations, nodes: BTreeMap::new() })
+    }
+
+    /// The case with each of its alternatives, by the alternatives' numbers and under the name that ids have.
+    pub(crate) fn alternatives(&self) -> Vec<(Vec<usize>, String)> {
+        self.combinations.iter().map(|choices| (choices.clone(), self.alternative(choices))).collect()
+    }
+
+    /// Every case at this version: each alternative with the plainest types that fit, each row of types with the first
+    /// alternative that fits and with one that is drawn. A type that appears only in rows that do not fit replaces another
+    /// in one that does.
+    pub(crate) fn cases(mut self) -> Result<Vec<ConcreteCase>, String> {
+        let parameters = self.fitted.type_parameters();
+        let types = Types::new(self.fitted.spec, self.fitted.case, &parameters)?;
+        let rows = types.rows();
+        let mut cases: Vec<ConcreteCase> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for choice in 0..self.combinations.len() {
+            for row in &rows {
+                if let Some(case) = self.case(choice, row)? {
+                    cases.push(case);
+                    seen.insert((choice, row));
+                    break;
+                }
+            }
+        }
+        let (mut fitting, mut unfit) = (Vec::new(), Vec::new());
+        for row in &rows {
+            let Some(first) = self.first_fit(row)? else {
+                unfit.push(row);
+                continue;
+            };
+            let drawn = match self.drawn(row) {
+                Some(drawn) if self.node(drawn, row)?.is_some() => Some(drawn),
+                _ => None,
+            };
+            // What is large runs with a row of types once.
+            let plain = (self.fitted.case.size == CaseSize::Plain || drawn.is_none()).then_some(first);
+            for choice in plain.into_iter().chain(drawn) {
+                if seen.insert((choice, row)) {
+                    cases.extend(self.case(choice, row)?);
+                }
+            }
+            fitting.push(row);
+        }
+        for (parameter, one) in unfit.into_iter().flatten().filter(|_| parameters.len() > 1) {
+            if cases.iter().any(|case| case.types.get(parameter) == Some(one)) {
+                continue;
+            }
+            for row in &fitting {
+                let mut row = (*row).clone();
+                row.insert(parameter.clone(), one.clone());
+                if types.holds(&row)
+                    && let Some(choice) = self.first_fit(&row)?
+                {
+                    cases.extend(self.case(choice, &row)?);
+                    break;
+                }
+            }
+        }
+        Ok(cases)
+    }
+
+    /// The number of the combination that comes first when all are drawn for the types. Each draw is by their names alone,
+    /// so that another alternative, type or case changes nothing but what it wins itself.
+    fn drawn(&self, types: &Assignment) -> Option<usize> {
+        let draw = |choice: &usize| Random::new(&self.name(*choice, types)).next_bits();
+        (0..self.combinations.len()).min_by_key(draw)
+    }
+
+    /// The number of the first combination that fits the types.
+    fn first_fit(&mut self, types: &Assignment) -> Result<Option<usize>, String> {
+        for choice in 0..self.combinations.len() {
+            if self.node(choice, types)?.is_some() {
+                return Ok(Some(choice));
+            }
+        }
+        Ok(None)
+    }
+
+    fn case(&mut self, choice: usize, types: &Assignment) -> Result<Option<ConcreteCase>, String> {
+        let node = self.node(choice, types)?;
+        let choices = self.combinations.get(choice).cloned().unwrap_or_default();
+        let name = self.name(choice, types);
+        Ok(node.map(|node| ConcreteCase { name, choices, types: types.clone(), node }))
+    }
+
+    fn name(&self, choice: usize, types: &Assignment) -> String {
+        let alternative = self.combinations.get(choice).map_or_else(String::new, |choices| self.alternative(choices));
+        match label(self.fitted.spec, types) {
+            Some(label) => format!("{alternative}/{label}"),
+            None => alternative,
+        }
+    }
+
+    fn alternative(&self, choices: &[usize]) -> String {
+        let alternatives: Vec<String> =
+            self.axes.iter().zip(choices).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
+        let group = match self.fitted.case.size {
+            CaseSize::Plain => "",
+            CaseSize::Large => "large/",
+        };
+        let name = format!("{group}{}", self.fitted.case.name);
+        if alternatives.is_empty() { name } else { format!("{name}/{}", alternatives.join(",")) }
+    }
+
+    /// The node of a combination, planned once; nothing where a type cannot hold a value that is written.
+    fn node(&mut self, choice: usize, types: &Assignment) -> Result<Option<Arc<NodePlan>>, String> {
+        let key = (choice, types.clone());
+        if let Some(node) = self.nodes.get(&key) {
+            return Ok(node.clone());
+        }
+        let choices = self.combinations.get(choice).map_or(&[][..], Vec::as_slice);
+        let node = match self.outputs_fit(choices, types)? {
+            true => NodePlan::new(self.fitted, choices, types)?.map(Arc::new),
+            false => None,
+        };
+        self.nodes.insert(key, node.clone());
+        Ok(node)
+    }
+
+    /// Whether every output that is written can be held by its type, as far as that is known without running.
+    fn outputs_fit(&self, choices: &[usize], types: &Assignment) -> Result<bool, String> {
+        let CaseAtVersion { case, spec, .. } = self.fitted;
+        let names = self.fitted.sizes()?;
+        let builder = ValueBuilder { names: &names, types };
+        for (name, output) in &case.outputs.0 {
+            let formal = self.fitted.output(name).filter(|_| case.nodes.is_none());
+            let Some(formal) = formal.and_then(|at| spec.outputs.get(at)) else { continue };
+            let Some(declared) = self.fitted.formal_type(formal, types) else { continue };
+            let mut files: Vec<ValueFile> = output.any_of.iter().flatten().map(Alternative::value).collect();
+            files.extend(output.written(&self.axes, choices)?);
+            for file in files {
+                if builder.plan(&file, Some(&declared), &mut std::iter::empty())?.is_none() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}

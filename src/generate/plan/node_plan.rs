@@ -1,0 +1,172 @@
+//! The node of a case as it is planned: every name and every written value, with the fills still to be made.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::model::Attribute;
+use onnx_conformance_reference::model::text::parse_nodes;
+use onnx_conformance_reference::proto::NodeProto;
+use onnx_conformance_reference::spec::AttributeType;
+
+use crate::generate::file::op_file::Setting;
+use crate::generate::file::value_file::InputFile;
+use crate::generate::plan::fit::{CaseAtVersion, Parameter};
+use crate::generate::plan::nodes::graph_outputs;
+use crate::generate::plan::settings::{attribute, input_setting, with_types};
+use crate::generate::plan::types::Assignment;
+use crate::generate::plan::value_plan::{ValueBuilder, ValuePlan};
+
+/// A node with its inputs, of which fills are not made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodePlan {
+    /// The names of the node's inputs; `""` for one that is omitted.
+    pub(crate) input_names: Vec<String>,
+    /// The values of those that are given.
+    pub(crate) inputs: Vec<InputPlan>,
+    /// The attributes.
+    pub(crate) attributes: Vec<AttributePlan>,
+    /// The names of the node's outputs; `""` for one that is not requested.
+    pub(crate) output_names: Vec<String>,
+    /// The nodes of the graph, where there are several.
+    pub(crate) nodes: Vec<NodeProto>,
+}
+
+/// An input of the model.
+#[derive(Clone, Debug)]
+pub(crate) struct InputPlan {
+    /// The name in the model.
+    pub(crate) name: String,
+    /// The value.
+    pub(crate) value: ValuePlan,
+    /// The name of the stream that its fill draws from, behind the case's own.
+    pub(crate) stream: String,
+}
+
+/// An attribute of the node, by its name.
+#[derive(Clone, Debug)]
+pub(crate) enum AttributePlan {
+    /// A value.
+    Value(String, Attribute),
+    /// A subgraph, as text.
+    Graph(String, String),
+}
+
+impl AttributePlan {
+    /// The attribute's name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            AttributePlan::Value(name, _) | AttributePlan::Graph(name, _) => name,
+        }
+    }
+}
+
+/// A value of a formal input, and the name of the stream that its fill draws from.
+type Given = (ValuePlan, String);
+
+impl NodePlan {
+    /// The node of a case with its alternatives and types chosen; nothing where a type cannot hold a value that is written.
+    pub(crate) fn new(
+        fitted: &CaseAtVersion<'_>,
+        choices: &[usize],
+        types: &Assignment,
+    ) -> Result<Option<NodePlan>, String> {
+        let names = fitted.sizes()?;
+        let builder = ValueBuilder { names: &names, types };
+        let mut choices = choices.iter().copied();
+        if fitted.case.nodes.is_some() {
+            return NodePlan::of_graph(fitted, &builder, &mut choices);
+        }
+        let Some(mut given) = inputs(fitted, &builder, &mut choices)? else { return Ok(None) };
+        let mut attributes = Vec::new();
+        for (name, choice) in &fitted.case.set.0 {
+            let setting = choice.pick(&mut choices)?;
+            match (fitted.parameter(name), setting) {
+                (Some(Parameter::Attribute(name, AttributeType::Graph)), Setting::Graph(file)) => {
+                    attributes.push(AttributePlan::Graph(name.to_owned(), with_types(&file.graph, types)));
+                }
+                (Some(Parameter::Attribute(name, kind)), _) => {
+                    let Some(value) = attribute(kind, setting, types)? else { return Ok(None) };
+                    attributes.push(AttributePlan::Value(name.to_owned(), value));
+                }
+                (Some(Parameter::Input(position, formal)), _) => {
+                    let declared = fitted.formal_type(formal, types);
+                    let Some(value) = input_setting(setting, declared.as_ref(), types)? else { return Ok(None) };
+                    given.insert(position, vec![(ValuePlan::Written(value), String::new())]);
+                }
+                (None, _) => {}
+            }
+        }
+        for (parameter, how) in &fitted.case.bind.0 {
+            let (Some(name), Some(value_type)) = (how.strip_prefix("attribute "), types.get(parameter)) else {
+                continue;
+            };
+            let code = Attribute::Int(i64::from(value_type.element_type().code()));
+            attributes.push(AttributePlan::Value(name.to_owned(), code));
+        }
+        let (input_names, inputs) = named(fitted, given);
+        let output_names = fitted.output_names();
+        let mut plan = NodePlan { input_names, inputs, attributes, output_names, nodes: Vec::new() };
+        for (name, file) in &fitted.case.captured.0 {
+            let Some(value) = builder.plan(file, None, &mut std::iter::empty())? else { return Ok(None) };
+            plan.inputs.push(InputPlan { name: name.clone(), value, stream: name.clone() });
+        }
+        Ok(Some(plan))
+    }
+
+    /// Several nodes, with the inputs and outputs of their graph.
+    fn of_graph(
+        fitted: &CaseAtVersion<'_>,
+        builder: &ValueBuilder<'_>,
+        choices: &mut impl Iterator<Item = usize>,
+    ) -> Result<Option<NodePlan>, String> {
+        let mut plan = NodePlan::default();
+        for (name, input) in &fitted.case.inputs.0 {
+            let InputFile::One(file) = input else {
+                return Err(format!("'{name}' is an input of the graph, which is one value"));
+            };
+            let Some(value) = builder.plan(file, None, choices)? else { return Ok(None) };
+            plan.inputs.push(InputPlan { name: name.clone(), value, stream: format!("{name}.0") });
+        }
+        let text = with_types(fitted.case.nodes.as_deref().unwrap_or_default(), builder.types);
+        plan.nodes = parse_nodes(&text).map_err(|error| format!("nodes: {error}"))?;
+        plan.output_names = graph_outputs(fitted.case).map(str::to_owned).collect();
+        Ok(Some(plan))
+    }
+}
+
+/// The values of the formal inputs, by their positions; nothing where a type cannot hold one of them.
+fn inputs(
+    fitted: &CaseAtVersion<'_>,
+    builder: &ValueBuilder<'_>,
+    choices: &mut impl Iterator<Item = usize>,
+) -> Result<Option<BTreeMap<usize, Vec<Given>>>, String> {
+    let mut given = BTreeMap::new();
+    for (name, input) in &fitted.case.inputs.0 {
+        let Some((position, formal)) = fitted.input(name) else { continue };
+        let declared = fitted.formal_type(formal, builder.types);
+        let mut values = Vec::new();
+        for (index, file) in input.values().0.iter().enumerate() {
+            let Some(value) = builder.plan(file, declared.as_ref(), choices)? else { return Ok(None) };
+            values.push((value, format!("{name}.{index}")));
+        }
+        given.insert(position, values);
+    }
+    Ok(Some(given))
+}
+
+/// The names of the node's inputs, and the inputs under their names in the model.
+fn named(fitted: &CaseAtVersion<'_>, mut given: BTreeMap<usize, Vec<Given>>) -> (Vec<String>, Vec<InputPlan>) {
+    let (mut names, mut inputs) = (Vec::new(), Vec::new());
+    let count = given.keys().next_back().map_or(0, |last| last + 1);
+    for (position, formal) in fitted.spec.inputs.iter().enumerate().take(count) {
+        let values = given.remove(&position).unwrap_or_default();
+        if values.is_empty() && !formal.is_variadic() {
+            names.push(String::new());
+        }
+        for (index, (value, stream)) in values.into_iter().enumerate() {
+            let name = if formal.is_variadic() { format!("{}_{index}", formal.name) } else { formal.name.clone() };
+            names.push(name.clone());
+            inputs.push(InputPlan { name, value, stream });
+        }
+    }
+    (names, inputs)
+}

@@ -1,0 +1,67 @@
+//! A refusal of op.yaml at a version: whether it fits, and its alternatives.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::spec::OpSpec;
+
+use crate::generate::file::alternatives::{AlternativeAxis, combinations};
+use crate::generate::file::op_file::{OperatorFile, RefusalFile};
+use crate::generate::plan::fit::CaseAtVersion;
+
+/// Why a refusal fits none of these versions, the first of them; nothing if it fits any.
+pub(crate) fn reason_not_applicable(
+    file: &OperatorFile,
+    refusal: &RefusalFile,
+    versions: &[&OpSpec],
+) -> Option<String> {
+    let mut first = None;
+    let control = file.cases.iter().find(|case| case.name == refusal.control)?;
+    let case = control.control_with_violation(refusal);
+    let known = |name: &String| control.inputs.get(name).is_some() || control.set.get(name).is_some();
+    let unknown = |name: &&String| {
+        !known(name) && !control.bind.0.iter().any(|(_, how)| how.strip_prefix("attribute ") == Some(name.as_str()))
+    };
+    if let Some(name) = refusal.without.iter().find(unknown) {
+        return Some(format!("its control gives no '{name}' to leave out"));
+    }
+    for spec in versions.iter().filter(|spec| refusal.covers(spec.version.since)) {
+        let fits = CaseAtVersion::new(file, control, spec).and_then(|_| CaseAtVersion::incomplete(file, &case, spec));
+        first.get_or_insert(fits.err()?);
+    }
+    first.or_else(|| Some("since and until leave none of the versions".to_owned()))
+}
+
+/// What the alternatives of a refusal are called, and which alternative of each axis they are. Alternatives that the
+/// control alone has are as in the control.
+pub(crate) fn alternatives(
+    file: &RefusalFile,
+    fitted: &CaseAtVersion<'_>,
+    control: &CaseAtVersion<'_>,
+    control_choices: &[usize],
+) -> Result<Vec<(String, Vec<usize>)>, String> {
+    let of_control: BTreeMap<String, usize> =
+        control.axes().into_iter().map(|axis| axis.name).zip(control_choices.iter().copied()).collect();
+    let is_own = |axis: &AlternativeAxis| {
+        let mut names = file.inputs.keys().chain(file.set.keys());
+        names.any(|name| axis.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    };
+    let axes = fitted.axes();
+    let own: Vec<AlternativeAxis> = axes.iter().filter(|axis| is_own(axis)).cloned().collect();
+    let rows = combinations(&own, false)?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let labels: Vec<String> =
+                own.iter().zip(&row).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
+            let mut own_picks = row.into_iter();
+            let pick = |axis: &AlternativeAxis| {
+                if is_own(axis) {
+                    own_picks.next().unwrap_or(0)
+                } else {
+                    of_control.get(&axis.name).copied().unwrap_or(0)
+                }
+            };
+            (labels.join(","), axes.iter().map(pick).collect())
+        })
+        .collect())
+}

@@ -1,0 +1,147 @@
+//! Settings of op.yaml as attributes and inputs of the types that a case has.
+
+use std::sync::Arc;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::Attribute;
+use onnx_conformance_reference::spec::AttributeType;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::{SparseTensor, Value};
+
+use crate::generate::file::literal::Literal;
+use crate::generate::file::op_file::{Setting, TypedFile};
+use crate::generate::plan::types::Assignment;
+
+/// A setting as an input: its literal in the input's type, 1-D where it is a list.
+pub(crate) fn input_setting(
+    setting: &Setting,
+    declared: Option<&ValueType>,
+    types: &Assignment,
+) -> Result<Option<Value>, String> {
+    let literal = match setting {
+        Setting::Literal(literal) => literal,
+        Setting::Moved(moved) => &moved.input,
+        Setting::Typed(typed) => return typed_tensor(typed, types).map(|tensor| tensor.map(Value::Tensor)),
+        Setting::Graph(_) => return Err("a graph cannot be an input".to_owned()),
+    };
+    let element = declared.map_or(ElementType::Int64, ValueType::element_type);
+    Ok(literal.tensor(element, None)?.map(Value::Tensor))
+}
+
+/// The element type that a setting names: a type parameter, `tensor(...)`, or the name of an element type.
+pub(crate) fn named_type(name: &str, types: &Assignment) -> Result<ValueType, String> {
+    match types.get(name) {
+        Some(value_type) => Ok(value_type.clone()),
+        None => match name.parse::<ElementType>() {
+            Ok(element) => Ok(ValueType::Tensor(element)),
+            Err(_) => name.parse().map_err(|error| format!("{error}, nor a type parameter that the case binds")),
+        },
+    }
+}
+
+fn typed_tensor(typed: &TypedFile, types: &Assignment) -> Result<Option<Tensor>, String> {
+    let name = typed.r#type.as_deref().unwrap_or("float");
+    let values = typed.values.as_ref().ok_or("a tensor needs its values")?;
+    values.tensor(named_type(name, types)?.element_type(), typed.shape.as_deref())
+}
+
+/// A setting as an attribute of a type; nothing where the type cannot hold the values.
+pub(crate) fn attribute(
+    kind: AttributeType,
+    setting: &Setting,
+    types: &Assignment,
+) -> Result<Option<Attribute>, String> {
+    let literal = match setting {
+        Setting::Literal(literal) => literal,
+        Setting::Moved(moved) => &moved.attribute,
+        Setting::Typed(typed) => return typed_attribute(kind, typed, types),
+        Setting::Graph(graph) => return Err(format!("a {kind} attribute is given the graph {}", graph.graph)),
+    };
+    let error = || format!("an attribute of type {kind} is given {literal:?}");
+    let items = literal.flat();
+    #[expect(clippy::cast_possible_truncation, reason = "attributes are single floats")]
+    let floats = || items.iter().map(|item| item.number().map(|value| value as f32)).collect::<Option<Vec<f32>>>();
+    Ok(Some(match kind {
+        AttributeType::Int => Attribute::Int(integer(literal).ok_or_else(error)?),
+        AttributeType::Float => Attribute::Float(*floats().ok_or_else(error)?.first().ok_or_else(error)?),
+        AttributeType::String => match literal {
+            Literal::Text(text) => Attribute::String(Arc::from(text.as_str())),
+            _ => return Err(error()),
+        },
+        AttributeType::Ints => {
+            let values: Option<Vec<i64>> = items.iter().map(|item| integer(item)).collect();
+            Attribute::Ints(values.ok_or_else(error)?.into())
+        }
+        AttributeType::Floats => Attribute::Floats(floats().ok_or_else(error)?.into()),
+        AttributeType::Strings => {
+            let text = |item: &&Literal| match item {
+                Literal::Text(text) => Some(Arc::from(text.as_str())),
+                _ => None,
+            };
+            Attribute::Strings(items.iter().map(text).collect::<Option<_>>().ok_or_else(error)?)
+        }
+        _ => return Err(error()),
+    }))
+}
+
+/// An integer, a truth value as 1 or 0, or the name of an element type as its code.
+fn integer(literal: &Literal) -> Option<i64> {
+    match literal {
+        Literal::Integer(value) => Some(*value),
+        Literal::Bool(value) => Some(i64::from(*value)),
+        Literal::Text(name) => name.parse::<ElementType>().ok().map(|element| i64::from(element.code())),
+        _ => None,
+    }
+}
+
+fn typed_attribute(kind: AttributeType, typed: &TypedFile, types: &Assignment) -> Result<Option<Attribute>, String> {
+    match kind {
+        AttributeType::Tensor => Ok(typed_tensor(typed, types)?.map(|tensor| Attribute::Tensor(Value::Tensor(tensor)))),
+        AttributeType::SparseTensor => {
+            let plain = TypedFile { shape: None, ..typed.clone() };
+            let (Some(values), Some(indices)) = (typed_tensor(&plain, types)?, &typed.sparse) else { return Ok(None) };
+            let Some(indices) = indices.tensor(ElementType::Int64, None)? else { return Ok(None) };
+            let shape = typed.shape.clone().unwrap_or_else(|| vec![8]);
+            let count = values.len();
+            let values = values.with_shape(vec![count]).map_err(|error| error.to_string())?;
+            Ok(Some(Attribute::SparseTensor(Value::Sparse(Arc::new(SparseTensor { values, indices, shape })))))
+        }
+        AttributeType::TypeProto => {
+            let name = typed.r#type.as_deref().ok_or("a type attribute needs `type`")?;
+            Ok(Some(Attribute::Type(named_type(name, types)?)))
+        }
+        AttributeType::Int => {
+            let name = typed.r#type.as_deref().ok_or("an attribute that is a type's code needs `type`")?;
+            Ok(Some(Attribute::Int(i64::from(named_type(name, types)?.element_type().code()))))
+        }
+        other => Err(format!("an attribute of type {other} is given a tensor or a type")),
+    }
+}
+
+/// A text in which `$T` is replaced by the type of the type parameter T, and `$T.item` by that of its items where it is a
+/// sequence.
+pub(crate) fn with_types(text: &str, types: &Assignment) -> String {
+    // Longer names first, so that $T1 is not read as $T and a 1.
+    let mut names: Vec<&String> = types.keys().collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    names.into_iter().fold(text.to_owned(), |text, name| {
+        let value_type = &types[name];
+        let item = match value_type {
+            ValueType::Sequence(item) => item,
+            other => other,
+        };
+        text.replace(&format!("${name}.item"), &spelt(item)).replace(&format!("${name}"), &spelt(value_type))
+    })
+}
+
+/// A type as ONNX's text syntax spells it. Tensors are of any rank: the element type alone would declare a scalar.
+fn spelt(value_type: &ValueType) -> String {
+    match value_type {
+        ValueType::Tensor(element) => format!("{element}[]"),
+        ValueType::SparseTensor(element) => format!("sparse_tensor({element})"),
+        ValueType::Sequence(inner) => format!("seq({})", spelt(inner)),
+        ValueType::Optional(inner) => format!("optional({})", spelt(inner)),
+        ValueType::Map(key, value) => format!("map({key}, {})", spelt(value)),
+    }
+}

@@ -1,0 +1,208 @@
+//! A value of a case as it is planned: written out, or of a known type and shape and to be filled.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
+
+use crate::generate::file::expression::Size;
+use crate::generate::file::fill::Fill;
+use crate::generate::file::literal::Literal;
+use crate::generate::file::value_file::{MapFile, ValueFile};
+use crate::generate::plan::settings::named_type;
+use crate::generate::plan::types::Assignment;
+
+/// A value whose types, shapes and written elements are known.
+#[derive(Clone, Debug)]
+pub(crate) enum ValuePlan {
+    /// Written out.
+    Written(Value),
+    /// A tensor that a fill makes.
+    Filled(FillPlan),
+    /// A sparse tensor whose elements a fill makes.
+    Sparse(SparsePlan),
+    /// A sequence: the type of its items, and the items.
+    Sequence(ValueType, Vec<ValuePlan>),
+    /// An optional that holds something: the type of its item, and the item.
+    Optional(ValueType, Box<ValuePlan>),
+}
+
+/// A tensor that a fill makes.
+#[derive(Clone, Debug)]
+pub(crate) struct FillPlan {
+    pub(crate) element: ElementType,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) fill: Fill,
+    /// The value of the fill's own expression; 0 where it has none.
+    pub(crate) size: i64,
+}
+
+/// A sparse tensor whose elements a fill makes.
+#[derive(Clone, Debug)]
+pub(crate) struct SparsePlan {
+    pub(crate) values: FillPlan,
+    pub(crate) indices: Tensor,
+    pub(crate) shape: Vec<usize>,
+}
+
+impl ValuePlan {
+    /// The value, where every part of it is written out.
+    fn written(self) -> Option<Value> {
+        match self {
+            ValuePlan::Written(value) => Some(value),
+            ValuePlan::Filled(_) | ValuePlan::Sparse(_) => None,
+            ValuePlan::Sequence(item_type, items) => {
+                let items: Option<Vec<Value>> = items.into_iter().map(ValuePlan::written).collect();
+                Some(Value::Sequence(Sequence::new(item_type, items?)))
+            }
+            ValuePlan::Optional(item_type, item) => {
+                let item = Some(Arc::new(item.written()?));
+                Some(Value::Optional(Optional { item_type, item }))
+            }
+        }
+    }
+
+    /// The shape of a tensor.
+    pub(crate) fn tensor_shape(&self) -> Option<&[usize]> {
+        match self {
+            ValuePlan::Written(value) => value.as_tensor().map(Tensor::shape),
+            ValuePlan::Filled(plan) => Some(&plan.shape),
+            ValuePlan::Sparse(_) | ValuePlan::Sequence(..) | ValuePlan::Optional(..) => None,
+        }
+    }
+}
+
+/// Builds values from what op.yaml writes.
+pub(crate) struct ValueBuilder<'a> {
+    /// What the names in sizes stand for.
+    pub(crate) names: &'a BTreeMap<String, i64>,
+    /// What the type parameters stand for.
+    pub(crate) types: &'a Assignment,
+}
+
+impl ValueBuilder<'_> {
+    /// A value that is written out, such as an output; nothing where the type cannot hold it.
+    pub(crate) fn written(&self, file: &ValueFile, declared: Option<&ValueType>) -> Result<Option<Value>, String> {
+        let Some(plan) = self.plan(file, declared, &mut std::iter::empty())? else { return Ok(None) };
+        let missing = || "a value that no fill makes needs its elements; write them under `values`".to_owned();
+        plan.written().ok_or_else(missing).map(Some)
+    }
+
+    /// A value of the file's own type or else of the declared one; nothing where the type cannot hold what is written.
+    pub(crate) fn plan(
+        &self,
+        file: &ValueFile,
+        declared: Option<&ValueType>,
+        choices: &mut impl Iterator<Item = usize>,
+    ) -> Result<Option<ValuePlan>, String> {
+        let own = file.r#type.as_deref().map(|name| named_type(name, self.types)).transpose()?;
+        let value_type = own.as_ref().or(declared).ok_or("no type is known for an input; give it `type`")?;
+        let shape = match &file.shape {
+            Some(choice) => {
+                let sizes = &choice.pick(choices)?.0;
+                Some(sizes.iter().map(|size| self.dimension(size)).collect::<Result<Vec<usize>, String>>()?)
+            }
+            None => None,
+        };
+        let fill = file.fill.as_ref().map(|choice| choice.pick(choices)).transpose()?;
+        let literal = file.values.as_ref().map(|choice| choice.pick(choices)).transpose()?;
+        self.of_type(value_type, &Source { shape: shape.as_deref(), fill, literal, file })
+    }
+
+    fn dimension(&self, size: &Size) -> Result<usize, String> {
+        let value = size.value(self.names)?;
+        usize::try_from(value).map_err(|_| format!("'{size}' is {value}, which is no dimension"))
+    }
+
+    /// A value of any type: containers hold two tensors of the shape and fill, unless their items are given.
+    fn of_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+        match value_type {
+            ValueType::Tensor(element) => self.tensor(*element, source),
+            ValueType::SparseTensor(element) => self.sparse(*element, source),
+            ValueType::Sequence(item_type) => self.sequence(item_type, source),
+            ValueType::Optional(item_type) if source.file.none => {
+                let empty = Optional { item_type: (**item_type).clone(), item: None };
+                Ok(Some(ValuePlan::Written(Value::Optional(empty))))
+            }
+            ValueType::Optional(item_type) => {
+                let item = self.of_type(item_type, source)?;
+                Ok(item.map(|item| ValuePlan::Optional((**item_type).clone(), Box::new(item))))
+            }
+            ValueType::Map(key_type, item_type) => match &source.file.map {
+                Some(file) => Ok(map(*key_type, item_type, file)?.map(ValuePlan::Written)),
+                None => Err("a map needs its keys and values written out under `map`".to_owned()),
+            },
+        }
+    }
+
+    fn sequence(&self, item_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+        let items: Option<Vec<ValuePlan>> = match &source.file.sequence {
+            Some(files) => {
+                let item = |file| self.plan(file, Some(item_type), &mut std::iter::empty());
+                files.iter().map(item).collect::<Result<_, String>>()?
+            }
+            None => self.of_type(item_type, source)?.map(|item| vec![item.clone(), item]),
+        };
+        Ok(items.map(|items| ValuePlan::Sequence(item_type.clone(), items)))
+    }
+
+    fn tensor(&self, element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+        if let Some(literal) = source.literal {
+            let tensor = literal.tensor(element, source.shape)?;
+            return Ok(tensor.map(|tensor| ValuePlan::Written(Value::Tensor(tensor))));
+        }
+        let shape = source.shape.ok_or("an input has neither a shape nor values")?.to_vec();
+        let fill = source.fill.cloned().unwrap_or_default();
+        let size = fill.expression().map_or(Ok(0), |size| size.value(self.names))?;
+        Ok(Some(ValuePlan::Filled(FillPlan { element, shape, fill, size })))
+    }
+
+    /// A sparse tensor as it is written, or else a vector of four with two values.
+    fn sparse(&self, element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+        if let (Some(values), Some(indices)) = (source.literal, &source.file.sparse) {
+            let shape = source.shape.ok_or("a sparse tensor needs its shape")?.to_vec();
+            let count = values.flat().len();
+            let (Some(values), Some(indices)) =
+                (values.tensor(element, Some(&[count]))?, indices.tensor(ElementType::Int64, None)?)
+            else {
+                return Ok(None);
+            };
+            return Ok(Some(ValuePlan::Written(Value::Sparse(Arc::new(SparseTensor { values, indices, shape })))));
+        }
+        let values = FillPlan { element, shape: vec![2], fill: Fill::default(), size: 0 };
+        let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3]).map_err(|error| error.to_string())?;
+        Ok(Some(ValuePlan::Sparse(SparsePlan { values, indices, shape: vec![4] })))
+    }
+}
+
+/// A map from its keys and values; nothing where a type cannot hold one of them.
+fn map(key_type: ElementType, item_type: &ValueType, file: &MapFile) -> Result<Option<Value>, String> {
+    let (keys, values) = (file.keys.flat(), file.values.flat());
+    if keys.len() != values.len() {
+        return Err(format!("a map has {} keys and {} values", keys.len(), values.len()));
+    }
+    let mut entries = BTreeMap::new();
+    for (key, value) in keys.into_iter().zip(values) {
+        let key = match key {
+            Literal::Integer(key) if key_type.is_integer() => MapKey::Integer(i128::from(*key)),
+            Literal::Text(key) if key_type == ElementType::String => MapKey::String(Arc::from(key.as_str())),
+            _ => return Ok(None),
+        };
+        match value.tensor(item_type.element_type(), Some(&[]))? {
+            Some(value) => entries.insert(key, Value::Tensor(value)),
+            None => return Ok(None),
+        };
+    }
+    Ok(Some(Value::Map(Map { key_type, value_type: item_type.clone(), entries: Arc::new(entries) })))
+}
+
+/// What a value is made from.
+struct Source<'a> {
+    shape: Option<&'a [usize]>,
+    fill: Option<&'a Fill>,
+    literal: Option<&'a Literal>,
+    file: &'a ValueFile,
+}
