@@ -38,7 +38,7 @@ fn assert_none(found: &[String]) {
     assert!(found.is_empty(), "{} cases, such as\n{}", found.len(), found[..found.len().min(500)].join("\n"));
 }
 
-/// OperatorCatalog that only add and multiply, so that they give the same of doubles as long as no integer leaves its type.
+/// Operators that only add and multiply, so that they give the same of doubles as long as no integer leaves its type.
 const ARITHMETIC: &[&str] = &[
     "Abs",
     "Add",
@@ -138,7 +138,7 @@ fn no_required_case_rests_on_a_default_that_its_text_lacks() {
     assert_none(&required(rests));
 }
 
-/// OperatorCatalog with a body that are exact all the same: they choose and move elements, or round each once.
+/// Operators with a body that are exact all the same: they choose and move elements, or round each once.
 const EXACT_BODIES: &[&str] = &[
     // Draws, which another rule judges.
     "Bernoulli",
@@ -177,7 +177,7 @@ fn an_operator_with_a_body_is_exact_only_where_its_steps_are() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// OperatorCatalog whose results may be 0 where terms cancel, which no computation in floats need give.
+/// Operators whose results may be 0 where terms cancel, which no computation in floats need give.
 const CANCEL: &[&str] = &["DFT", "STFT"];
 
 #[test]
