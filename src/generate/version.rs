@@ -11,7 +11,7 @@ use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, ExpectedOutput, Level, Named};
+use crate::case::{Case, DataSet, Evidence, ExpectedOutput, Level, Named, OutputEvidence};
 use crate::generate::again;
 use crate::generate::expected::Output;
 use crate::generate::instance::{CaseAtVersion, ConcreteCase, NodeDraft};
@@ -33,8 +33,8 @@ pub(super) struct Planned<'a> {
 pub(super) struct Outputs {
     pub(super) declared: Vec<Declared>,
     pub(super) expected: Vec<ExpectedOutput>,
-    /// What confirms them besides our own kernels.
-    pub(super) evidence: Vec<Evidence>,
+    /// What confirms each besides our own kernels.
+    pub(super) evidence: Vec<OutputEvidence>,
 }
 
 /// What a version's cases are made from.
@@ -144,9 +144,8 @@ impl<'a> VersionContext<'a> {
             let output = self.expected_output(planned, parts, &Output { declared, computed, magnitude })?;
             expected.push(ExpectedOutput { name: declared.name.clone(), expected: output });
         }
-        // What is ours alone in one output is not confirmed by another.
-        let is_literal = !declared.is_empty() && declared.iter().all(|declared| planned.is_written(declared));
-        let evidence = if is_literal { vec![Evidence::Literal] } else { Vec::new() };
+        let literal = declared.iter().filter(|declared| planned.is_written(declared));
+        let evidence = literal.map(|declared| OutputEvidence::of(&declared.name, Evidence::Literal)).collect();
         Ok(Outputs { declared, expected, evidence })
     }
 
