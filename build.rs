@@ -1,5 +1,5 @@
-//! Embeds the text of every record of cases under `records/` by operator, and of every expectation file by name, as sorted
-//! tables; nothing is parsed here.
+//! Embeds the text of every record of cases under `records/` by operator, and of every expectation file and the digests
+//! beside it by name, as sorted tables; nothing is parsed here.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for file in fs::read_dir(Path::new(&project).join("expectations"))? {
         expectations.push(file?.path());
     }
-    expectations.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    expectations.retain(|file| file.extension().is_some_and(|extension| extension == "yaml" || extension == "digests"));
     write_table(&Path::new(&project).join("expectations"), &expectations, Path::to_owned, "expectations.rs")
 }
 

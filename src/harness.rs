@@ -40,8 +40,8 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 /// The binary starts itself again, as often as there are threads, and runs the cases in those processes: where the runtime
 /// aborts, hangs, overflows its stack or takes all memory, that is the outcome of one case.
 ///
-/// A trial fails where a case does not go as the expectation file says; it is ignored, with the reason, where nothing else
-/// than expected failures came. After a run of all trials in one process, as `cargo test` makes, an expectation that
+/// A trial fails where a case does not go as the expectation file says; it is ignored, with the reason, where all of its
+/// cases are expected failures. After a run of all trials in one process, as `cargo test` makes, an expectation that
 /// matches nothing fails the run as well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. The id of a case, as a
 /// filter of the command line, runs this case alone.
 pub struct Harness {
@@ -66,12 +66,12 @@ enum Place {
 }
 
 impl Harness {
-    /// Holds a runtime against an expectation file, which need not be there yet.
+    /// Compares a runtime with an expectation file, which need not exist yet.
     pub fn new(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
         Harness::at(Place::Apart(Box::new(runtime)), expectations.into())
     }
 
-    /// Holds what a host runs against an expectation file; limits and the number of processes are the host's affair.
+    /// Compares what a host runs with an expectation file; limits and the number of processes are the host's affair.
     pub fn of_host(host: impl Host + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
         Harness::at(Place::Here(Box::new(host)), expectations.into())
     }
@@ -192,7 +192,7 @@ impl Harness {
         let gate =
             GateOptions { update_expectations: !exists, expectations: Some(self.expectations), strict: self.strict };
         let trials = Arc::new(Trials {
-            gate: gate.open(&declaration, false)?,
+            gate: gate.open(&declaration, &options::Sources::default())?,
             host,
             declaration,
             filter,

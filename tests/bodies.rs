@@ -35,7 +35,7 @@ fn kernels_and_function_bodies_agree() {
     for id in &expanded {
         let base = id.split("_expanded").next().unwrap_or(id);
         let (Some(body), Some(kernel)) = (suite.find(id).unwrap(), suite.find(base).unwrap()) else { continue };
-        if !kernel.evidence.contains(&Evidence::Body) {
+        if !kernel.confirmed_by().contains(&Evidence::Body) {
             continue;
         }
         for (by_body, by_kernel) in outputs(&body).iter().zip(&outputs(&kernel)) {

@@ -10,6 +10,8 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::spec::{FormalType, OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 
+use crate::case::TypeCell;
+
 /// The types of the values that are known by name, inside those of the graph around it.
 #[derive(Default)]
 struct Types<'a> {
@@ -82,7 +84,6 @@ impl<'a> Census<'a> {
     }
 
     fn node(&mut self, node: &NodeProto, spec: &OpSpec, types: &mut Types<'_>) {
-        let version = spec.version.qualified();
         let inputs = node.input.iter().enumerate().map(|(at, name)| (spec.input_at(at), name));
         let outputs = node.output.iter().enumerate().map(|(at, name)| (spec.output_at(at), name));
         let mut bound: BTreeMap<&str, ValueType> = BTreeMap::new();
@@ -104,11 +105,13 @@ impl<'a> Census<'a> {
                 types.own.insert(name.clone(), known.clone());
             }
             if let Some(parameter) = parameter {
-                self.cells.insert(format!("{version} {parameter}={known}"));
+                let (version, parameter_name) = (spec.version.clone(), parameter.to_owned());
+                let cell = TypeCell { version, parameter: parameter_name, value_type: known.clone() };
+                self.cells.insert(cell.to_string());
                 bound.insert(parameter, known);
             }
         }
-        self.cells.insert(version);
+        self.cells.insert(spec.version.qualified());
     }
 }
 

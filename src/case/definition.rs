@@ -7,7 +7,7 @@ use bytes::Bytes;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::case::Expected;
+use crate::case::{Expected, OutputEvidence};
 
 /// A model, its inputs, and what is expected of a runtime.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub struct Case {
     pub refusal: Option<Refusal>,
     /// How binding the expectation is.
     pub level: Level,
-    /// What confirms the expected outputs besides our own kernels.
-    pub evidence: Vec<Evidence>,
+    /// What confirms each expected output besides our own kernels.
+    pub evidence: Vec<OutputEvidence>,
     /// The rule by which the case is judged other than upstream does.
     pub judged: Option<UpstreamOverride>,
 }
@@ -37,14 +37,6 @@ impl Case {
         let refusal = self.refusal.as_ref()?;
         let by_values = self.model == refusal.control.model;
         Some(if by_values { RefusalClass::Value } else { RefusalClass::Static })
-    }
-
-    /// Whether there is an output whose values bear on a runtime, besides their type and shape.
-    pub fn has_judged_output(&self) -> bool {
-        let mut outputs = self.data.iter().flat_map(|data| &data.outputs);
-        self.refusal.is_none()
-            && self.level != Level::Open
-            && outputs.any(|output| !matches!(output.expected, Expected::Unspecified(..)))
     }
 }
 
@@ -150,53 +142,6 @@ impl fmt::Display for Level {
             Level::Required => "required",
             Level::Recommended => "recommended",
             Level::Open => "open",
-        })
-    }
-}
-
-/// What confirms the expected outputs of a case besides our own kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Evidence {
-    /// Derived by hand, in the operator's YAML.
-    Literal,
-    /// Upstream's own node tests.
-    Vendored,
-    /// The function body that defines the operator gives the same, which tests/bodies.rs holds.
-    Body,
-    /// Another implementation gave the same.
-    Onnxruntime,
-    /// Upstream's reference implementation gave the same.
-    OnnxReference,
-    /// Another implementation gave the same.
-    Openvino,
-    /// Another implementation gave the same.
-    Tract,
-}
-
-impl Evidence {
-    /// What the agreement of a runtime is, for the runtimes whose agreement counts.
-    pub fn of_runtime(name: &str) -> Option<Evidence> {
-        match name {
-            "onnxruntime" => Some(Evidence::Onnxruntime),
-            "onnx-reference" => Some(Evidence::OnnxReference),
-            "openvino" => Some(Evidence::Openvino),
-            "tract" => Some(Evidence::Tract),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Evidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Evidence::Literal => "literal",
-            Evidence::Vendored => "vendored",
-            Evidence::Body => "body",
-            Evidence::Onnxruntime => "onnxruntime",
-            Evidence::OnnxReference => "onnx.reference",
-            Evidence::Openvino => "openvino",
-            Evidence::Tract => "tract",
         })
     }
 }

@@ -70,16 +70,18 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
             outputs: vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }],
         }],
     };
-    Ok(Case {
+    let mut case = Case {
         id: id.to_owned(),
         model,
         folder: Some(folder.to_owned()),
         data,
         refusal: None,
         level: Level::Required,
-        evidence: vec![Evidence::Vendored],
+        evidence: Vec::new(),
         judged: None,
-    })
+    };
+    case.confirm(Evidence::Vendored);
+    Ok(case)
 }
 
 /// The data sets of a model's main graph.

@@ -3,20 +3,27 @@
 mod declared_cells;
 mod definition;
 mod digest;
+mod evidence;
 mod expected;
 mod external;
 mod file;
 mod folder;
+mod id;
+mod type_cell;
 mod variant;
 mod write;
 
 pub use declared_cells::named_cells;
-pub use definition::{Case, DataSet, Evidence, ExpectedOutput, Level, Named, Refusal, RefusalClass, UpstreamOverride};
+pub use definition::{Case, DataSet, ExpectedOutput, Level, Named, Refusal, RefusalClass, UpstreamOverride};
 pub use digest::{digest, digest_of_texts};
+pub use evidence::{Evidence, OutputEvidence};
 pub use expected::Expected;
 pub use external::external_locations;
 pub use file::{MOST_BINARY, read_file, read_text};
 pub use folder::{CaseError, Feed, FolderData, read_folder};
+pub use id::CaseId;
+pub(crate) use id::folders;
+pub use type_cell::{Cell, CellError, TypeCell};
 pub(crate) use variant::name_dimensions;
 pub use variant::{Variant, vary};
 pub use write::files;

@@ -4,18 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, run, show, smoke};
 use crate::suite::FilterError;
-
-/// A command line whose parts do not go together.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Usage(pub(crate) String);
-
-/// A command line by which no case is chosen.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Nothing(pub(crate) String);
 
 /// Conformance tests and opset compatibility for ONNX.
 #[derive(Debug, Parser)]
@@ -41,7 +32,7 @@ enum Command {
     List(list::Arguments),
     /// Put the results of several shards together.
     Merge(merge::Arguments),
-    /// Run cases and hold the outcomes against what is expected.
+    /// Run cases and compare the outcomes with what is expected.
     Run(run::Arguments),
     /// Show a case: its model, its inputs and what is expected.
     Show(show::Arguments),

@@ -9,7 +9,6 @@ use onnx_conformance_reference::spec::Specs;
 use crate::case::{Variant, read_text};
 use crate::cli::{exit, options, print};
 use crate::report::coverage::{CoverageCollector, Exclusions};
-use crate::evidence::ConfirmingRuntimes;
 use crate::run::{Event, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 
@@ -36,14 +35,15 @@ pub struct Arguments {
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = arguments.selection.filter()?;
     let suite = arguments.selection.open(&filter)?;
-    let plan = plan(&suite, &filter, Variant::Runtime)?;
+    let evidence = arguments.selection.sources.evidence()?;
+    let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
     if plan.selected == 0 {
         print::note("no case matches");
         return Ok(exit::NOTHING);
     }
     let (operators, exclusions) = (arguments.selection.operators()?, exclusions(arguments)?);
     let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &filter)?;
-    let survey = survey.with_witnesses(&ConfirmingRuntimes::embedded()?);
+    let survey = survey.with_runtimes(&evidence);
     let mut broken = 0;
     let runtime = Builtin::new(Duration::from_mins(1));
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use onnx_conformance_reference::spec::{Specs, diff};
 
-use crate::cli::command::Usage;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, print};
 use crate::report::diff::{Format, opset_diff, version_diff};
 

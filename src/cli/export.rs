@@ -1,11 +1,12 @@
 //! `export`: cases as ordinary ONNX test folders, for any runner.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::case::Variant;
 use crate::cli::{exit, options, print};
+use crate::run::plan;
 use crate::suite::{Exporter, Filter};
 
 #[derive(Debug, Args)]
@@ -21,15 +22,15 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter: Filter = arguments.selection.filter()?;
     let suite = arguments.selection.open(&filter)?;
-    let chosen = suite.choose(&filter)?;
-    if chosen.is_empty() {
+    let evidence = arguments.selection.sources.evidence()?;
+    let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
+    if plan.selected == 0 {
         print::note("no case matches");
         return Ok(exit::NOTHING);
     }
     let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;
-    for (source, unit, ids) in chosen {
-        let ids: HashSet<String> = ids.into_iter().collect();
-        for case in source.load(&unit, &|id| ids.contains(id))? {
+    for group in plan.groups() {
+        for case in plan.load(group)? {
             exporter.add(&case)?;
         }
     }

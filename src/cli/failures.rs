@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::print;
-use crate::run::CaseResult;
+use crate::run::{CaseResult, Confirm};
 use crate::suite::{Suite, SuiteError, export_case};
 
 /// The most cases that are written.
@@ -13,13 +13,14 @@ const MOST: usize = 100;
 
 /// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be
 /// written is no reason to lose what the run has to say.
-pub(crate) fn write_failures(folder: &Path, suite: &Suite, failures: &[CaseResult]) {
+pub(crate) fn write_failures(folder: &Path, suite: &Suite, evidence: &dyn Confirm, failures: &[CaseResult]) {
     if failures.is_empty() {
         return;
     }
     let mut taken = BTreeSet::new();
     let ids: Vec<&str> = failures.iter().take(MOST).map(|result| result.id.as_str()).collect();
-    let written = suite.find_each(&ids, &mut |case| {
+    let written = suite.find_each(&ids, &mut |mut case| {
+        evidence.confirm(&mut case);
         let mut home = home(folder, &case.id);
         // Two ids may have one path.
         while !taken.insert(home.clone()) {

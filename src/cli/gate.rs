@@ -1,4 +1,4 @@
-//! Holding results against an expectation file, and bringing the file up to date.
+//! Comparing results with an expectation file, and bringing the file up to date.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::{Variant, read_text};
+use crate::case::{CaseId, Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, print};
-use crate::report::escape;
+use crate::evidence::MeasuredDigests;
 use crate::expectations::{ExpectationMatcher, Expectations, updated_expectations};
-use crate::run::CaseResult;
-use crate::whole_file::{lock_folder, write_whole};
+use crate::report::escape;
+use crate::run::{CaseResult, Outcome};
 use crate::runtime::Declaration;
+use crate::whole_file::{lock_folder, write_whole};
 
 /// What is expected.
 #[derive(Debug, Args)]
@@ -22,7 +23,7 @@ pub(crate) struct GateOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) expectations: Option<PathBuf>,
 
-    /// Rewrite the expectation file to what came, keeping comments and reasons
+    /// Rewrite the expectation file to the results of this run, keeping comments and reasons
     #[arg(long)]
     pub(crate) update_expectations: bool,
 
@@ -31,7 +32,7 @@ pub(crate) struct GateOptions {
     pub(crate) strict: bool,
 }
 
-/// The expectations that a run is held against, and where they are written.
+/// The expectations that a run is compared with, and the file that they are written to.
 #[derive(Debug)]
 pub(crate) struct Gate {
     source: Source,
@@ -39,6 +40,8 @@ pub(crate) struct Gate {
     pub(crate) matcher: ExpectationMatcher,
     /// Whether the file is about the suite that is run, so that an entry that matches nothing is wrong.
     pub(crate) is_about_suite: bool,
+    /// Whether the cases are the project's own, of which `records/` has digests.
+    is_recorded: bool,
 }
 
 /// Where the expectations of a runtime come from.
@@ -51,8 +54,9 @@ struct Source {
 }
 
 impl GateOptions {
-    /// Reads what is expected of a runtime; `is_own_suite` says whether the cases are those of a user's own folder.
-    pub(crate) fn open(&self, runtime: &Declaration, is_own_suite: bool) -> anyhow::Result<Gate> {
+    /// Reads what is expected of a runtime on the cases of these sources.
+    pub(crate) fn open(&self, runtime: &Declaration, sources: &options::Sources) -> anyhow::Result<Gate> {
+        let is_own_suite = sources.suite.is_some();
         let path = match &self.expectations {
             Some(path) => Some(path.clone()),
             None if is_own_suite => None,
@@ -74,7 +78,8 @@ impl GateOptions {
             print::note(&format!("{path} is about version {version} of {}; this is {now}", runtime.name));
         }
         // The expectations that go without saying are about the project's suite; a file that is named is about this one.
-        Ok(Gate { source, matcher, is_about_suite: !is_own_suite || self.expectations.is_some() })
+        let is_about_suite = !is_own_suite || self.expectations.is_some();
+        Ok(Gate { source, matcher, is_about_suite, is_recorded: sources.is_project() })
     }
 }
 
@@ -96,11 +101,21 @@ impl Source {
 }
 
 impl Gate {
-    /// Rewrites the file to what these results, those of a whole run in one variant, ask for. Of what the units that are
-    /// `missing` would have come to, nothing is known.
+    /// The patterns of the cases that the file was measured on; none where it is about all.
+    pub(crate) fn scope(&self) -> &[String] {
+        &self.matcher.expectations().scope
+    }
+
+    /// Whether a run with these patterns is of all cases that the file is about.
+    pub(crate) fn is_whole(&self, patterns: &[String]) -> bool {
+        patterns.is_empty() || patterns == self.scope()
+    }
+
+    /// Rewrites the file so that these results, those of a whole run in one variant, are as expected. The groups that are
+    /// `missing` have no results.
     pub(crate) fn update(
         &self,
-        results: &mut [CaseResult],
+        results: &mut Vec<CaseResult>,
         variant: Variant,
         missing: &[String],
     ) -> anyhow::Result<()> {
@@ -111,11 +126,21 @@ impl Gate {
         // Another run may have written the file since this one began.
         let (text, matcher) = self.source.read()?;
         let text = text.unwrap_or_else(|| matcher.expectations().to_yaml());
-        write(path, &updated_expectations(&text, &matcher, results, variant, missing)?)
+        results.retain(|result| matcher.is_in_scope(CaseId::parse(&result.id).path));
+        if matcher.expectations().exact {
+            check_measured(path, results)?;
+        }
+        write(path, &updated_expectations(&text, &matcher, results, variant, missing)?)?;
+        // What other variants do confirms nothing.
+        if variant == Variant::Runtime && !matcher.expectations().scope.is_empty() {
+            let digests = self.is_recorded.then(|| MeasuredDigests::of_cases(results.iter().map(|it| it.id.as_str())));
+            write_digests(path, digests, missing)?;
+        }
+        Ok(())
     }
 }
 
-/// Holds an expectation file against other processes until the value is dropped, in a folder that is made where it is missing.
+/// Locks the folder of an expectation file until the value is dropped; a folder that is missing is made.
 pub(crate) fn hold(path: &Path) -> anyhow::Result<Option<File>> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -128,6 +153,40 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?;
     print::note(&format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// A measurement says how every case ended, so every case was sent.
+pub(crate) fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
+    let unsent = results.iter().filter(|result| result.outcome == Outcome::NotDeclared);
+    let (unsent, first) = (unsent.clone().count(), unsent.map(|result| &result.id).next());
+    let Some(first) = first else { return Ok(()) };
+    bail!(
+        "{}: says `exact: true`, but {unsent} cases were not sent, such as {}: the runtime does not declare what they need; \
+         declare it, or leave them out of `scope`",
+        path.display(),
+        escape::line(first)
+    )
+}
+
+/// Writes the digests beside an expectation file, with the old ones of the groups that are `missing`. Without digests the
+/// file goes: the expectations are about cases that have no record, and confirm nothing.
+pub(crate) fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[String]) -> anyhow::Result<()> {
+    let path = MeasuredDigests::path(path);
+    let place = || path.display().to_string();
+    match (digests, path.exists()) {
+        (Some(mut digests), exists) => {
+            if exists {
+                digests.keep(MeasuredDigests::parse(&read_text(&path).with_context(place)?), missing);
+            }
+            write(&path, &digests.to_text())
+        }
+        (None, true) => {
+            std::fs::remove_file(&path).with_context(place)?;
+            print::note(&format!("removed {}: these cases are not the project's, and have no record", place()));
+            Ok(())
+        }
+        (None, false) => Ok(()),
+    }
 }
 
 /// Where the expectations of a runtime are: below the current folder, or in the project where only it has such a file.

@@ -6,13 +6,14 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::case::Variant;
-use crate::cli::gate::{default_path, hold, write};
+use crate::cli::gate::{check_measured, default_path, hold, write, write_digests};
 use crate::cli::results_file::ResultsPlace;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::session::Job;
 use crate::cli::{exit, options, print};
+use crate::evidence::MeasuredDigests;
+use crate::expectations::{first_expectations, first_measurement};
 use crate::report::terminal;
-use crate::expectations::first_expectations;
 use crate::run::{CaseResult, Event, Header, Selected, Summary, plan};
 use crate::suite::Filter;
 
@@ -32,14 +33,25 @@ pub(crate) struct Arguments {
     #[arg(long)]
     strict: bool,
 
+    /// Measure the cases of this pattern case by case (once for each pattern; one with a leading ! excludes): the file says
+    /// `exact: true`, its scope and the runtime's version, and what was measured stands beside it
+    #[arg(long, value_name = "GLOB")]
+    scope: Vec<String>,
+
     /// Write one line a case, as JSON, to this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let suite = arguments.source.open()?;
-    let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
+    let filter = Filter::new(&arguments.scope)?;
+    let suite = arguments.source.open_for(&filter)?;
+    let evidence = arguments.source.evidence()?;
+    let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
+    if plan.selected == 0 {
+        print::note("no case matches");
+        return Ok(exit::NOTHING);
+    }
     let place = arguments.results.as_deref().map(ResultsPlace::lock).transpose()?;
     let stop = stopped_by_interrupt()?;
     let runtime = match arguments.runtime.open(&stop) {
@@ -50,7 +62,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let path = arguments.output.clone().unwrap_or_else(|| default_path(&declaration.name));
     check_free(&path, &arguments.runtime)?;
     let begin = |place: ResultsPlace| {
-        let selected = Selected { cases: plan.selected, ..Selected::default() };
+        let selected = Selected { cases: plan.selected, filters: arguments.scope.clone(), ..Selected::default() };
         place.begin(&Header::new(declaration.clone(), suite.digest()?, selected), &[])
     };
     let file = place.map(begin).transpose()?;
@@ -71,14 +83,25 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if let Some(error) = broken {
-        bail!("not all cases could be had, so that no file is written: {error}");
+        bail!("some cases could not be loaded, so that no file is written: {error}");
     }
     results.sort_by(|a, b| a.id.cmp(&b.id));
     let strict = arguments.strict || declaration.name == BUILTIN;
-    let expectations = first_expectations(&declaration.name, strict, &results);
+    let expectations = if arguments.scope.is_empty() {
+        first_expectations(&declaration.name, strict, &results)
+    } else {
+        first_measurement(&declaration, arguments.scope.clone(), strict, &results)
+    };
+    if expectations.exact {
+        check_measured(&path, &results)?;
+    }
     let _held = hold(&path)?;
     check_free(&path, &arguments.runtime)?;
     write(&path, &expectations.to_yaml())?;
+    if !arguments.scope.is_empty() {
+        let ids = results.iter().map(|result| result.id.as_str());
+        write_digests(&path, arguments.source.is_project().then(|| MeasuredDigests::of_cases(ids)), &[])?;
+    }
     print::line(&terminal::summary(&summary, 0, ended.elapsed))?;
     print::line(&format!("{} entries; write beside each why, and where it is discussed", expectations.expect.len()))?;
     Ok(exit::SUCCESS)

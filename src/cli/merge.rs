@@ -8,15 +8,14 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::case::Variant;
-use crate::cli::command::Usage;
 use crate::cli::gate::GateOptions;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
-use crate::cli::run::check_same;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
+use crate::expectations::{GateResult, Scope, Verdict};
 use crate::report::escape;
 use crate::report::terminal::{Show, closing};
-use crate::expectations::{GateResult, Scope, Verdict};
 use crate::run::{CaseResult, Header, Read, Selected, plan};
 use crate::suite::Filter;
 
@@ -58,30 +57,30 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if !missing.is_empty() {
         say_missing(&missing);
     }
-    let gate = arguments.gate.open(&header.runtime, arguments.source.suite.is_some())?;
+    let gate = arguments.gate.open(&header.runtime, &arguments.source)?;
     let variant = header.selected.variant;
     if arguments.gate.update_expectations {
-        if !missing.is_empty() || !header.selected.filters.is_empty() {
+        if !missing.is_empty() || !gate.is_whole(&header.selected.filters) {
             bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
         }
         gate.update(&mut results, variant, &[])?;
         return Ok(exit::SUCCESS);
     }
-    let mut gate_result = GateResult::default();
-    let verdicts: Vec<(CaseResult, Verdict)> =
-        results.into_iter().map(|result| (result.clone(), gate_result.add_result(&result, &gate.matcher))).collect();
-    let filter = filter_of(&header)?;
+    let mut tally = GateResult::default();
+    let standings: Vec<(CaseResult, Verdict)> =
+        results.into_iter().map(|result| (result.clone(), tally.add_result(&result, &gate.matcher))).collect();
+    let filter = if gate.is_whole(&header.selected.filters) { Filter::default() } else { filter_of(&header)? };
     let is_whole = missing.is_empty() && gate.is_about_suite;
-    gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
-    let took: f64 = verdicts.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
+    tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    let took: f64 = standings.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
     let took = Duration::try_from_secs_f64(took).unwrap_or_default();
-    let printed = print::line(&closing(&gate_result, &Show::at_most(arguments.show), took));
-    arguments.reports.write(&header.runtime, &verdicts, &gate_result)?;
+    let printed = print::line(&closing(&tally, &Show::at_most(arguments.show), took));
+    arguments.reports.write(&header.runtime, &standings, &tally)?;
     printed?;
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
-    Ok(exit::of(gate_result.conclusion()))
+    Ok(exit::of(tally.conclusion()))
 }
 
 impl Arguments {
@@ -96,7 +95,7 @@ impl Arguments {
         let mut header = first.header.clone();
         let mut all: BTreeMap<String, (usize, CaseResult)> = BTreeMap::new();
         for (number, (place, read)) in reads.iter().enumerate() {
-            check_same(place, &read.header, &header)?;
+            results_file::check_same(place, &read.header, &header)?;
             if read.header.selected.filters != header.selected.filters {
                 bail!("{place}: was run with other filters than {}; merge the parts of one run", reads[0].0);
             }

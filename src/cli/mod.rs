@@ -21,6 +21,7 @@ pub(crate) mod runtime;
 mod session;
 mod show;
 mod smoke;
+mod usage;
 
 pub use command::main;
 pub use options::read_expectations;

@@ -8,10 +8,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::case::{Variant, read_text};
-use crate::cli::command::Nothing;
-use crate::generate::OperatorCatalog;
-use crate::evidence::confirmed;
+use crate::cli::usage::Nothing;
+use crate::evidence::ConfirmingRuntimes;
 use crate::expectations::Expectations;
+use crate::generate::OperatorCatalog;
 use crate::suite::{Filter, Generated, IrCases, Source as _, Suite, read_operators};
 
 /// The file that makes a folder one of vendored cases.
@@ -34,7 +34,7 @@ pub(crate) struct Selection {
 }
 
 /// Where the cases come from.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Sources {
     /// Take the cases from a folder of ordinary ONNX test folders, or one that `export` wrote, instead of the project's
     #[arg(long, value_name = "DIR")]
@@ -108,9 +108,17 @@ impl Sources {
             Some(folder) => Generated::new(read_operators(folder)?),
             None => Generated::embedded(),
         };
-        let suite = open_suite(self.testdata.as_deref(), filter, generated)?;
-        // Of cases that are made from other files, the project's expectations say nothing.
-        Ok(if self.specs.is_some() { suite } else { confirmed(suite) })
+        open_suite(self.testdata.as_deref(), filter, generated)
+    }
+
+    /// Whether the cases are those that come with the project, of which `records/` and the expectation files tell.
+    pub(crate) fn is_project(&self) -> bool {
+        self.suite.is_none() && self.specs.is_none()
+    }
+
+    /// What other runtimes confirm; nothing where the cases are made from other files than the project's.
+    pub(crate) fn evidence(&self) -> anyhow::Result<ConfirmingRuntimes> {
+        Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::none() })
     }
 
     /// The op.yaml files that the cases from specs are made from.

@@ -9,9 +9,9 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, SpecError};
 use serde::Serialize;
 
+use crate::expectations::ExpectationError;
 use crate::generate::GenerateError;
 use crate::report::escape;
-use crate::expectations::ExpectationError;
 use crate::suite::SuiteError;
 
 /// Prints text to standard output. A reader that went away, as in `run | head`, changes nothing: files are written and the

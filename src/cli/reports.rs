@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::report::{badge, ci_summary, junit};
 use crate::expectations::{GateResult, Verdict};
+use crate::report::{badge, ci_summary, junit};
 use crate::run::CaseResult;
-use crate::whole_file::write_whole;
 use crate::runtime::Declaration;
+use crate::whole_file::write_whole;
 
 /// Which files are written.
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct ReportOptions {
 }
 
 impl ReportOptions {
-    /// Whether every result is needed, not only what came of all.
+    /// Whether every result is needed, not only their counts.
     pub(crate) fn needs_results(&self) -> bool {
         self.junit.is_some()
     }

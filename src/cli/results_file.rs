@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::cli::print;
+use crate::report::terminal;
 use crate::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
 use crate::whole_file::WholeFile;
 
@@ -98,4 +99,27 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
         print::note(&format!("{}: the last line is cut off, and left out", place()));
     }
     Ok(read)
+}
+
+/// Two runs are of the same suite and runtime.
+pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
+    if old.runtime != new.runtime {
+        let (old, new) = (terminal::runtime(&old.runtime), terminal::runtime(&new.runtime));
+        let what = if old == new { "declared itself otherwise then".to_owned() } else { format!("is not {new}") };
+        bail!("{place}: is about {old}, which {what}; results of two runtimes do not go together");
+    }
+    if (&old.suite, &old.digest) != (&new.suite, &new.digest) {
+        bail!(
+            "{place}: is about another suite ({} {}, not {} {}), whose cases may differ; run them afresh",
+            old.suite,
+            old.digest,
+            new.suite,
+            new.digest
+        );
+    }
+    if old.selected.variant != new.selected.variant {
+        let (old, new) = (old.selected.variant, new.selected.variant);
+        bail!("{place}: is about the variant {old}, not {new}; keep a file for each");
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! `run`: cases on a runtime, held against what is expected.
+//! `run`: cases on a runtime, and how their outcomes compare with what is expected.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -8,17 +8,17 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::case::Variant;
-use crate::cli::command::Usage;
 use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::session::Job;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
-use crate::report::terminal::{self, Show, closing, word};
 use crate::expectations::{Conclusion, GateResult, Scope};
-use crate::run::{CaseResult, Event, Header, Outcome, Read, Selected, Shard, plan};
+use crate::report::terminal::{Show, closing, word};
+use crate::run::{CaseResult, Event, Header, Outcome, Plan, Read, Selected, Shard, plan};
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -60,20 +60,29 @@ pub(crate) struct Arguments {
     show: usize,
 }
 
+/// Leaves the cases that the expectation file was measured on, where it says so.
+fn keep_scope(plan: &mut Plan<'_>, gate: &Gate) {
+    if gate.scope().is_empty() {
+        return;
+    }
+    let all = plan.selected;
+    plan.keep(|id| gate.matcher.is_in_scope(id));
+    let (kept, path) = (plan.selected, gate.matcher.expectations().path());
+    print::note(&format!("{kept} of {all} cases are run, the scope of {path}; filters choose others"));
+}
+
 fn variant(name: &str) -> Result<Variant, String> {
     let found = Variant::ALL.into_iter().find(|variant| variant.name() == name);
     found.ok_or_else(|| format!("the variants are {}", Variant::ALL.map(Variant::name).join(", ")))
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let patterns = arguments.selection.patterns()?;
+    let mut patterns = arguments.selection.patterns()?;
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
     let suite = arguments.selection.open(&filter)?;
-    let mut plan = plan(&suite, &filter, variant)?;
-    if let Some(shard) = arguments.shard {
-        plan.keep_shard(shard);
-    }
+    let evidence = arguments.selection.sources.evidence()?;
+    let mut plan = plan(&suite, &filter, variant)?.confirmed_by(&evidence);
     if plan.selected == 0 {
         print::note("no case matches");
         return Ok(exit::NOTHING);
@@ -90,7 +99,18 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         runtime => runtime?,
     };
     let declaration = runtime.declaration();
-    let gate = arguments.gate.open(&declaration, arguments.selection.sources.suite.is_some())?;
+    let gate = arguments.gate.open(&declaration, &arguments.selection.sources)?;
+    if patterns.is_empty() {
+        patterns = gate.scope().to_vec();
+        keep_scope(&mut plan, &gate);
+    }
+    if let Some(shard) = arguments.shard {
+        plan.keep_shard(shard);
+    }
+    if plan.selected == 0 {
+        print::note("no case matches");
+        return Ok(exit::NOTHING);
+    }
     let selected = Selected { cases: plan.selected, filters: patterns, shard: arguments.shard, variant };
     // The digest takes longer than a case.
     let digest = if place.is_some() { suite.digest()? } else { String::new() };
@@ -101,20 +121,20 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
     let keeps_all = arguments.gate.update_expectations || arguments.reports.needs_results();
-    let (mut gate_result, mut all) = (GateResult::default(), Vec::new());
+    let (mut tally, mut all) = (GateResult::default(), Vec::new());
     for result in &kept {
-        let verdict = gate_result.add_result(result, &gate.matcher);
-        all.extend(keeps_all.then(|| (result.clone(), verdict)));
+        let standing = tally.add_result(result, &gate.matcher);
+        all.extend(keeps_all.then(|| (result.clone(), standing)));
     }
     let (total, done) = (plan.selected, kept.iter().map(|result| result.id.as_str()).collect::<BTreeSet<_>>());
     plan.keep(|id| !done.contains(variant.id(id).as_str()));
     suite.remarks().for_each(|remark| print::note(&remark));
     let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
     let ended = job.run(|event, progress| {
-        let verdict = gate_result.add(&event, &gate.matcher);
-        progress(&gate_result.summary);
-        if let (Event::Finished(result), Some(verdict), true) = (event, verdict, keeps_all) {
-            all.push((*result, verdict));
+        let standing = tally.add(&event, &gate.matcher);
+        progress(&tally.summary);
+        if let (Event::Finished(result), Some(standing), true) = (event, standing, keeps_all) {
+            all.push((*result, standing));
         }
     })?;
     let ended = match ended {
@@ -122,24 +142,24 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        if let Some(error) = gate_result.broken.first() {
-            bail!("the expectation file stays as it was, since not all cases could be had: {error}");
+        if let Some(error) = tally.broken.first() {
+            bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
         }
         let mut results: Vec<CaseResult> = all.into_iter().map(|(result, _)| result).collect();
         gate.update(&mut results, variant, &[])?;
         return Ok(exit::SUCCESS);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
-    gate_result.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
-    gate_result.problems = ended.problems;
+    tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    tally.problems = ended.problems;
     let show = Show { most: arguments.show, command: arguments.command() };
-    let printed = print::line(&closing(&gate_result, &show, ended.elapsed));
-    arguments.reports.write(&declaration, &all, &gate_result)?;
-    let shown = gate_result.regressions.len().min(arguments.show);
-    write_failures(&arguments.failures, &suite, &gate_result.regressions[..shown]);
-    arguments.suggest_update(&gate_result, &gate);
+    let printed = print::line(&closing(&tally, &show, ended.elapsed));
+    arguments.reports.write(&declaration, &all, &tally)?;
+    let shown = tally.regressions.len().min(arguments.show);
+    write_failures(&arguments.failures, &suite, &evidence, &tally.regressions[..shown]);
+    arguments.suggest_update(&tally, &gate);
     printed?;
-    Ok(exit::of(gate_result.conclusion()))
+    Ok(exit::of(tally.conclusion()))
 }
 
 impl Arguments {
@@ -177,7 +197,7 @@ impl Arguments {
     /// The results of an earlier run that stand: the passes among the cases of this one.
     fn kept(&self, read: Read, header: &Header, chosen: &BTreeSet<String>) -> anyhow::Result<Vec<CaseResult>> {
         let place = self.resume.as_deref().unwrap_or(Path::new("")).display().to_string();
-        check_same(&place, &read.header, header)?;
+        results_file::check_same(&place, &read.header, header)?;
         let (inside, outside): (Vec<_>, Vec<_>) =
             read.results.into_iter().partition(|result| chosen.contains(&result.id));
         if !outside.is_empty() && (self.results.is_none() || self.results == self.resume) {
@@ -206,35 +226,12 @@ impl Arguments {
     }
 
     /// Says how the expectations come to be what this run did, where they are not.
-    fn suggest_update(&self, gate_result: &GateResult, gate: &Gate) {
-        if !matches!(gate_result.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
+    fn suggest_update(&self, tally: &GateResult, gate: &Gate) {
+        if !matches!(tally.conclusion(), Conclusion::Regressions | Conclusion::Improvements) || !gate.is_about_suite {
             return;
         }
         let variant = self.variant.filter(|variant| *variant != Variant::Runtime);
         let variant = variant.map_or(String::new(), |variant| format!(" --variant {variant}"));
-        print::note(&format!("to accept what came: {}{variant} --update-expectations", self.command()));
+        print::note(&format!("to accept these results: {}{variant} --update-expectations", self.command()));
     }
-}
-
-/// Two runs are of the same suite and runtime.
-pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
-    if old.runtime != new.runtime {
-        let (old, new) = (terminal::runtime(&old.runtime), terminal::runtime(&new.runtime));
-        let what = if old == new { "declared itself otherwise then".to_owned() } else { format!("is not {new}") };
-        bail!("{place}: is about {old}, which {what}; results of two runtimes do not go together");
-    }
-    if (&old.suite, &old.digest) != (&new.suite, &new.digest) {
-        bail!(
-            "{place}: is about another suite ({} {}, not {} {}), whose cases may differ; run them afresh",
-            old.suite,
-            old.digest,
-            new.suite,
-            new.digest
-        );
-    }
-    if old.selected.variant != new.selected.variant {
-        let (old, new) = (old.selected.variant, new.selected.variant);
-        bail!("{place}: is about the variant {old}, not {new}; keep a file for each");
-    }
-    Ok(())
 }

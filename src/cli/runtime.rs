@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::cli::command::Usage;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::report::escape;
 use crate::runtime::{Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess};
@@ -130,11 +130,11 @@ pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
     Ok(stop)
 }
 
-/// The exit code of a run that did not come to its last case. What has a result keeps it.
+/// The exit code of a run that was stopped before its last case. Finished results are kept.
 pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
     if let Some(StopReason::Failed(reason)) = stop.reason() {
-        bail!("{reason}; what had not been run has no result");
+        bail!("{reason}; finished results are kept, the other cases have none");
     }
-    print::note("stopped; what had not been run has no result");
+    print::note("stopped; finished results are kept, the other cases have none");
     Ok(exit::INTERRUPTED)
 }

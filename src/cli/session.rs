@@ -1,4 +1,4 @@
-//! Running a plan: progress, the results file, and the ways in which a run ends before its last case.
+//! A session: running a plan with progress and a results file, and how it ends before its last case.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) runtime: &'a dyn Host,
     pub(crate) stop: &'a Stop,
-    /// How many cases there are, with those whose results stand in the file already.
+    /// How many cases there are, with those that have a result in the file already.
     pub(crate) total: usize,
-    /// Where the results go, behind what stands there.
+    /// The file that the results are appended to.
     pub(crate) file: Option<ResultsFile>,
 }
 
-/// What is left to say of a run that came to its last case.
+/// The end of a run in which every case ended.
 pub(crate) struct Ended {
     /// How long it took.
     pub(crate) elapsed: Duration,
@@ -28,8 +28,8 @@ pub(crate) struct Ended {
 }
 
 impl Job<'_> {
-    /// Runs the plan; `sink` is given each event and says how far the run is. A run that was stopped has no end: what has a
-    /// result keeps it, and the exit code is given instead.
+    /// Runs the plan; `sink` is given each event and says how far the run is. A run that was stopped has no end but an exit
+    /// code; finished results are kept.
     pub(crate) fn run(mut self, mut sink: impl FnMut(Event, &dyn Fn(&Summary))) -> anyhow::Result<Result<Ended, u8>> {
         let (started, mut unwritten) = (Instant::now(), None);
         let progress = std::cell::RefCell::new(Progress::new(self.total));

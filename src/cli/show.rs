@@ -5,6 +5,7 @@ use clap::Args;
 
 use crate::cli::{exit, options, print};
 use crate::report::describe_case::describe;
+use crate::run::Confirm as _;
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -26,9 +27,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (suite, specs) = (arguments.suite.clone(), arguments.specs.clone());
     let sources = options::Sources { suite, specs, testdata: None };
     let suite = sources.open_for(&Filter::new(&[&arguments.case]).unwrap_or_default())?;
-    let Some(case) = suite.find(&arguments.case)? else {
+    let Some(mut case) = suite.find(&arguments.case)? else {
         bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);
     };
+    sources.evidence()?.confirm(&mut case);
     print::line(&describe(&case))?;
     Ok(exit::SUCCESS)
 }

@@ -1,21 +1,21 @@
-//! What other runtimes confirm. An exact expectation file lists the very cases that its runtime does not pass, and the gate
-//! holds the runtime to it; so a judged case that the file does not list is confirmed at the version that it names.
+//! What other runtimes confirm. An exact expectation file lists the very cases that its runtime does not pass, as they were
+//! measured; so a judged case that the file does not list is confirmed at the version that it names.
 
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::path::Path;
 
-use crate::case::{Case, Evidence, Level};
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::case::{Case, CaseId, Evidence, Level};
+use crate::evidence::digests::MeasuredDigests;
 use crate::expectations::{ExpectationError, ExpectationMatcher, Expectations};
-use crate::suite::{CaseGroup, Source, Suite, SuiteError};
+use crate::run::Confirm;
 
-/// Every expectation file as it was when the program was built, by name, sorted.
+/// Every expectation file, and the digests beside it, as they were when the program was built, by name, sorted.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
 
-/// What they say, or why they cannot be read.
-static EMBEDDED: LazyLock<Result<ConfirmingRuntimes, String>> =
-    LazyLock::new(|| ConfirmingRuntimes::embedded().map_err(|error| error.to_string()));
-
 /// The runtimes whose expectation files say which cases they confirm.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ConfirmingRuntimes(Vec<ConfirmingRuntime>);
 
 /// A runtime as its expectation file has it.
@@ -23,102 +23,79 @@ pub struct ConfirmingRuntimes(Vec<ConfirmingRuntime>);
 struct ConfirmingRuntime {
     evidence: Evidence,
     version: String,
-    strict: bool,
     matcher: ExpectationMatcher,
+    /// The operator versions whose cases are what they were when they were measured, where the measurement has a scope; one
+    /// of the whole suite is held to it by CI.
+    unchanged: Option<BTreeSet<OperatorVersion>>,
 }
 
 impl ConfirmingRuntimes {
-    /// The committed expectation files, of which those that name the version of a runtime count.
+    /// The committed expectation files, of which those that name the version of a runtime count. They are about the
+    /// project's own suite.
     pub fn embedded() -> Result<ConfirmingRuntimes, ExpectationError> {
-        let read = |(path, text): &(&str, &str)| {
-            let file = Expectations::parse(&format!("expectations/{path}"), text)?;
-            let evidence = Evidence::of_runtime(&file.runtime).zip(file.version.clone());
-            evidence.map(|(evidence, version)| ConfirmingRuntime::new(evidence, version, file)).transpose()
+        let files = FILES.iter().filter(|(name, _)| Path::new(name).extension().is_some_and(|end| end == "yaml"));
+        let runtime = |(name, text): &(&str, &str)| {
+            let digests = MeasuredDigests::path(Path::new(name));
+            let digests = FILES.iter().find(|(name, _)| Path::new(name) == digests).map_or("", |(_, text)| text);
+            ConfirmingRuntime::read(&format!("expectations/{name}"), text, digests).transpose()
         };
-        Ok(ConfirmingRuntimes(FILES.iter().filter_map(|file| read(file).transpose()).collect::<Result<_, _>>()?))
+        Ok(ConfirmingRuntimes(files.filter_map(runtime).collect::<Result<_, _>>()?))
+    }
+
+    /// No runtime: nothing is known of the cases.
+    pub fn none() -> ConfirmingRuntimes {
+        ConfirmingRuntimes::default()
     }
 
     /// Each runtime that confirms cases, with its version.
     pub fn versions(&self) -> impl Iterator<Item = (Evidence, &str)> {
-        self.0.iter().map(|witness| (witness.evidence, witness.version.as_str()))
+        self.0.iter().map(|runtime| (runtime.evidence, runtime.version.as_str()))
     }
+}
 
-    /// Adds to a case's evidence the runtimes that confirm its outputs.
-    pub fn confirm(&self, case: &mut Case) {
-        if !case.has_judged_output() {
+impl Confirm for ConfirmingRuntimes {
+    /// Adds to a case's evidence the runtimes that pass it.
+    fn confirm(&self, case: &mut Case) {
+        if case.judged_outputs().is_empty() {
             return;
         }
-        let confirming = self.0.iter().filter(|witness| witness.confirms(case));
-        let confirming: Vec<Evidence> = confirming.map(|witness| witness.evidence).collect();
-        for evidence in confirming {
-            if !case.evidence.contains(&evidence) {
-                case.evidence.push(evidence);
+        for runtime in &self.0 {
+            if runtime.confirms(case) {
+                case.confirm(runtime.evidence);
             }
         }
     }
 }
 
 impl ConfirmingRuntime {
-    fn new(evidence: Evidence, version: String, file: Expectations) -> Result<ConfirmingRuntime, ExpectationError> {
-        let by_words = file.expect.iter().position(|entry| entry.unsupported.is_some());
-        if let Some(index) = by_words.or_else(|| (!file.exact).then_some(0)) {
+    /// Reads an expectation file with its digests; nothing for one that names no runtime of note, or no version.
+    fn read(path: &str, text: &str, digests: &str) -> Result<Option<ConfirmingRuntime>, ExpectationError> {
+        let file = Expectations::parse(path, text)?;
+        let Some((evidence, version)) = Evidence::of_runtime(&file.runtime).zip(file.version.clone()) else {
+            return Ok(None);
+        };
+        let inexact = file.expect.iter().position(|entry| entry.unsupported.is_some());
+        if let Some(index) = inexact.or_else(|| (!file.exact).then_some(0)) {
             let rule = "its runtime confirms what the file does not list, so the file says `exact: true` and lists cases alone; \
                         `--update-expectations` writes it so"
                 .to_owned();
             return Err(ExpectationError::Entry { path: file.path().to_owned(), number: index + 1, rule });
         }
-        Ok(ConfirmingRuntime { evidence, version, strict: file.strict, matcher: ExpectationMatcher::of_every_condition(file)? })
+        let unchanged = (!file.scope.is_empty()).then(|| MeasuredDigests::parse(digests).unchanged());
+        let matcher = ExpectationMatcher::of_every_condition(file)?;
+        Ok(Some(ConfirmingRuntime { evidence, version, matcher, unchanged }))
     }
 
     fn confirms(&self, case: &Case) -> bool {
-        let counts = case.level == Level::Required || self.strict;
-        counts && !self.matcher.has_entry_about(&case.id)
-    }
-}
-
-/// The suite with what other runtimes confirm among the evidence of its cases. For the project's own cases only: of
-/// others the expectation files say nothing. They are read when the first case is.
-#[must_use]
-pub fn confirmed(suite: Suite) -> Suite {
-    suite.map_sources(|source| Box::new(WithEvidence(source)))
-}
-
-/// A source whose cases say which runtimes confirm them.
-struct WithEvidence(Box<dyn Source + Send>);
-
-impl Source for WithEvidence {
-    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        self.0.units()
+        let counts = case.level == Level::Required || self.matcher.is_strict();
+        counts && self.was_measured(&case.id) && !self.matcher.has_entry_about(&case.id)
     }
 
-    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
-        self.0.unit(name)
-    }
-
-    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        self.0.ids(unit)
-    }
-
-    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let wrong = |rule: &String| SuiteError::File { path: "expectations".into(), rule: rule.clone() };
-        let witnesses = EMBEDDED.as_ref().map_err(wrong)?;
-        let mut cases = self.0.load(unit, wanted)?;
-        for case in &mut cases {
-            witnesses.confirm(case);
-        }
-        Ok(cases)
-    }
-
-    fn fingerprint(&self) -> Result<String, SuiteError> {
-        self.0.fingerprint()
-    }
-
-    fn remark(&self) -> Option<String> {
-        self.0.remark()
-    }
-
-    fn check(&self, unit: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
-        self.0.check(unit, cases)
+    /// Whether the case was measured as it is.
+    fn was_measured(&self, id: &str) -> bool {
+        let id = CaseId::parse(id);
+        let is_unchanged = |versions: &BTreeSet<OperatorVersion>| id.version().is_some_and(|it| versions.contains(&it));
+        self.matcher.is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
     }
 }
 
@@ -126,7 +103,7 @@ impl Source for WithEvidence {
 mod tests {
     use super::*;
     use crate::case::Expected;
-    use crate::suite::Generated;
+    use crate::suite::{Generated, Suite};
 
     fn case(id: &str) -> Case {
         let suite = Suite::new(vec![Box::new(Generated::embedded())]);
@@ -134,12 +111,36 @@ mod tests {
     }
 
     fn confirmed_by(entries: &str, case: &Case) -> bool {
-        let text = format!("runtime: onnxruntime\nexact: true\nexpect:\n{entries}");
-        let file = Expectations::parse("a.yaml", &text).unwrap();
-        let witness = ConfirmingRuntime::new(Evidence::Onnxruntime, "1".to_owned(), file).unwrap();
+        is_confirmed(&format!("expect:\n{entries}"), "", case)
+    }
+
+    /// Whether a measurement confirms a case that is in these digests.
+    fn is_confirmed(rest: &str, digests: &str, case: &Case) -> bool {
+        let text = format!("runtime: onnxruntime\nversion: 1.2\nexact: true\n{rest}");
+        let runtime = ConfirmingRuntime::read("a.yaml", &text, digests).unwrap().unwrap();
         let mut case = case.clone();
-        ConfirmingRuntimes(vec![witness]).confirm(&mut case);
-        case.evidence.contains(&Evidence::Onnxruntime)
+        ConfirmingRuntimes(vec![runtime]).confirm(&mut case);
+        case.confirmed_by().contains(&Evidence::Onnxruntime)
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_confirmed() {
+        let case = case("ai.onnx/Abs-13/any/X=2x3x4/T=int8");
+        let digests = MeasuredDigests::of_cases([case.id.as_str()]).to_text();
+        let rows = [
+            ("scope: ['ai.onnx/Abs-*/**']\n", digests.as_str(), true),
+            ("scope: ['ai.onnx/Neg-*/**']\n", &digests, false),
+            ("scope: ['ai.onnx/**', '!**/T=int8']\n", &digests, false),
+            ("scope: ['ai.onnx/**']\n", "", false),
+            ("scope: ['ai.onnx/**']\n", "ai.onnx/Abs-13 0123456789abcdef\n", false),
+            ("scope: ['ai.onnx/**']\nexpect:\n  - {cases: ai.onnx/Abs-13, outcome: error}\n", &digests, false),
+            ("", "", true),
+        ];
+        for (rest, digests, expected) in rows {
+            assert_eq!(is_confirmed(rest, digests, &case), expected, "{rest} {digests}");
+        }
+        let vendored = Case { id: "onnx-1.23.2/node/test_abs".to_owned(), ..case };
+        assert!(!is_confirmed("scope: ['**']\n", &digests, &vendored) && is_confirmed("", "", &vendored));
     }
 
     #[test]
@@ -176,27 +177,41 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_lists_what_is_lacking_by_words_confirms_nothing() {
+    fn a_file_that_lists_missing_features_confirms_nothing() {
         for text in ["expect: []", "exact: true\nexpect:\n  - {unsupported: operator ai.onnx/Abs-13}"] {
-            let file = Expectations::parse("a.yaml", &format!("runtime: onnxruntime\n{text}\n")).unwrap();
-            let error = ConfirmingRuntime::new(Evidence::Onnxruntime, "1".to_owned(), file).unwrap_err();
+            let text = format!("runtime: onnxruntime\nversion: 1.2\n{text}\n");
+            let error = ConfirmingRuntime::read("a.yaml", &text, "").unwrap_err();
             assert!(error.to_string().contains("`exact: true`"), "{error}");
         }
     }
 
+    /// Where the version of each runtime is pinned: a file, and the text before the version.
+    const PINS: [(Evidence, &str, &str); 4] = [
+        (Evidence::OnnxReference, "adapters/onnx-reference/requirements.txt", "\nonnx=="),
+        (Evidence::Onnxruntime, "adapters/onnxruntime/requirements.txt", "\nonnxruntime=="),
+        (Evidence::Openvino, "adapters/openvino/requirements.txt", "\nopenvino=="),
+        (Evidence::Tract, "tests/crates/tract-runtime/Cargo.lock", "\nname = \"tract-onnx\"\nversion = \""),
+    ];
+
+    fn pinned(runtime: Evidence) -> String {
+        let (_, path, before) = PINS.iter().find(|(pinned, ..)| *pinned == runtime).unwrap();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let text = format!("\n{}", std::fs::read_to_string(path).unwrap());
+        let (_, version) = text.split_once(before).unwrap();
+        version.chars().take_while(|c| c.is_ascii_alphanumeric() || ".+-".contains(*c)).collect()
+    }
+
     #[test]
     fn the_files_name_the_versions_that_the_adapters_pin() {
-        let witnesses = ConfirmingRuntimes::embedded().unwrap();
-        let pinned = |folder: &str, package: &str| {
-            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-            let path = root.join("adapters").join(folder).join("requirements.txt");
-            let text = std::fs::read_to_string(path).unwrap();
-            let version = text.lines().find_map(|line| line.strip_prefix(package)?.strip_prefix("=="));
-            version.unwrap().to_owned()
-        };
-        let versions: Vec<(Evidence, String)> =
-            witnesses.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
-        let reference = (Evidence::OnnxReference, pinned("onnx-reference", "onnx"));
-        assert_eq!(versions, [reference, (Evidence::Onnxruntime, pinned("onnxruntime", "onnxruntime"))]);
+        let runtimes = ConfirmingRuntimes::embedded().unwrap();
+        let versions: Vec<(Evidence, &str)> = runtimes.versions().collect();
+        for required in [Evidence::OnnxReference, Evidence::Onnxruntime] {
+            assert!(versions.iter().any(|(runtime, _)| *runtime == required), "{required}");
+        }
+        for (runtime, version) in versions {
+            assert_eq!(version, pinned(runtime), "{runtime}");
+        }
+        // Also of a runtime that has no file yet, so that the place is right when it gets one.
+        assert!(PINS.iter().all(|(runtime, ..)| pinned(*runtime).starts_with(|c: char| c.is_ascii_digit())));
     }
 }

@@ -14,7 +14,7 @@ pub struct Entry {
     /// and without one about cases that end with none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// What the runtime lacks, in its own words: every case that is unsupported for this reason. A `*` stands for anything.
+    /// The missing feature, in the words of the runtime: every case that is unsupported for this reason. A `*` matches any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
     /// How the cases end; an entry for `unsupported` needs none.

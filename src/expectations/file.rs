@@ -4,8 +4,10 @@ use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::{Deserialize, Serialize};
 
+use crate::case::Variant;
 use crate::expectations::entry::{Entry, quoted};
 use crate::expectations::text::ExpectationText;
+use crate::suite::Filter;
 
 /// expectations/<runtime>.yaml.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,16 +15,19 @@ use crate::expectations::text::ExpectationText;
 pub struct Expectations {
     /// The runtime that the file is about.
     pub runtime: String,
-    /// The version of the runtime that the file was last held against.
+    /// The version of the runtime that the file was last compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Whether the runtime is held to what is recommended, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// Whether what the runtime lacks is listed case by case, too: the file is then a measurement, and what it does not list
-    /// the runtime confirms.
+    /// Whether unsupported cases are listed one by one, too: the file is then a measurement, and the runtime confirms each
+    /// case that it does not list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
+    /// The cases that the file was measured on, as patterns over ids; all where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scope: Vec<String>,
     /// What it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
@@ -45,6 +50,14 @@ pub enum ExpectationError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
+    /// A key beside the entries says what it cannot say.
+    #[error("{path}: {rule}")]
+    Header {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        rule: String,
+    },
     /// An entry contradicts itself or another.
     #[error("{path}: entry {number}: {rule}")]
     Entry {
@@ -79,6 +92,7 @@ impl Expectations {
     /// Reads `text`, the contents of the expectation file called `path`.
     pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
         let mut file: Expectations = yaml::read(path, text)?;
+        file.check_scope().map_err(|rule| ExpectationError::Header { path: path.to_owned(), rule })?;
         for (index, entry) in file.expect.iter().enumerate() {
             if let Err(rule) = entry.check() {
                 return Err(ExpectationError::Entry { path: path.to_owned(), number: index + 1, rule });
@@ -88,6 +102,16 @@ impl Expectations {
         let lines = if lines.len() == file.expect.len() { lines } else { Vec::new() };
         file.origin = Origin { path: path.to_owned(), lines };
         Ok(file)
+    }
+
+    fn check_scope(&self) -> Result<(), String> {
+        if !self.scope.is_empty() && !self.exact {
+            return Err("`scope` says what was measured, case by case; write `exact: true` beside it".to_owned());
+        }
+        if let Some(pattern) = self.scope.iter().find(|pattern| Variant::of_id(pattern).1 != Variant::Runtime) {
+            return Err(format!("`scope` is about cases in every variant; write '{}'", Variant::of_id(pattern).0));
+        }
+        Filter::new(&self.scope).map(drop).map_err(|error| format!("`scope`: {error}"))
     }
 
     /// The expectations of the file called `path` themselves, if they are about this runtime.
@@ -103,7 +127,7 @@ impl Expectations {
         &self.origin.path
     }
 
-    /// An entry and where it stands, for people: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/literal`.
+    /// An entry with its file and line, for people: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/literal`.
     pub fn place(&self, index: usize) -> String {
         let entry = self.expect.get(index).map(Entry::selector).unwrap_or_default();
         match self.origin.lines.get(index) {
@@ -126,6 +150,10 @@ impl Expectations {
         }
         if self.exact {
             text.push_str("exact: true\n");
+        }
+        if !self.scope.is_empty() {
+            let patterns: Vec<String> = self.scope.iter().map(|pattern| quoted(pattern)).collect();
+            text.extend(["scope: [", &patterns.join(", "), "]\n"]);
         }
         text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {
@@ -156,6 +184,26 @@ mod tests {
             let file = Expectations::parse("a.yaml", &text).unwrap();
             assert_eq!(file.expect[0].to_yaml(), entry);
             assert_eq!(Expectations::parse("a.yaml", &file.to_yaml()).unwrap().expect, file.expect);
+        }
+    }
+
+    #[test]
+    fn a_scope_is_that_of_a_measurement() {
+        let read = |head: &str| Expectations::parse("a.yaml", &format!("runtime: a\n{head}"));
+        let file = read("exact: true\nscope: [ai.onnx/Abs-13, '!**/T=string']\n").unwrap();
+        assert!(
+            file.to_yaml().contains("exact: true\nscope: [ai.onnx/Abs-13, \"!**/T=string\"]\n"),
+            "{}",
+            file.to_yaml()
+        );
+        assert_eq!(Expectations::parse("a.yaml", &file.to_yaml()).unwrap().scope, file.scope);
+        for (head, rule) in [
+            ("scope: [x]\n", "a.yaml: `scope` says what was measured"),
+            ("exact: true\nscope: ['a[b']\n", "is not a pattern"),
+            ("exact: true\nscope: ['a/**@constants']\n", "write 'a/**'"),
+        ] {
+            let error = read(head).unwrap_err().to_string();
+            assert!(error.contains(rule), "{head}: {error}");
         }
     }
 

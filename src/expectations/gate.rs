@@ -1,4 +1,4 @@
-//! A whole run held against what is expected.
+//! The gate: the results of a whole run compared with what is expected.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::expectations::problems::{EntryMatches, EntryProblem, ExpectationProbl
 use crate::run::{CaseResult, Event, Outcome, Summary};
 use crate::suite::Filter;
 
-/// What a run came to, result by result.
+/// The results of a run compared with the expectations, one by one.
 #[derive(Debug, Default)]
 pub struct GateResult {
     /// How many cases ended how.
@@ -24,7 +24,7 @@ pub struct GateResult {
     pub expected: usize,
     /// What is wrong with the expectations themselves, where it shows.
     pub entry_problems: Vec<EntryProblem>,
-    /// Why cases could not be had.
+    /// Why cases could not be loaded.
     pub broken: Vec<String>,
     /// What the runtime did wrong outside of any case, such as not ending when asked.
     pub problems: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Scope<'a> {
 /// What a run says of a runtime, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Some cases could not be had, so the run says too little.
+    /// Some cases could not be loaded, so the run says too little.
     Broken,
     /// Some case does worse than expected.
     Regressions,
@@ -56,7 +56,7 @@ pub enum Conclusion {
 }
 
 impl GateResult {
-    /// Counts what happened, and says how a result stands.
+    /// Counts an event, and gives the verdict on a result.
     pub fn add(&mut self, event: &Event, matcher: &ExpectationMatcher) -> Option<Verdict> {
         match event {
             Event::Finished(result) => Some(self.add_result(result, matcher)),
@@ -67,7 +67,7 @@ impl GateResult {
         }
     }
 
-    /// Counts a result, and says how it stands.
+    /// Counts a result, and gives the verdict on it.
     pub fn add_result(&mut self, result: &CaseResult, matcher: &ExpectationMatcher) -> Verdict {
         self.summary.add(result);
         self.flaky.extend(result.flaky.is_some().then(|| result.clone()));
@@ -95,7 +95,8 @@ impl GateResult {
                 Some(met) => met.fault(entry),
                 None => scope.reaches(entry).then_some(ExpectationProblem::MatchesNothing),
             };
-            self.entry_problems.extend(kind.map(|kind| EntryProblem { place: matcher.expectations().place(index), kind }));
+            self.entry_problems
+                .extend(kind.map(|kind| EntryProblem { place: matcher.expectations().place(index), kind }));
         }
     }
 
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn the_operators_of_a_vendored_case_are_those_of_its_model() {
         let node = |id: &str, named: &[&str]| CaseResult {
-            named: named.iter().map(|&name| name.to_owned()).collect(),
+            declared_cells: named.iter().map(|&name| name.to_owned()).collect(),
             ..result(id, Outcome::Error)
         };
         let entry = "  - {cases: 'onnx-1/node/test_a*', outcome: error}\n";

@@ -1,111 +1,123 @@
-//! Few entries for many failures: one for each thing that a runtime lacks, one for each group of cases that end alike.
+//! Few entries for many failures: one for each missing feature, one for each group of cases that end alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::types::ValueType;
 
-use crate::case::Variant;
+use crate::case::{CaseId, Cell, Variant};
 use crate::expectations::entry::Entry;
 use crate::run::{CaseResult, Outcome};
+use crate::runtime::{MissingFeature, OperatorName};
 
 /// An entry, and the positions of the failures that it stands for.
 pub(super) type EntryGroup = (Entry, Vec<usize>);
 
 /// What a runtime says it lacks, and the positions of the failures for which it does.
-type Lack<'a> = (&'a str, Vec<usize>);
+type Missing<'a> = (&'a str, Vec<usize>);
 
 /// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
 /// listed as one only where all of it fails alike. No entry for ids is about two operators. `exact` entries are all for ids.
 pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
-    let lacking = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
-    let (lacks, others): (Vec<usize>, Vec<usize>) = (0..failures.len()).partition(|&index| lacking(failures[index]));
-    let mut folded = fold_lacks(failures, &lacks, judged);
-    let covered: BTreeSet<&str> = lacks.iter().map(|&index| failures[index].id.as_str()).collect();
+    let has_reason = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
+    let (unsupported, others): (Vec<usize>, Vec<usize>) =
+        (0..failures.len()).partition(|&index| has_reason(failures[index]));
+    let mut groups = group_by_feature(failures, &unsupported, judged);
+    let covered: BTreeSet<&str> = unsupported.iter().map(|&index| failures[index].id.as_str()).collect();
     let judged: Vec<&CaseResult> =
         judged.iter().copied().filter(|result| !covered.contains(result.id.as_str())).collect();
-    folded.extend(fold_ids(failures, &others, &judged));
-    folded
+    groups.extend(group_by_id(failures, &others, &judged));
+    groups
 }
 
-/// An entry for each thing that is lacking, by the runtime's own words. A type is one thing where no case with it passes,
-/// whatever operators lack it; so are the versions of an operator where no case of the operator, with the type, passes.
-fn fold_lacks(failures: &[&CaseResult], lacks: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
+/// An entry for each missing feature. A type is one feature where no case with it passes, whatever operators lack it; so
+/// are the versions of an operator where no case of the operator, with the type, passes. What a runtime says in none of the
+/// documented forms is an entry of its own.
+fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
-    let passing = Passing::of(passing.flat_map(|result| result.cells.iter().chain(&result.named)));
-    let mut whats: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for &index in lacks {
-        whats.entry(failures[index].missing.as_deref().unwrap_or_default()).or_default().push(index);
+    let features =
+        CaseFeatures::of(passing.flat_map(|result| result.executed_cells.iter().chain(&result.declared_cells)));
+    let mut by_text: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for &index in unsupported {
+        by_text.entry(failures[index].missing.as_deref().unwrap_or_default()).or_default().push(index);
     }
-    let mut groups: BTreeMap<(String, bool), Vec<Lack<'_>>> = BTreeMap::new();
-    let mut folded = Vec::new();
-    for (what, cases) in whats {
-        match passing.group(what) {
-            Some(group) => groups.entry(group).or_default().push((what, cases)),
-            None => folded.push((Entry::lacking(what), cases)),
+    let mut by_pattern: BTreeMap<(String, bool), Vec<Missing<'_>>> = BTreeMap::new();
+    let mut groups = Vec::new();
+    for (text, cases) in by_text {
+        match text.parse().ok().and_then(|feature| features.pattern(&feature)) {
+            Some(pattern) => by_pattern.entry(pattern).or_default().push((text, cases)),
+            None => groups.push((Entry::lacking(text), cases)),
         }
     }
-    for ((pattern, spans_operators), whats) in groups {
-        let entry = match whats.as_slice() {
-            [(what, _)] => Entry::lacking(what),
+    for ((pattern, spans_operators), missing) in by_pattern {
+        let entry = match missing.as_slice() {
+            [(text, _)] => Entry::lacking(text),
             _ => Entry { spans_operators, ..Entry::lacking(&pattern) },
         };
-        folded.push((entry, whats.into_iter().flat_map(|(_, cases)| cases).collect()));
+        groups.push((entry, missing.into_iter().flat_map(|(_, cases)| cases).collect()));
     }
-    folded.sort_by(|(a, _), (b, _)| a.unsupported.cmp(&b.unsupported));
-    folded
+    groups.sort_by(|(a, _), (b, _)| a.unsupported.cmp(&b.unsupported));
+    groups
 }
 
-/// What cases that pass are made of.
+/// The features that cases which pass have.
 #[derive(Default)]
-struct Passing<'a> {
-    types: BTreeSet<&'a str>,
-    operators: BTreeSet<&'a str>,
-    cells: BTreeSet<(&'a str, &'a str)>,
+struct CaseFeatures {
+    elements: BTreeSet<ElementType>,
+    /// Domains and names.
+    operators: BTreeSet<(String, String)>,
+    types: BTreeMap<(String, String), BTreeSet<ValueType>>,
 }
 
-impl<'a> Passing<'a> {
-    /// Reads operator versions, `ai.onnx/Abs-13`, and type cells, `ai.onnx/Abs-13 T=tensor(float)`.
-    fn of(cells: impl Iterator<Item = &'a String>) -> Passing<'a> {
-        let mut passing = Passing::default();
-        for cell in cells {
-            let (version, rest) = cell.split_once(' ').unwrap_or((cell, ""));
-            let Some((operator, _)) = version.rsplit_once('-') else { continue };
-            passing.operators.insert(operator);
-            if let Some((_, value_type)) = rest.split_once('=') {
-                passing.types.extend(tensor(value_type));
-                passing.cells.insert((operator, value_type));
+impl CaseFeatures {
+    /// Reads operator versions and type cells.
+    fn of<'a>(cells: impl Iterator<Item = &'a String>) -> CaseFeatures {
+        let mut features = CaseFeatures::default();
+        // Most cases have the cells of others.
+        let cells: BTreeSet<&String> = cells.collect();
+        for cell in cells.into_iter().filter_map(|cell| cell.parse::<Cell>().ok()) {
+            let version = cell.version();
+            let operator = (version.domain.clone(), version.name.clone());
+            features.operators.insert(operator.clone());
+            if let Cell::Type(cell) = cell {
+                features.elements.insert(cell.value_type.element_type());
+                features.types.entry(operator).or_default().insert(cell.value_type);
             }
         }
-        passing
+        features
     }
 
-    /// The pattern of the thing that something lacking is a part of, if no case that passes has that thing, and whether
-    /// that is one of several operators.
-    fn group(&self, what: &str) -> Option<(String, bool)> {
-        let missing = tensor(what).filter(|tensor| what.starts_with(tensor) && !self.types.contains(tensor));
-        if let Some(tensor) = missing {
-            return Some((format!("{}*", escaped(tensor)), true));
+    /// The pattern of the wider feature that a missing one is a part of, if no case that passes has that, and whether it is
+    /// one of several operators.
+    fn pattern(&self, missing: &MissingFeature) -> Option<(String, bool)> {
+        match missing {
+            MissingFeature::Type(value_type @ ValueType::Tensor(element), _) if !self.elements.contains(element) => {
+                Some((format!("{}*", escaped(&value_type.to_string())), true))
+            }
+            MissingFeature::Type(value_type, Some(operator)) => {
+                let types = self.types.get(&(operator.domain.clone(), operator.name.clone()));
+                let passes = types.is_some_and(|types| types.contains(value_type));
+                let pattern = |versions| MissingFeature::Type(value_type.clone(), Some(versions));
+                all_versions(operator).filter(|_| !passes).map(|versions| every_version(&pattern(versions)))
+            }
+            MissingFeature::Operator(operator) => {
+                let passes = self.operators.contains(&(operator.domain.clone(), operator.name.clone()));
+                let versions = all_versions(operator).filter(|_| !passes)?;
+                Some(every_version(&MissingFeature::Operator(versions)))
+            }
+            _ => None,
         }
-        let (version, value_type) = match what.split_once(" in ") {
-            Some((value_type, version)) => (version, Some(value_type)),
-            None => (what.strip_prefix("operator ")?, None),
-        };
-        let (operator, since) = version.rsplit_once('-')?;
-        since.parse::<u32>().ok()?;
-        let passes = match value_type {
-            Some(value_type) => self.cells.contains(&(operator, value_type)),
-            None => self.operators.contains(operator),
-        };
-        let lacking = what.strip_suffix(since).filter(|_| !passes)?;
-        Some((format!("{}*", escaped(lacking)), false))
     }
 }
 
-/// The tensor type that a text names first: `tensor(float)`.
-fn tensor(text: &str) -> Option<&str> {
-    let start = text.find("tensor(")?;
-    let end = start + text.get(start..)?.find(')')? + 1;
-    text.get(start..end)
+/// The operator of one of its versions in all versions.
+fn all_versions(operator: &OperatorName) -> Option<OperatorName> {
+    operator.since.map(|_| OperatorName { since: None, ..operator.clone() })
+}
+
+/// The pattern for what is missing in each version of one operator.
+fn every_version(missing: &MissingFeature) -> (String, bool) {
+    (format!("{}-*", escaped(&missing.to_string())), false)
 }
 
 /// A group of cases: the pattern that stands for it.
@@ -122,20 +134,20 @@ enum Group {
 impl Group {
     /// The groups of a case, by its id without a variant.
     fn all(id: &str) -> Vec<Group> {
-        let parts: Vec<&str> = id.split('/').collect();
-        let version = parts.get(..2).and_then(|unit| unit.join("/").parse::<OperatorVersion>().ok());
+        let id = CaseId::parse(id);
         let mut groups = Vec::new();
-        let first = match &version {
+        let min_depth = match id.version() {
             Some(version) => {
                 groups.push(Group::Operator(format!("{}/{}", version.domain, version.name)));
-                let unit = parts[..2].join("/");
-                groups.extend(parts.iter().skip(2).map(|part| Group::Part(unit.clone(), (*part).to_owned())));
+                groups.extend(id.parts().skip(2).map(|part| Group::Part(id.group().to_owned(), part.to_owned())));
                 2
             }
             // Above three parts, the names of vendored cases are of several operators.
             None => 3,
         };
-        groups.extend((first..parts.len()).map(|depth| Group::Folder(depth, parts[..depth].join("/"))));
+        let folders = id.folders().enumerate().map(|(index, folder)| (index + 1, folder));
+        let folders = folders.filter(|(depth, _)| *depth >= min_depth);
+        groups.extend(folders.map(|(depth, folder)| Group::Folder(depth, folder.to_owned())));
         groups
     }
 
@@ -153,7 +165,8 @@ fn escaped(text: &str) -> String {
     globset::escape(text)
 }
 
-fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
+/// An entry for each group of cases that end alike, as wide as can be.
+fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
     for result in judged {
         let (id, variant) = Variant::of_id(&result.id);
@@ -172,19 +185,19 @@ fn fold_ids(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) 
         let outcomes: BTreeSet<Outcome> = cases.iter().map(|&index| failures[index].outcome).collect();
         outcomes.len() == 1 && sizes.get(group) == Some(&cases.len())
     });
-    let mut waiting: BTreeSet<usize> = others.iter().copied().collect();
-    let mut folded = Vec::new();
+    let mut remaining: BTreeSet<usize> = others.iter().copied().collect();
+    let mut groups = Vec::new();
     for ((group, variant), cases) in members {
-        let cases: Vec<usize> = cases.into_iter().filter(|index| waiting.contains(index)).collect();
+        let cases: Vec<usize> = cases.into_iter().filter(|index| remaining.contains(index)).collect();
         if let [first, _, ..] = cases.as_slice() {
-            waiting.retain(|index| !cases.contains(index));
-            folded.push((Entry::ending(variant.id(&group.pattern()), failures[*first].outcome), cases));
+            remaining.retain(|index| !cases.contains(index));
+            groups.push((Entry::ending(variant.id(&group.pattern()), failures[*first].outcome), cases));
         }
     }
     let alone = |index: usize| (Entry::ending(escaped(&failures[index].id), failures[index].outcome), vec![index]);
-    folded.extend(waiting.into_iter().map(alone));
-    folded.sort_by(|(a, _), (b, _)| a.cases.cmp(&b.cases));
-    folded
+    groups.extend(remaining.into_iter().map(alone));
+    groups.sort_by(|(a, _), (b, _)| a.cases.cmp(&b.cases));
+    groups
 }
 
 #[cfg(test)]
@@ -204,7 +217,10 @@ mod tests {
 
     #[test]
     fn a_type_that_no_passing_case_has_is_one_thing_to_lack() {
-        let pass = CaseResult { named: vec!["d/A-1 T=tensor(double)".to_owned()], ..result("d/A-1/p", Outcome::Pass) };
+        let pass = CaseResult {
+            declared_cells: vec!["d/A-1 T=tensor(double)".to_owned()],
+            ..result("d/A-1/p", Outcome::Pass)
+        };
         check(
             &[
                 lacking("d/A-1/x", "tensor(bfloat16) in d/A-1"),

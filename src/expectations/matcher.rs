@@ -1,16 +1,16 @@
-//! The expectations that apply to a runtime here, ready to be looked up.
+//! The expectation matcher: which entry of a file a result belongs to.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
 
-use crate::case::Variant;
+use crate::case::{Variant, folders};
 use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations};
 use crate::run::{CaseResult, Outcome};
 use crate::runtime::Declaration;
-use crate::suite::{globs, is_glob, loose_glob, wildcard};
+use crate::suite::{Filter, globs, is_glob, loose_glob, wildcard};
 
 /// The expectations that apply to a runtime on this machine.
 ///
@@ -19,18 +19,20 @@ use crate::suite::{globs, is_glob, loose_glob, wildcard};
 #[derive(Debug)]
 pub struct ExpectationMatcher {
     expectations: Expectations,
+    /// The cases that were measured, by their ids without a variant.
+    scope: Filter,
     strict: bool,
     /// Whether the condition of each entry holds.
     active: Vec<bool>,
-    /// Ids and paths of groups, by variant.
+    /// Positions of entries by id or path of a group, and variant.
     paths: HashMap<(String, Variant), Vec<usize>>,
     /// Globs over ids by the folder before their first wildcard, and variant.
     globs: HashMap<(String, Variant), Vec<Pattern>>,
-    lacks: HashMap<String, usize>,
-    lack_globs: Vec<Pattern>,
+    features: HashMap<String, usize>,
+    feature_globs: Vec<Pattern>,
 }
 
-/// How a result stands to what is expected.
+/// A verdict: the outcome of a case compared with what is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It passes, and nothing else is expected.
@@ -72,14 +74,19 @@ impl ExpectationMatcher {
         active: Vec<bool>,
         strict: bool,
     ) -> Result<ExpectationMatcher, ExpectationError> {
+        let scope = Filter::new(&expectations.scope).map_err(|error| ExpectationError::Header {
+            path: expectations.path().to_owned(),
+            rule: error.to_string(),
+        })?;
         let mut matcher = ExpectationMatcher {
             active,
+            scope,
             strict: strict || expectations.strict,
             expectations,
             paths: HashMap::new(),
             globs: HashMap::new(),
-            lacks: HashMap::new(),
-            lack_globs: Vec::new(),
+            features: HashMap::new(),
+            feature_globs: Vec::new(),
         };
         let mut written: HashMap<String, usize> = HashMap::new();
         for index in 0..matcher.active.len() {
@@ -91,7 +98,11 @@ impl ExpectationMatcher {
             if let Some(first) = written.insert(entry.selector(), index) {
                 return Err(wrong(format!("selects the same as entry {}; keep one", first + 1)));
             }
-            matcher.add(index, &entry).map_err(|rule| ExpectationError::Entry { path: matcher.path(), number: index + 1, rule })?;
+            matcher.add(index, &entry).map_err(|rule| ExpectationError::Entry {
+                path: matcher.path(),
+                number: index + 1,
+                rule,
+            })?;
         }
         Ok(matcher)
     }
@@ -102,7 +113,7 @@ impl ExpectationMatcher {
                 let (pattern, variant) = Variant::of_id(pattern);
                 if is_glob(pattern) {
                     let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
-                    let folder = start.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+                    let folder = folders(start).next_back().unwrap_or_default().to_owned();
                     let globs = globs(pattern).map_err(|error| error.to_string())?;
                     self.globs.entry((folder, variant)).or_default().push(Pattern::new(index, start, globs));
                 } else {
@@ -113,9 +124,9 @@ impl ExpectationMatcher {
             (None, Some(what)) if is_glob(what) => {
                 let glob = loose_glob(what).map_err(|error| error.to_string())?;
                 let start = what.get(..wildcard(what)).unwrap_or_default();
-                self.lack_globs.push(Pattern::new(index, start, [glob]));
+                self.feature_globs.push(Pattern::new(index, start, [glob]));
             }
-            (None, Some(what)) => drop(self.lacks.insert(what.clone(), index)),
+            (None, Some(what)) => drop(self.features.insert(what.clone(), index)),
             (None, None) => {}
         }
         Ok(())
@@ -135,6 +146,11 @@ impl ExpectationMatcher {
         self.strict
     }
 
+    /// Whether the file was measured on a case, by its id without a variant.
+    pub fn is_in_scope(&self, id: &str) -> bool {
+        self.scope.matches(id)
+    }
+
     /// The entry at a position.
     pub fn entry(&self, index: usize) -> Option<&Entry> {
         self.expectations.expect.get(index)
@@ -151,7 +167,7 @@ impl ExpectationMatcher {
         result.counts(self.strict) && !result.outcome.is_inconclusive()
     }
 
-    /// How a result stands, and the position of the entry that it belongs to.
+    /// The verdict on a result, and the position of the entry that it belongs to.
     pub fn verdict(&self, result: &CaseResult) -> (Verdict, Option<usize>) {
         let owner = self.owner(result);
         let listed = owner.and_then(|index| self.entry(index));
@@ -170,7 +186,7 @@ impl ExpectationMatcher {
     fn owner(&self, result: &CaseResult) -> Option<usize> {
         let (id, variant) = Variant::of_id(&result.id);
         let named = self.at_path(id, variant).next();
-        named.or_else(|| self.lack(result)).or_else(|| {
+        named.or_else(|| self.by_missing_feature(result)).or_else(|| {
             let mut first = None;
             for index in self.about(id, variant) {
                 if self.entry(index).is_some_and(|entry| entry.agrees(result)) {
@@ -194,21 +210,20 @@ impl ExpectationMatcher {
 
     /// The positions of the entries that select a case by its id, the most precise first.
     fn about<'a>(&'a self, id: &'a str, variant: Variant) -> impl Iterator<Item = usize> + 'a {
-        let folders = std::iter::successors(Some(id), |path| {
-            Some(path.rsplit_once('/').map_or("", |(folder, _)| folder)).filter(|_| !path.is_empty())
-        });
-        folders.flat_map(move |folder| {
+        // A glob that begins with a wildcard is in no folder.
+        let above = folders(id).rev().chain([""]);
+        std::iter::once(id).chain(above).flat_map(move |folder| {
             let globs = self.globs.get(&(folder.to_owned(), variant)).into_iter().flatten();
             let globs = globs.filter(move |glob| glob.matches(id)).map(|glob| glob.index);
             self.at_path(folder, variant).chain(globs)
         })
     }
 
-    /// The entry for what the runtime lacked in this case.
-    fn lack(&self, result: &CaseResult) -> Option<usize> {
+    /// The entry for the feature that is missing in this case.
+    fn by_missing_feature(&self, result: &CaseResult) -> Option<usize> {
         let what = result.missing.as_ref().filter(|_| result.outcome == Outcome::Unsupported)?;
-        let glob = || self.lack_globs.iter().find(|glob| glob.matches(what)).map(|glob| glob.index);
-        self.lacks.get(what).copied().or_else(glob)
+        let glob = || self.feature_globs.iter().find(|glob| glob.matches(what)).map(|glob| glob.index);
+        self.features.get(what).copied().or_else(glob)
     }
 }
 

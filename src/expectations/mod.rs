@@ -16,4 +16,4 @@ pub use file::{ExpectationError, Expectations};
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};
-pub use update::{first_expectations, updated_expectations};
+pub use update::{first_expectations, first_measurement, updated_expectations};

@@ -8,7 +8,7 @@ use crate::expectations::matcher::ExpectationMatcher;
 use crate::run::{CaseResult, Outcome};
 use crate::suite::is_glob;
 
-/// What an entry of the expectations met.
+/// The results that belong to an entry.
 #[derive(Debug, Default)]
 pub(super) struct EntryMatches {
     /// How its cases ended, those that are judged.
@@ -22,7 +22,7 @@ pub(super) struct EntryMatches {
 /// What is wrong with an entry of the expectations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryProblem {
-    /// The entry and where it stands.
+    /// The entry and its place in the file.
     pub place: String,
     /// What is wrong with it.
     pub kind: ExpectationProblem,
@@ -61,7 +61,7 @@ impl EntryMatches {
                 self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect(),
             ));
         }
-        // What a runtime lacks is one thing, whatever operators want it; a glob stands for more than one.
+        // One missing feature is one thing, whatever operators need it; a glob may select several.
         let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
         let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
         (spans && !is_one_thing && !entry.spans_operators)

@@ -2,7 +2,7 @@
 
 use crate::expectations::entry::Entry;
 
-/// An expectation file as text: what stands before the entries, each entry with what stands before it, and the rest.
+/// An expectation file as text: the lines before the entries, each entry with the lines before it, and the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExpectationText {
     head: Vec<String>,
@@ -146,7 +146,7 @@ impl Item {
         Item { apart: waiting, comments, lines: vec![line.to_owned()] }
     }
 
-    /// What stands behind an entry of one line in braces.
+    /// The comment behind an entry of one line in braces.
     fn trailing_comment(&self) -> String {
         let behind = match self.lines.as_slice() {
             [only] => only.rsplit_once('}').map(|(_, behind)| behind),

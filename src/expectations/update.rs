@@ -3,29 +3,48 @@
 use std::collections::BTreeMap;
 
 use crate::case::Variant;
-use crate::expectations::grouping::{EntryGroup, group_failures};
-use crate::expectations::problems::EntryMatches;
-use crate::expectations::text::{Change, ExpectationText};
 use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations};
+use crate::expectations::grouping::{EntryGroup, group_failures};
 use crate::expectations::matcher::{ExpectationMatcher, Verdict};
+use crate::expectations::problems::EntryMatches;
+use crate::expectations::text::{Change, ExpectationText};
 use crate::run::{CaseResult, Outcome};
+use crate::runtime::Declaration;
 use crate::suite::{Filter, is_glob};
 
-/// The first expectation file of a runtime, exactly as it did.
+/// The first expectation file of a runtime, whose every failure is expected.
 pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
+    let mut expectations = Expectations::none(runtime);
+    (expectations.strict, expectations.expect) = (strict, first_entries(strict, results, false));
+    expectations
+}
+
+/// The expectation file of a measurement: case by case, exactly as the runtime did on the cases of a scope.
+pub fn first_measurement(
+    runtime: &Declaration,
+    scope: Vec<String>,
+    strict: bool,
+    results: &[CaseResult],
+) -> Expectations {
+    let mut expectations = Expectations::none(&runtime.name);
+    (expectations.version, expectations.exact) = (Some(runtime.version.clone()), true);
+    (expectations.strict, expectations.scope) = (strict, scope);
+    expectations.expect = first_entries(strict, results, true);
+    expectations
+}
+
+/// The entries for all failures among these results.
+fn first_entries(strict: bool, results: &[CaseResult], exact: bool) -> Vec<Entry> {
     let judged: Vec<&CaseResult> =
         results.iter().filter(|result| result.counts(strict) && !result.outcome.is_inconclusive()).collect();
     let failures: Vec<&CaseResult> = judged.iter().copied().filter(|result| result.outcome != Outcome::Pass).collect();
-    let expect = group_failures(&failures, &judged, false).into_iter().map(|(entry, _)| entry).collect();
-    let mut expectations = Expectations::none(runtime);
-    (expectations.strict, expectations.expect) = (strict, expect);
-    expectations
+    group_failures(&failures, &judged, exact).into_iter().map(|(entry, _)| entry).collect()
 }
 
 /// The text of an expectation file brought up to what the cases of a whole run in one variant did. What holds stays as it
 /// is written, with comments and reasons; what does not hold any more goes, or gets the new outcome where it is about
-/// one case; what is new comes last. Of the units that are `missing` nothing came: an entry that may be about them stays.
+/// one case; what is new comes last. The groups that are `missing` have no results: an entry that may be about them stays.
 pub fn updated_expectations(
     text: &str,
     matcher: &ExpectationMatcher,
@@ -76,8 +95,11 @@ pub fn updated_expectations(
         let entry = entries.get(*index).and_then(|entry| entry.cases.as_deref());
         entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*index) != Some(&Change::Drop)
     };
-    let judged: Vec<&CaseResult> =
-        judged.into_iter().filter(|(_, owner)| owner.as_ref().is_none_or(|index| !is_named(index))).map(|(r, _)| r).collect();
+    let judged: Vec<&CaseResult> = judged
+        .into_iter()
+        .filter(|(_, owner)| owner.as_ref().is_none_or(|index| !is_named(index)))
+        .map(|(r, _)| r)
+        .collect();
     failures.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let plain: Vec<&CaseResult> = failures.iter().map(|(result, _)| *result).collect();
     let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
@@ -96,7 +118,13 @@ fn may_be_about(entry: &Entry, units: &[String]) -> bool {
 }
 
 /// What becomes of an entry that these results belong to.
-fn change(entry: &Entry, matcher: &ExpectationMatcher, index: usize, variant: Variant, cases: &[&CaseResult]) -> Change {
+fn change(
+    entry: &Entry,
+    matcher: &ExpectationMatcher,
+    index: usize,
+    variant: Variant,
+    cases: &[&CaseResult],
+) -> Change {
     let of_variant = match &entry.cases {
         Some(pattern) => Variant::of_id(pattern).1 == variant,
         None => variant == Variant::Runtime,
@@ -137,9 +165,8 @@ fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::test_results::{lacking, result};
     use crate::expectations::{Conclusion, GateResult, Scope};
-    use crate::runtime::Declaration;
+    use crate::run::test_results::{lacking, result};
 
     fn matcher(text: &str) -> ExpectationMatcher {
         let file = Expectations::parse("a.yaml", text).unwrap();
@@ -155,7 +182,7 @@ mod tests {
         gate_result.conclusion()
     }
 
-    /// Brings a file up to date, and holds the new one against the results, too.
+    /// Brings a file up to date, and compares the new one with the results, too.
     fn check(text: &str, results: &[CaseResult], expected: &str) {
         let new = updated_expectations(text, &matcher(text), results, Variant::Runtime, &[]).unwrap();
         assert_eq!(new, expected);
@@ -207,7 +234,9 @@ mod tests {
         for seed in 0..40_usize {
             let case = |index: usize| {
                 let id = format!("d/{}-{}/{}/T={}", ["A", "B"][index % 2], index / 2 % 3, index / 6 % 3, index / 18);
-                match outcomes[(index * index * (seed + 3) + index * seed * 7 + index / (1 + seed % 5)) % outcomes.len()] {
+                match outcomes
+                    [(index * index * (seed + 3) + index * seed * 7 + index / (1 + seed % 5)) % outcomes.len()]
+                {
                     Outcome::Unsupported => lacking(&id, &format!("tensor(t{}) in {}", index % 4, index % 3)),
                     outcome => result(&id, outcome),
                 }

@@ -2,7 +2,7 @@
 
 use libtest_mimic::Arguments;
 
-use crate::case::Variant;
+use crate::case::{CaseId, Variant};
 use crate::suite::{CaseGroup, Filter, Source, Suite, SuiteError};
 
 /// A unit that is to be run.
@@ -62,9 +62,8 @@ pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Argumen
 
 /// The unit of the case that a text names, which is a trial by that name.
 fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Choice>, SuiteError> {
-    let (id, variant) = Variant::of_id(text);
-    let ends = id.match_indices('/').map(|(index, _)| index).chain([id.len()]);
-    for name in ends.filter_map(|end| id.get(..end)) {
+    let CaseId { path: id, variant } = CaseId::parse(text);
+    for name in CaseId::parse(text).folders().chain([id]) {
         if let Some((source, unit)) = suite.unit(name)? {
             let variant = Some(variant).filter(|variant| *variant != Variant::Runtime);
             // A whole id is not the beginning of others: `T=float` is not `T=float16`.

@@ -1,4 +1,4 @@
-//! The trials of a test binary, and what is said when all have ended.
+//! The trials of a test binary, and the messages after the last one.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use libtest_mimic::{Completion, Failed};
 
 use crate::case::{Variant, vary};
 use crate::cli::gate::Gate;
-use crate::harness::choice::Choice;
 use crate::cli::print;
+use crate::expectations::{GateResult, Scope, Verdict};
+use crate::harness::choice::Choice;
 use crate::report::escape;
 use crate::report::terminal::flaky;
-use crate::expectations::{GateResult, Scope, Verdict};
 use crate::run::{CaseResult, Outcome, judge};
 use crate::runtime::{Declaration, Host, Stop, StopReason};
 use crate::suite::{Filter, Suite};
@@ -21,7 +21,7 @@ use crate::suite::{Filter, Suite};
 /// The environment variable that, set to anything but `0`, makes a whole run rewrite the expectation file to its results.
 pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
 
-/// The trial that holds the entries of the expectation file against the ids of the suite.
+/// The trial that looks up the entries of the expectation file among the ids of the suite.
 pub(super) const EXPECTATIONS: &str = "expectations";
 
 /// How many names a note has.
@@ -38,14 +38,14 @@ pub(super) struct Trials {
     pub(super) stop: Stop,
     /// Whether every trial is run.
     pub(super) is_whole: bool,
-    /// Whether the expectation file is brought up to date, so that nothing is said of what it comes to hold.
+    /// Whether the expectation file is brought up to date, so that changes are no failures.
     pub(super) updates: bool,
     /// The units that are to be run.
     pub(super) units: BTreeSet<String>,
     pub(super) seen: Mutex<Seen>,
 }
 
-/// What has come so far, of units that have ended.
+/// The results so far, of the groups that have ended.
 #[derive(Default)]
 pub(super) struct Seen {
     gate_result: GateResult,
@@ -88,7 +88,7 @@ impl Trials {
             results.push(result);
         }
         let mut gate_result = GateResult::default();
-        let lacking = self.hold(&results, &mut gate_result, &mut report);
+        let expected = self.compare(&results, &mut gate_result, &mut report);
         if choice.part.is_none() {
             let name = Filter::new(&[&unit.name])?;
             gate_result.finish(&self.gate.matcher, &Scope { filter: is_all.then_some(&name), variant: self.variant });
@@ -103,7 +103,7 @@ impl Trials {
         }
         seen.ended.insert(choice.name.clone());
         drop(seen);
-        match (report.is_empty(), lacking) {
+        match (report.is_empty(), expected) {
             _ if is_empty && is_all => Err("the unit has no cases".into()),
             _ if is_empty && choice.part.is_some() => {
                 Err(format!("no case of {} that is chosen has this id", unit.name).into())
@@ -117,18 +117,18 @@ impl Trials {
         }
     }
 
-    /// Holds results against what is expected, and returns the message of one that fails as expected.
-    fn hold(&self, results: &[CaseResult], gate_result: &mut GateResult, report: &mut String) -> Option<String> {
-        let mut lacking = None;
+    /// Compares results with what is expected, and returns the message of one that fails as expected.
+    fn compare(&self, results: &[CaseResult], gate_result: &mut GateResult, report: &mut String) -> Option<String> {
+        let mut expected = None;
         for result in results {
             match gate_result.add_result(result, &self.gate.matcher) {
                 Verdict::Pass | Verdict::NotJudged => {}
-                Verdict::ExpectedFailure => lacking = Some(result.message.clone()),
+                Verdict::ExpectedFailure => expected = Some(result.message.clone()),
                 Verdict::Improvement => self.tell(report, "better than expected", result),
                 Verdict::Regression => self.tell(report, "unexpected", result),
             }
         }
-        lacking
+        expected
     }
 
     fn tell(&self, report: &mut String, what: &str, result: &CaseResult) {
@@ -200,10 +200,11 @@ impl Trials {
         let filter = Some(&self.filter).filter(|_| missing.is_empty());
         gate_result.finish(&self.gate.matcher, &Scope { filter, variant: self.variant });
         gate_result.entry_problems.iter().for_each(|problem| print::note(&problem.to_string()));
-        let has_changed =
-            !gate_result.entry_problems.is_empty() || !gate_result.regressions.is_empty() || !gate_result.improvements.is_empty();
+        let has_changed = !gate_result.entry_problems.is_empty()
+            || !gate_result.regressions.is_empty()
+            || !gate_result.improvements.is_empty();
         if has_changed {
-            print::note(&format!("to accept what came: {UPDATE}=1 cargo test, with the same target"));
+            print::note(&format!("to accept these results: {UPDATE}=1 cargo test, with the same target"));
         }
         Ok(gate_result.entry_problems.is_empty() && missing.is_empty() && problems.is_empty())
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{escape, terminal};
 use crate::expectations::{Conclusion, GateResult};
+use crate::report::{escape, terminal};
 use crate::run::CaseResult;
 use crate::runtime::Declaration;
 

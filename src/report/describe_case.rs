@@ -16,9 +16,8 @@ const MOST_ELEMENTS: usize = 64;
 /// The case as text.
 pub fn describe(case: &Case) -> String {
     let mut text = format!("case {}\nlevel {}", line(&case.id), case.level);
-    if !case.evidence.is_empty() {
-        let evidence: Vec<String> = case.evidence.iter().map(ToString::to_string).collect();
-        let _ = write!(text, ", evidence: {}", evidence.join(", "));
+    if let Some(evidence) = case.evidence_text() {
+        let _ = write!(text, ", evidence: {evidence}");
     }
     match decode::model(case.model.clone()) {
         Ok(model) => describe_model(&mut text, &model),

@@ -284,8 +284,8 @@ mod tests {
             class: None,
             judged: None,
             evidence: Vec::new(),
-            cells: Vec::new(),
-            named: vec!["ai.onnx/Sum-13".to_owned(), "ai.onnx/Sum-13 T=tensor(float)".to_owned()],
+            executed_cells: Vec::new(),
+            declared_cells: vec!["ai.onnx/Sum-13".to_owned(), "ai.onnx/Sum-13 T=tensor(float)".to_owned()],
             ms: 0.0,
         }
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::escape;
+use crate::case::CaseId;
 use crate::expectations::Verdict;
+use crate::report::escape;
 use crate::run::{CaseResult, Outcome};
 
 /// The report: a test suite for each operator version or group of vendored cases. A failure that is expected, and a case
@@ -14,7 +15,7 @@ use crate::run::{CaseResult, Outcome};
 pub fn report(runtime: &str, results: &[(CaseResult, Verdict)]) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, Vec<&(CaseResult, Verdict)>> = BTreeMap::new();
     for result in results {
-        suites.entry(unit(&result.0.id)).or_default().push(result);
+        suites.entry(CaseId::parse(&result.0.id).group()).or_default().push(result);
     }
     let mut report = Report::new(format!("onnx-conformance {}", escape::line(runtime)));
     for (name, mut results) in suites {
@@ -24,12 +25,6 @@ pub fn report(runtime: &str, results: &[(CaseResult, Verdict)]) -> Result<String
         report.add_test_suite(suite);
     }
     report.to_string()
-}
-
-/// The operator version or the group of vendored cases that an id belongs to.
-fn unit(id: &str) -> &str {
-    let end = id.match_indices('/').nth(1).or_else(|| id.match_indices('/').next());
-    end.and_then(|(end, _)| id.get(..end)).unwrap_or(id)
 }
 
 fn test_case(unit: &str, result: &CaseResult, standing: Verdict) -> TestCase {

@@ -6,9 +6,9 @@ use std::ops::{AddAssign, RangeInclusive};
 use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 
-use crate::case::Level;
+use crate::case::{CaseId, Level};
 use crate::run::{CaseResult, Outcome, Summary};
-use crate::runtime::Declaration;
+use crate::runtime::{Declaration, MissingFeature};
 
 /// The results of a runtime.
 #[derive(Clone, Copy, Debug)]
@@ -318,8 +318,8 @@ impl Places {
     /// What a result says something of. A pass speaks for all that the run went through, and any other result for
     /// what is to blame.
     fn touched(&self, result: &CaseResult) -> Vec<Place> {
-        let ran = result.outcome == Outcome::Pass && !result.cells.is_empty();
-        let names = if ran { &result.cells } else { &result.named };
+        let ran = result.outcome == Outcome::Pass && !result.executed_cells.is_empty();
+        let names = if ran { &result.executed_cells } else { &result.declared_cells };
         let mut places: Vec<Place> = names.iter().filter_map(|name| self.by_name.get(name)).copied().collect();
         if result.outcome != Outcome::Pass {
             let blamed = self.blamed(result, &places);
@@ -334,17 +334,16 @@ impl Places {
     /// The operator versions that a result which is no pass is held against: that of a generated case; else those that
     /// the runtime says it lacks, if the model names them; else all that the model names, for any may be the cause.
     fn blamed(&self, result: &CaseResult, named: &[Place]) -> BTreeSet<usize> {
-        let mut parts = result.id.splitn(3, '/');
-        if let (Some(domain), Some(version)) = (parts.next(), parts.next())
-            && let Some(place) = self.by_name.get(&format!("{domain}/{version}"))
-        {
+        if let Some(place) = self.by_name.get(CaseId::parse(&result.id).group()) {
             return BTreeSet::from([place.version]);
         }
         let versions: BTreeSet<usize> = named.iter().map(|place| place.version).collect();
-        let lacked = result.missing.as_deref().and_then(|missing| missing.rsplit(' ').next()).unwrap_or_default();
+        let missing = result.missing.as_deref().and_then(|missing| missing.parse::<MissingFeature>().ok());
+        let lacked = missing.as_ref().and_then(MissingFeature::operator);
+        let lacked = lacked.map(ToString::to_string).unwrap_or_default();
         let lacks = |version: &&usize| {
-            let is_version = self.by_name.get(lacked).is_some_and(|place| place.version == **version);
-            is_version || self.operators.get(**version).is_some_and(|operator| operator == lacked)
+            let is_version = self.by_name.get(&lacked).is_some_and(|place| place.version == **version);
+            is_version || self.operators.get(**version).is_some_and(|operator| *operator == lacked)
         };
         let lacking: BTreeSet<usize> = versions.iter().filter(lacks).copied().collect();
         if lacking.is_empty() { versions } else { lacking }
@@ -369,8 +368,8 @@ mod tests {
             class: None,
             judged: None,
             evidence: Vec::new(),
-            cells: owned(cells),
-            named: owned(named),
+            executed_cells: owned(cells),
+            declared_cells: owned(named),
             ms: 0.0,
         }
     }

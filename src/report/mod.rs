@@ -36,8 +36,8 @@ mod tests {
             class: None,
             judged: None,
             evidence: Vec::new(),
-            cells: Vec::new(),
-            named: Vec::new(),
+            executed_cells: Vec::new(),
+            declared_cells: Vec::new(),
             ms: 1.0,
         }
     }

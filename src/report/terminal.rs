@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::report::escape;
 use crate::expectations::GateResult;
+use crate::report::escape;
 use crate::run::{CaseResult, Summary};
 use crate::runtime::Declaration;
 

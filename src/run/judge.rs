@@ -1,4 +1,4 @@
-//! One case on one runtime: what came, held against what is expected.
+//! Judging: one case on one runtime, and the outcome of its answer.
 
 use std::time::Instant;
 
@@ -26,8 +26,8 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
         None => judge_outputs(case, runtime, &mut result),
     }
     result.ms = started.elapsed().as_secs_f64() * 1e3;
-    if result.outcome != Outcome::Pass || result.cells.is_empty() {
-        result.named = named(case);
+    if result.outcome != Outcome::Pass || result.executed_cells.is_empty() {
+        result.declared_cells = declared_cells(case);
     }
     if result.outcome != Outcome::Pass && !result.outcome.is_inconclusive() {
         result.inputs = summarize_inputs(case);
@@ -51,18 +51,18 @@ fn summarize_inputs(case: &Case) -> String {
 }
 
 /// What the case's model names. A refusal goes through no type cell, whatever its types are.
-fn named(case: &Case) -> Vec<String> {
+fn declared_cells(case: &Case) -> Vec<String> {
     let cells = named_cells(&case.model, Specs::embedded());
     cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
 }
 
 fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
     for (number, data) in case.data.iter().enumerate() {
-        let Ran { ended, flaky } = ask(case, data, runtime);
+        let Ran { ended, flaky } = send(case, data, runtime);
         result.flaky = result.flaky.take().or(flaky);
         let (outcome, message) = match ended {
             Ended::Answered(Response::Outputs { values, cells }) => {
-                result.cells.extend(cells);
+                result.executed_cells.extend(cells);
                 match check_outputs(&data.outputs, &values) {
                     Ok(agreement) => {
                         result.ulps = result.ulps.max(agreement.ulps);
@@ -77,11 +77,11 @@ fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
         result.message = if case.data.len() > 1 { format!("test_data_set_{number}: {message}") } else { message };
         break;
     }
-    result.cells.sort_unstable();
-    result.cells.dedup();
+    result.executed_cells.sort_unstable();
+    result.executed_cells.dedup();
 }
 
-fn ask(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
+fn send(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
     runtime.run(&Request {
         id: &case.id,
         model: &case.model,
@@ -139,7 +139,7 @@ fn judge_refusal(
     declaration: &Declaration,
     result: &mut CaseResult,
 ) {
-    let Ran { ended, flaky } = ask(case, case.data.first().unwrap_or(&DataSet::default()), runtime);
+    let Ran { ended, flaky } = send(case, case.data.first().unwrap_or(&DataSet::default()), runtime);
     match ended {
         Ended::Answered(Response::Outputs { .. }) => {
             result.outcome = Outcome::Accepted;

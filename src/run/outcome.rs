@@ -6,7 +6,7 @@ use std::fmt;
 use onnx_conformance_reference::spec::OperatorVersion;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Evidence, Level, RefusalClass, UpstreamOverride, Variant};
+use crate::case::{Case, CaseId, Cell, Level, OutputEvidence, RefusalClass, UpstreamOverride, Variant};
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -132,15 +132,15 @@ pub struct CaseResult {
     /// The rule by which the case is judged other than upstream does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<UpstreamOverride>,
-    /// What confirms the expected outputs.
+    /// What confirms each expected output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<OutputEvidence>,
     /// The type cells that the run went through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cells: Vec<String>,
+    pub executed_cells: Vec<String>,
     /// The operator versions and type cells that the model names, where the run does not tell which it went through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub named: Vec<String>,
+    pub declared_cells: Vec<String>,
     /// How long it took, in milliseconds.
     pub ms: f64,
 }
@@ -160,8 +160,8 @@ impl CaseResult {
             class: case.refusal_class(),
             judged: case.judged,
             evidence: case.evidence.clone(),
-            cells: Vec::new(),
-            named: Vec::new(),
+            executed_cells: Vec::new(),
+            declared_cells: Vec::new(),
             ms: 0.0,
         }
     }
@@ -174,17 +174,12 @@ impl CaseResult {
 
     /// The operators of a case, without versions: the one that its id names, `ai.onnx/Sum-13/...`; else those of its model.
     pub fn operators(&self) -> BTreeSet<String> {
-        let operator = |version: &str| {
-            let version: OperatorVersion = version.parse().ok()?;
-            Some(format!("{}/{}", version.domain, version.name))
-        };
-        let end = self.id.match_indices('/').nth(1).map_or(self.id.len(), |(index, _)| index);
-        let unit = self.id.get(..end).filter(|unit| unit.contains('/'));
-        if let Some(operator) = unit.and_then(operator) {
-            return BTreeSet::from([operator]);
+        let operator = |version: &OperatorVersion| format!("{}/{}", version.domain, version.name);
+        if let Some(version) = CaseId::parse(&self.id).version() {
+            return BTreeSet::from([operator(&version)]);
         }
-        let named = self.named.iter().chain(&self.cells).filter(|cell| !cell.contains(' '));
-        named.filter_map(|version| operator(version)).collect()
+        let cells = self.declared_cells.iter().chain(&self.executed_cells);
+        cells.filter_map(|cell| Some(operator(cell.parse::<Cell>().ok()?.version()))).collect()
     }
 
     /// Whether the outcome counts for a runtime: what the standard leaves open never does, and a recommendation only for

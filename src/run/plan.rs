@@ -1,6 +1,6 @@
 //! Which cases a run is made of, and in what form they are put to the runtime.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,22 +10,51 @@ use sha2::{Digest, Sha256};
 use crate::case::{Case, Variant, vary};
 use crate::suite::{Filter, SelectedGroup, Suite, SuiteError};
 
-/// The cases of a run, by the unit that they are loaded in.
+/// The cases of a run, by the group that they are loaded in. Each case goes through three steps before it is put to the
+/// runtime: it is loaded, what confirms its outputs is noted, and it is brought into the form of the variant.
 pub struct Plan<'a> {
-    pub(super) units: Vec<SelectedGroup<'a>>,
+    pub(super) groups: Vec<SelectedGroup<'a>>,
     /// How many cases are chosen.
     pub selected: usize,
     variant: Variant,
+    evidence: Option<&'a dyn Confirm>,
+}
+
+/// The step that notes what confirms the outputs of a case besides what its source knows.
+pub trait Confirm: Sync {
+    /// Adds to the evidence of a case.
+    fn confirm(&self, case: &mut Case);
 }
 
 /// Chooses the cases of a run.
 pub fn plan<'a>(suite: &'a Suite, filter: &Filter, variant: Variant) -> Result<Plan<'a>, SuiteError> {
-    let mut plan = Plan { units: suite.choose(filter)?, selected: 0, variant };
+    let mut plan = Plan { groups: suite.choose(filter)?, selected: 0, variant, evidence: None };
     plan.count();
     Ok(plan)
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// The plan with a step that adds evidence.
+    #[must_use]
+    pub fn confirmed_by(self, evidence: &'a dyn Confirm) -> Plan<'a> {
+        Plan { evidence: Some(evidence), ..self }
+    }
+
+    /// The groups of cases, in order.
+    pub fn groups(&self) -> &[SelectedGroup<'a>] {
+        &self.groups
+    }
+
+    /// The chosen cases of a group, with their evidence, as the suite has them.
+    pub fn load(&self, (source, group, ids): &SelectedGroup<'_>) -> Result<Vec<Case>, SuiteError> {
+        let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        let mut cases = source.load(group, &|id| chosen.contains(id))?;
+        if let Some(evidence) = self.evidence {
+            cases.iter_mut().for_each(|case| evidence.confirm(case));
+        }
+        Ok(cases)
+    }
+
     /// The variant in which the cases are put to the runtime.
     pub fn variant(&self) -> Variant {
         self.variant
@@ -33,15 +62,15 @@ impl Plan<'_> {
 
     /// The ids of the chosen cases, as the suite has them.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.units.iter().flat_map(|(_, _, ids)| ids.iter().map(String::as_str))
+        self.groups.iter().flat_map(|(_, _, ids)| ids.iter().map(String::as_str))
     }
 
     /// Leaves out the cases that are not wanted.
     pub fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
-        for (_, _, ids) in &mut self.units {
+        for (_, _, ids) in &mut self.groups {
             ids.retain(|id| wanted(id));
         }
-        self.units.retain(|(_, _, ids)| !ids.is_empty());
+        self.groups.retain(|(_, _, ids)| !ids.is_empty());
         self.count();
     }
 
@@ -69,7 +98,7 @@ impl Plan<'_> {
     }
 
     fn count(&mut self) {
-        self.selected = self.units.iter().map(|(_, _, ids)| ids.len()).sum();
+        self.selected = self.groups.iter().map(|(_, _, ids)| ids.len()).sum();
     }
 }
 

@@ -10,7 +10,7 @@ use crate::run::{CaseResult, Shard};
 use crate::runtime::Declaration;
 
 /// The version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The first line of a results file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl Machine {
 pub struct Read {
     /// Its first line.
     pub header: Header,
-    /// The results, in the order in which they came.
+    /// The results, in the order in which the cases ended.
     pub results: Vec<CaseResult>,
     /// Whether the last line was cut off, as by a run that was killed. It is no result.
     pub is_torn: bool,

@@ -1,6 +1,6 @@
 //! Runs a plan in parallel and tells what happens as events.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use rayon::ThreadPoolBuilder;
@@ -16,7 +16,7 @@ use crate::suite::SuiteError;
 pub enum Event {
     /// A case has ended.
     Finished(Box<CaseResult>),
-    /// The cases of a unit cannot be had: a fault of the suite, not of the runtime.
+    /// The cases of a group cannot be loaded: a fault of the suite, not of the runtime.
     Broken(SuiteError),
 }
 
@@ -38,13 +38,12 @@ pub fn run_inspected(
     std::thread::scope(|scope| {
         let declaration = runtime.declaration();
         let run = move || {
-            plan.units.par_iter().for_each_with(sender, |sender, (source, unit, ids)| {
+            plan.groups().par_iter().for_each_with(sender, |sender, group| {
                 let event = |event| drop(sender.send(event));
                 if stop.is_set() {
                     return;
                 }
-                let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
-                match source.load(unit, &|id| chosen.contains(id)) {
+                match plan.load(group) {
                     Ok(cases) => {
                         for case in cases {
                             let (case, has_form) = plan.varied(case);

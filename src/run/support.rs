@@ -8,11 +8,10 @@ use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_reference::types::ValueType;
 
 use crate::case::{Case, Variant};
-use crate::runtime::Declaration;
+use crate::runtime::{Declaration, MissingFeature};
 
-/// What a case needs that the runtime does not declare, in the words in which a runtime would say that it lacks it; nothing
-/// for a case that it is to be sent. What must be refused is judged by its control: it is the violation that is not
-/// declared there, more often than not.
+/// The feature that a case needs and the runtime does not declare, in the form of a missing feature; nothing for a case that
+/// is sent. A negative case is judged by its control, since the violation itself is seldom declared.
 pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<String> {
     let (_, variant) = Variant::of_id(&case.id);
     if !declaration.has_variant(variant) {
@@ -27,7 +26,7 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
     let unknown = |(domain, opset): &(&str, i64)| !declaration.has_opset(domain, *opset);
     if let Some((domain, opset)) = imports.into_iter().find(unknown) {
-        return Some(format!("opset {opset} of {domain}"));
+        return Some(MissingFeature::Opset(opset, domain.to_owned()).to_string());
     }
     declaration.types.as_ref()?;
     let mut types = BTreeSet::new();
@@ -38,7 +37,7 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
     model.graph.iter().for_each(|graph| of_graph(graph, &mut types));
     model.functions.iter().flat_map(|function| &function.node).for_each(|node| of_node(node, &mut types));
     let unknown = types.into_iter().find(|element| !declaration.has_type(*element))?;
-    Some(format!("tensor({unknown})"))
+    Some(MissingFeature::Type(ValueType::Tensor(unknown), None).to_string())
 }
 
 fn of_graph(graph: &GraphProto, types: &mut BTreeSet<ElementType>) {
@@ -76,6 +75,7 @@ fn of_tensor(tensor: &TensorProto) -> Option<ElementType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::CaseId;
     use crate::generate::{OperatorCatalog, cases};
 
     fn declaration(fields: &str) -> Declaration {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn check(id: &str, fields: &str, expected: Option<&str>) {
-        let unit = id.rsplitn(3, '/').last().unwrap().parse().unwrap();
+        let unit = CaseId::parse(id).version().unwrap();
         let cases = cases(&OperatorCatalog::embedded(), &unit, &|other| other == id).unwrap();
         assert_eq!(undeclared_feature(&cases[0], &declaration(fields)).as_deref(), expected, "{fields}");
     }

@@ -17,8 +17,8 @@ pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
         class: None,
         judged: None,
         evidence: Vec::new(),
-        cells: Vec::new(),
-        named: Vec::new(),
+        executed_cells: Vec::new(),
+        declared_cells: Vec::new(),
         ms: 0.0,
     }
 }

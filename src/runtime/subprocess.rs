@@ -7,9 +7,9 @@ use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use onnx_conformance_reference::spec::OperatorVersion;
 use tempfile::TempDir;
 
+use crate::case::CaseId;
 use crate::runtime::exchange::RequestFiles;
 use crate::runtime::message::{Answer, Answered, Problem, advice};
 use crate::runtime::platform::memory_folder;
@@ -266,9 +266,8 @@ impl Subprocess {
 
 /// The operator version that a case is about; any other case is about itself.
 fn group(id: &str) -> &str {
-    let end = id.match_indices('/').nth(1).map_or(id.len(), |(at, _)| at);
-    let unit = id.get(..end).filter(|unit| unit.parse::<OperatorVersion>().is_ok());
-    unit.unwrap_or(id)
+    let parsed = CaseId::parse(id);
+    if parsed.version().is_some() { parsed.group() } else { id }
 }
 
 /// A folder for the files of requests: in memory, if there is room and nobody has said where else.

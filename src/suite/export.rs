@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{
-    Case, DataSet, Evidence, Expected, ExpectedOutput, Level, MOST_BINARY, Named, Refusal, UpstreamOverride, digest,
-    external_locations, files, read_file, read_text,
+    Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Refusal, UpstreamOverride,
+    digest, external_locations, files, read_file, read_text,
 };
 use crate::compare::Accuracy;
 use crate::compare::statistics::Distribution;
@@ -31,7 +31,7 @@ pub(super) const MANIFEST: &str = "manifest.jsonl";
 const ALONE: &str = ".";
 
 /// The version of the manifest's format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The first line of a manifest.
 #[derive(Debug, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ struct Entry {
     folder: String,
     level: Level,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    evidence: Vec<Evidence>,
+    evidence: Vec<OutputEvidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<UpstreamOverride>,
     data: Vec<Set>,

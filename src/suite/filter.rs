@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
+use crate::case::folders;
+
 /// A choice of cases: those that a pattern matches, and no pattern with a leading `!` does.
 #[derive(Debug, Default)]
 pub struct Filter {
@@ -73,7 +75,7 @@ impl Filter {
             return true;
         }
         let start = &pattern[..wildcard(pattern)];
-        let is_in_group = || groups(start).any(|group| self.groups.contains(group));
+        let is_in_group = || folders(start).any(|group| self.groups.contains(group));
         self.is_everything() || (self.unwanted.is_empty() && is_in_group())
     }
 
@@ -106,7 +108,7 @@ impl Patterns {
 
     /// Whether an id, or a group that it is in, is named.
     fn names(&self, id: &str) -> bool {
-        self.paths.contains(id) || groups(id).any(|group| self.paths.contains(group))
+        self.paths.contains(id) || folders(id).any(|group| self.paths.contains(group))
     }
 
     /// The globs that begin as a text does.
@@ -124,11 +126,6 @@ impl Patterns {
             || glob.is_some_and(|(start, _)| start.starts_with(unit))
             || self.globs_of(unit).next().is_some()
     }
-}
-
-/// The paths of the groups that an id is in, from the widest.
-fn groups(id: &str) -> impl Iterator<Item = &str> {
-    id.match_indices('/').filter_map(|(end, _)| id.get(..end))
 }
 
 /// Whether something in a pattern does not stand for itself.

@@ -16,6 +16,6 @@ pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use ir::IrCases;
-pub use records::{OperatorRecord, VersionRecord, records, stale_records};
+pub use records::{OperatorRecord, VersionRecord, recorded_digests, records, stale_records};
 pub use sources::{CaseGroup, SelectedGroup, Source, Suite, SuiteError};
 pub use vendored::VendoredCases;

@@ -100,6 +100,19 @@ pub(super) fn embedded_record(operator: &str) -> Option<OperatorRecord> {
     OperatorRecord::parse(RECORDS.get(at)?.1)
 }
 
+/// The digest of the cases of every operator version, as the embedded records have it.
+pub fn recorded_digests() -> impl Iterator<Item = (OperatorVersion, &'static str)> {
+    RECORDS.iter().flat_map(|(operator, text)| {
+        let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
+        let lines = text.lines().skip_while(|line| line.starts_with('#') || line.starts_with("source "));
+        lines.take_while(|line| !line.is_empty()).filter_map(move |line| {
+            let mut words = line.split(' ');
+            let (since, digest) = (words.next()?.parse().ok()?, words.nth(1)?);
+            Some((OperatorVersion::new(domain, name, since), digest))
+        })
+    })
+}
+
 /// The digest of the embedded files that decide the ids of an operator's cases: its own, and those that all share.
 pub(super) fn digest_of_sources(operator: &str) -> String {
     let folder = format!("{operator}/");
@@ -189,6 +202,12 @@ mod tests {
     #[test]
     fn every_record_is_found() {
         assert!(RECORDS.iter().all(|(operator, _)| embedded_record(operator).is_some()));
+        let abs = embedded_record("ai.onnx/Abs").unwrap();
+        let digests: Vec<(OperatorVersion, &str)> = recorded_digests().collect();
+        for (since, version) in abs.versions {
+            assert!(digests.contains(&(OperatorVersion::new("ai.onnx", "Abs", since), version.digest.as_str())));
+        }
+        assert!(digests.len() > 600 && digests.iter().all(|(_, digest)| digest.len() == 16), "{}", digests.len());
     }
 
     #[test]

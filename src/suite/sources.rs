@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
-use crate::case::{Case, CaseError, Variant, digest_of_texts, vary};
+use crate::case::{Case, CaseError, CaseId, Variant, digest_of_texts, folders, vary};
 use crate::generate::GenerateError;
 use crate::suite::export::MANIFEST;
 use crate::suite::{Exported, Filter, FolderSuite, Generated, IrCases, VendoredCases};
@@ -206,9 +206,8 @@ impl Suite {
             units.iter().enumerate().map(|(at, (_, unit))| (unit.name.as_str(), at)).collect();
         let mut wanted: BTreeMap<usize, BTreeSet<(&str, Variant)>> = BTreeMap::new();
         for id in ids {
-            let (id, variant) = Variant::of_id(id);
-            let groups = id.rmatch_indices('/').filter_map(|(end, _)| id.get(..end));
-            let place = std::iter::once(id).chain(groups).find_map(|name| places.get(name));
+            let CaseId { path: id, variant } = CaseId::parse(id);
+            let place = std::iter::once(id).chain(folders(id).rev()).find_map(|name| places.get(name));
             if let Some(&place) = place {
                 wanted.entry(place).or_default().insert((id, variant));
             }

@@ -152,7 +152,7 @@ impl Source for VendoredCases {
         // What is drawn differs between an operator and its body.
         let is_drawn = matches!(case.judged, Some(UpstreamOverride::Draws | UpstreamOverride::Dropout));
         if !is_drawn && self.expanded()?.contains(name) {
-            case.evidence.push(Evidence::Body);
+            case.confirm(Evidence::Body);
         }
         Ok(vec![case])
     }

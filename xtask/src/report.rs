@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use onnx_conformance::case::Variant;
 use onnx_conformance::cli::{Progress, exit, read_expectations};
+use onnx_conformance::evidence::ConfirmingRuntimes;
+use onnx_conformance::expectations::{ExpectationMatcher, GateResult, Scope};
 use onnx_conformance::generate::OperatorCatalog;
 use onnx_conformance::reference::spec::Specs;
 use onnx_conformance::report::coverage::{Coverage, CoverageCollector, Exclusions};
 use onnx_conformance::report::matrix::{Matrix, Measured};
 use onnx_conformance::report::{html, markdown, terminal};
-use onnx_conformance::evidence::{ConfirmingRuntimes, confirmed};
-use onnx_conformance::expectations::{ExpectationMatcher, GateResult, Scope};
 use onnx_conformance::run::{CaseResult, Event, Header, Selected, plan, run_inspected, write_header, write_result};
-use onnx_conformance::whole_file::write_whole;
 use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
+use onnx_conformance::whole_file::write_whole;
 
 use crate::workspace;
 
@@ -39,12 +39,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let expectations_path = workspace::root().join("expectations").join(format!("{}.yaml", declaration.name));
     let expectations = read_expectations(&expectations_path, &declaration.name)?;
     let book = ExpectationMatcher::new(expectations, &declaration, true)?;
-    let suite = confirmed(Suite::open(&workspace::root().join("testdata"))?);
-    let plan = plan(&suite, &Filter::default(), Variant::Runtime)?;
+    let suite = Suite::open(&workspace::root().join("testdata"))?;
+    let evidence = ConfirmingRuntimes::embedded()?;
+    let plan = plan(&suite, &Filter::default(), Variant::Runtime)?.confirmed_by(&evidence);
 
     let (operators, exclusions) = (OperatorCatalog::embedded(), Exclusions::embedded()?);
     let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &Filter::default())?;
-    let survey = survey.with_witnesses(&ConfirmingRuntimes::embedded()?);
+    let survey = survey.with_runtimes(&evidence);
     let started = Instant::now();
     let (mut tally, mut results) = (GateResult::default(), Vec::new());
     let mut progress = Progress::new(plan.selected);

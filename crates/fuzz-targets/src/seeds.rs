@@ -128,9 +128,9 @@ pub(crate) fn expectations(random: &mut Random) -> Vec<u8> {
 pub(crate) fn results(random: &mut Random) -> Vec<u8> {
     const RESULTS: [&str; 4] = [
         "{\"id\":\"a/b\",\"outcome\":\"pass\",\"level\":\"required\",\"ms\":0.5}\n",
-        "{\"id\":\"a/c\",\"outcome\":\"mismatch\",\"message\":\"m\",\"inputs\":\"i\",\"ulps\":4,\"level\":\"open\",\"evidence\":[\"literal\"],\"ms\":1.0}\n",
+        "{\"id\":\"a/c\",\"outcome\":\"mismatch\",\"message\":\"m\",\"inputs\":\"i\",\"ulps\":4,\"level\":\"open\",\"evidence\":[{\"output\":\"y\",\"sources\":[\"literal\"]}],\"ms\":1.0}\n",
         "{\"id\":\"a/d@constants\",\"outcome\":\"unsupported\",\"missing\":\"operator ai.onnx/Abs\",\"level\":\"required\",\"judged\":\"draws\",\"ms\":1e300}\n",
-        "{\"id\":\"a/e\",\"outcome\":\"error\",\"message\":\"\\u0000\\ud83d\\ude00\",\"level\":\"recommended\",\"cells\":[\"ai.onnx/Abs-13\"],\"named\":[\"x\"],\"ms\":0}\n",
+        "{\"id\":\"a/e\",\"outcome\":\"error\",\"message\":\"\\u0000\\ud83d\\ude00\",\"level\":\"recommended\",\"executed_cells\":[\"ai.onnx/Abs-13\"],\"declared_cells\":[\"x\"],\"ms\":0}\n",
     ];
     let mut text = Vec::new();
     let header = Header::new(Declaration::named("fuzz", "1"), "digest".to_owned(), Selected::default());

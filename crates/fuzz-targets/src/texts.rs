@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use onnx_conformance::case::Variant;
-use onnx_conformance::generate::{OperatorCatalog, ids};
 use onnx_conformance::expectations::{ExpectationMatcher, Expectations, updated_expectations};
+use onnx_conformance::generate::{OperatorCatalog, ids};
 use onnx_conformance::run::{read_results, write_header, write_result};
 use onnx_conformance::runtime::Declaration;
 use onnx_conformance::runtime::message::{Answer, Started, advice, read};

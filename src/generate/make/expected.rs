@@ -9,7 +9,7 @@ use onnx_conformance_reference::model::Model;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Evidence, Expected, ExpectedOutput, Named};
+use crate::case::{Evidence, Expected, ExpectedOutput, Named, OutputEvidence};
 use crate::compare::Accuracy;
 use crate::generate::file::accuracy::{ResolvedAccuracy, Through};
 use crate::generate::file::output::OutputFile;
@@ -34,8 +34,8 @@ pub(crate) struct Run<'a> {
 pub(crate) struct Outputs {
     pub(crate) declared: Vec<Declared>,
     pub(crate) expected: Vec<ExpectedOutput>,
-    /// What confirms them besides our own kernels.
-    pub(crate) evidence: Vec<Evidence>,
+    /// What confirms each besides our own kernels.
+    pub(crate) evidence: Vec<OutputEvidence>,
 }
 
 /// An output, and what is known of it.
@@ -60,17 +60,18 @@ impl Run<'_> {
         let magnitudes = self.magnitudes(model, &declared)?;
         let axes = self.planned.fitted.axes();
         let mut expected = Vec::new();
-        let mut is_literal = !declared.is_empty();
+        let mut evidence = Vec::new();
         for (index, declared) in declared.iter().enumerate() {
             let file = self.file(declared);
             // What is ours alone in one output is not confirmed by another.
-            is_literal &= file.is_some_and(|file| file.says_something(&axes, &self.planned.instance.choices));
+            if file.is_some_and(|file| file.says_something(&axes, &self.planned.instance.choices)) {
+                evidence.push(OutputEvidence::of(&declared.name, Evidence::Literal));
+            }
             let computed = values.as_ref().and_then(|values| values.get(index));
             let magnitude = magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(index)?.as_ref());
             let output = self.expected(&Output { declared, file, computed, magnitude })?;
             expected.push(ExpectedOutput { name: declared.name.clone(), expected: output });
         }
-        let evidence = if is_literal { vec![Evidence::Literal] } else { Vec::new() };
         Ok(Outputs { declared, expected, evidence })
     }
 

@@ -6,7 +6,7 @@ use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::{OperatorVersion, Presence, Specs};
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet};
+use crate::case::{Case, CaseId, Cell, DataSet};
 use crate::report::coverage::item::{CoverageItem, CoverageKind, counted, refused, takes_integers_as_data};
 use crate::report::coverage::node::{self, Node};
 use crate::report::coverage::value::{expects_infinity, extreme_integers, special_floats, tensors};
@@ -22,12 +22,14 @@ pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
         return reached;
     }
     for cell in cells {
-        let (version, cell) =
-            cell.split_once(' ').map_or((cell.as_str(), None), |(version, cell)| (version, Some(cell)));
-        let Ok(version) = version.parse::<OperatorVersion>() else { continue };
-        let item = cell
-            .map_or(CoverageItem::new(CoverageKind::Executed), |cell| CoverageItem::of(CoverageKind::TypeCell, cell));
-        reached.insert((version, item));
+        let Ok(cell) = cell.parse::<Cell>() else { continue };
+        reached.insert(match cell {
+            Cell::Version(version) => (version, CoverageItem::new(CoverageKind::Executed)),
+            Cell::Type(cell) => {
+                let item = CoverageItem::of(CoverageKind::TypeCell, cell.binding());
+                (cell.version, item)
+            }
+        });
     }
     reached.extend(of_nodes(case, specs));
     reached
@@ -51,7 +53,8 @@ fn of_nodes(case: &Case, specs: &Specs) -> Reached {
 
 /// A refusal reaches its rule, and what it leaves out or empties unlike its control.
 fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
-    let Some((version, name)) = split_id(&case.id) else { return };
+    let id = CaseId::parse(&case.id);
+    let (Some(version), name) = (id.version(), id.name()) else { return };
     let Ok(spec) = specs.get(&version) else { return };
     if let Some(item) = name.strip_prefix("refuse/").and_then(|name| refused(spec, name)) {
         reached.insert((version, item));
@@ -74,13 +77,6 @@ fn says_nothing(kind: CoverageKind) -> bool {
             | CoverageKind::Empty
             | CoverageKind::RankZero
     )
-}
-
-/// The version of a generated case, and the rest of its id; nothing for a vendored one.
-pub(super) fn split_id(id: &str) -> Option<(OperatorVersion, &str)> {
-    let (domain, rest) = id.split_once('/')?;
-    let (version, name) = rest.split_once('/')?;
-    Some((format!("{domain}/{version}").parse().ok()?, name))
 }
 
 fn attributes(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {

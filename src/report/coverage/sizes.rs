@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::case::Case;
-use crate::report::coverage::reach::split_id;
+use crate::case::{Case, CaseId};
 
 /// The most elements of each column but the last.
 const UP_TO: [usize; 4] = [32, 256, 4096, 65_536];
@@ -23,7 +22,7 @@ pub(super) struct Sizes(BTreeMap<String, Row>);
 impl Sizes {
     /// Counts a case, unless it is to be refused or not of an operator.
     pub(super) fn add(&mut self, case: &Case) {
-        let Some((version, _)) = split_id(&case.id).filter(|_| case.refusal.is_none()) else { return };
+        let Some(version) = CaseId::parse(&case.id).version().filter(|_| case.refusal.is_none()) else { return };
         let row = self.0.entry(format!("{}/{}", version.domain, version.name)).or_default();
         row.add(largest(case));
     }

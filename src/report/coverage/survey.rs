@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
 
-use crate::case::{Case, Evidence};
+use crate::case::{Case, CaseId, Evidence};
+use crate::evidence::ConfirmingRuntimes;
 use crate::generate::{GenerateError, OperatorCatalog};
 use crate::report::coverage::enums::Enums;
 use crate::report::coverage::exclusions::Exclusions;
 use crate::report::coverage::item::{CoverageItem, CoverageKind, items};
-use crate::report::coverage::reach::{Reached, reached, split_id};
+use crate::report::coverage::reach::{Reached, reached};
 use crate::report::coverage::totals::{Coverage, CoverageTotals};
-use crate::evidence::ConfirmingRuntimes;
 use crate::run::{CaseResult, Outcome};
 use crate::suite::Filter;
 
@@ -72,8 +72,8 @@ impl<'a> CoverageCollector<'a> {
 
     /// The survey with the versions of the runtimes that confirm cases.
     #[must_use]
-    pub fn with_witnesses(mut self, witnesses: &ConfirmingRuntimes) -> CoverageCollector<'a> {
-        self.versions = witnesses.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
+    pub fn with_runtimes(mut self, runtimes: &ConfirmingRuntimes) -> CoverageCollector<'a> {
+        self.versions = runtimes.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
         self
     }
 
@@ -81,7 +81,7 @@ impl<'a> CoverageCollector<'a> {
     pub fn record(&self, case: &Case, result: &CaseResult) {
         let mut items = Reached::new();
         if result.outcome == Outcome::Pass {
-            items = reached(case, &result.cells, self.specs);
+            items = reached(case, &result.executed_cells, self.specs);
             items.extend(self.constraint(&case.id));
         }
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,12 +97,16 @@ impl<'a> CoverageCollector<'a> {
             *cases.refusals.entry(case.level).or_default() += 1;
             return;
         }
-        case.evidence.iter().for_each(|evidence| *cases.by_evidence.entry(*evidence).or_default() += 1);
-        if !case.has_judged_output() {
+        case.confirmed_by().into_iter().for_each(|evidence| *cases.by_evidence.entry(evidence).or_default() += 1);
+        let unconfirmed = case.unconfirmed_outputs();
+        if case.judged_outputs().is_empty() {
             cases.unjudged += 1;
-        } else if case.evidence.is_empty() {
-            let (version, name) = split_unit(&case.id);
-            cases.unconfirmed.entry(version.to_owned()).or_default().insert(name.to_owned());
+        } else if !unconfirmed.is_empty() {
+            let id = CaseId::parse(&case.id);
+            // Where something confirms the other outputs, those without evidence are named.
+            let is_partial = unconfirmed.len() < case.judged_outputs().len();
+            let outputs = if is_partial { format!(" ({})", unconfirmed.join(", ")) } else { String::new() };
+            cases.unconfirmed.entry(id.group().to_owned()).or_default().insert(format!("{}{outputs}", id.name()));
         }
     }
 
@@ -120,7 +124,8 @@ impl<'a> CoverageCollector<'a> {
 
     /// The constraint that a generated case is about, as a item of the operator's newest version.
     fn constraint(&self, id: &str) -> Option<(OperatorVersion, CoverageItem)> {
-        let (version, name) = split_id(id)?;
+        let id = CaseId::parse(id);
+        let (version, name) = (id.version()?, id.name());
         let (file, _) = self.operators.get(&version).ok()?;
         let name = name.strip_prefix("large/").unwrap_or(name);
         let part = |text: &str| text.split(['/', '@']).next().unwrap_or(text).to_owned();
@@ -130,12 +135,6 @@ impl<'a> CoverageCollector<'a> {
         };
         Some((newest(self.specs, &version), CoverageItem::of(CoverageKind::Constraint, constraint)))
     }
-}
-
-/// The operator version that an id begins with, or the folder, and the rest.
-fn split_unit(id: &str) -> (&str, &str) {
-    let end = id.match_indices('/').nth(1).map(|(at, _)| at);
-    end.and_then(|at| Some((id.get(..at)?, id.get(at + 1..)?))).unwrap_or(("", id))
 }
 
 fn newest(specs: &Specs, version: &OperatorVersion) -> OperatorVersion {

@@ -20,7 +20,20 @@ const LAYERS: [Layers; 2] = [
     Layers {
         folder: "src/",
         heading: "## The harness",
-        modules: &["compare", "case", "generate", "suite", "runtime", "run", "report", "cli"],
+        modules: &[
+            "whole_file",
+            "compare",
+            "case",
+            "generate",
+            "suite",
+            "runtime",
+            "run",
+            "expectations",
+            "evidence",
+            "report",
+            "cli",
+            "harness",
+        ],
     },
 ];
 

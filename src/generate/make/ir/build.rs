@@ -155,16 +155,18 @@ impl IrFile {
         }
         let expected =
             |Named { name, value }| ExpectedOutput { name, expected: Expected::Value(value, Accuracy::Exact) };
-        Ok(Case {
+        let mut case = Case {
             id,
             folder: is_outside(&case.initializers).then(|| folder.to_owned()),
             model: serialized(&model),
             data: vec![DataSet { inputs, outputs: outputs.into_iter().map(expected).collect() }],
             refusal: None,
             level: case.level,
-            evidence: vec![Evidence::Literal],
+            evidence: Vec::new(),
             judged: None,
-        })
+        };
+        case.confirm(Evidence::Literal);
+        Ok(case)
     }
 
     fn refusal(&self, id: String, refusal: &RefusalFile, folder: &Path) -> Result<Case, GenerateError> {
