@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat, Kind};
 use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::tensor::shape::{around_axis, normalize_axis};
-use onnx_conformance_reference::tensor::{Buffer, Tensor};
+use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 use rayon::prelude::*;
 
@@ -160,7 +160,7 @@ fn ties(made: &Made<'_>) -> Found {
             let Some(tensor) = made.fill(0) else { return Found::new() };
             let values = tensor.floats();
             let (low, high) = values.iter().fold((0f64, 0f64), |(low, high), &value| (low.min(value), high.max(value)));
-            let scale = ElementType::Float.decode_f64(ElementType::Float.round((high - low) / 255.0));
+            let scale = ElementType::Float.round((high - low) / 255.0);
             places(&name(0), values.into_iter().map(|value| value / scale), |value| near_half(value, 1e-5), "is a tie")
         }
         "Cast" | "CastLike" => cast_ties(made),
@@ -220,7 +220,7 @@ fn quantized_ties(made: &Made<'_>) -> Found {
 /// Whether a value lies halfway between two of a type: a little farther from the one that it is rounded to, it is rounded
 /// to the other.
 fn is_between(target: ElementType, value: f64) -> bool {
-    let round = |value: f64| target.decode_f64(target.round(value));
+    let round = |value: f64| target.round(value);
     let error = value - round(value);
     let next = round(value + error * 1e-3);
     error != 0.0 && error.is_finite() && next.is_finite() && next != round(value)
@@ -485,7 +485,7 @@ fn no_quantized_sum_of_what_a_fill_makes_is_rounded_from_a_tie() {
                     *scale = beside(scale, towards);
                 }
             }
-            let values = run(&model, inputs, Limits::default()).map_err(|error| error.to_string())?;
+            let values = run(&model, inputs, ExecutionLimits::default()).map_err(|error| error.to_string())?;
             values[0].as_tensor().cloned().ok_or_else(|| "no tensor".to_owned())
         };
         let (below, above) = (outputs(-1)?.integers(), outputs(1)?.integers());
@@ -497,7 +497,7 @@ fn no_quantized_sum_of_what_a_fill_makes_is_rounded_from_a_tie() {
 /// The representable values next to those of a tensor of scales.
 fn beside(scale: &Tensor, towards: i64) -> Tensor {
     let bits: Vec<u64> = (0..scale.len()).map(|at| scale.bits_at(at).wrapping_add_signed(towards)).collect();
-    Buffer::unlimited(scale.element_type(), scale.shape().to_vec()).unwrap().bits(bits).unwrap()
+    TensorBuilder::unlimited(scale.element_type(), scale.shape().to_vec()).unwrap().bits(bits).unwrap()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use onnx_conformance_reference::executor::magnitudes;
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::Model;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
@@ -66,8 +66,8 @@ impl VersionContext<'_> {
             return Ok(None);
         }
         let failed = |error: String| GenerateError::Refused { id: planned.id.clone(), reason: error };
-        let values =
-            magnitudes(model, by_name(&parts.inputs), Limits::default()).map_err(|error| failed(error.to_string()))?;
+        let values = magnitudes(model, by_name(&parts.inputs), ExecutionLimits::default())
+            .map_err(|error| failed(error.to_string()))?;
         let lacking =
             || self.at(&planned.case.name, "the accuracy is a sum, but the kernel has no magnitude".to_owned());
         let values = values.ok_or_else(lacking)?;

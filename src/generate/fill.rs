@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
-use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
+use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 use serde::Deserialize;
 
 use crate::generate::choice::Label;
@@ -189,7 +189,7 @@ impl Fill {
 }
 
 impl NamedFill {
-    fn tensor(self, element: ElementType, buffer: Buffer, random: &mut Random) -> Result<Tensor, TensorError> {
+    fn tensor(self, element: ElementType, buffer: TensorBuilder, random: &mut Random) -> Result<Tensor, TensorError> {
         if self == NamedFill::Position {
             return positions(element, buffer);
         }
@@ -333,13 +333,13 @@ fn has_ends(kind: Kind) -> bool {
 }
 
 /// The values at which implementations go wrong, in turn.
-fn special(element: ElementType, buffer: Buffer) -> Result<Tensor, TensorError> {
+fn special(element: ElementType, buffer: TensorBuilder) -> Result<Tensor, TensorError> {
     let count = buffer.len();
     match element.float_format() {
         Some(_) if element.is_float() => {
             let largest = element.max_finite().unwrap_or(1.0);
             let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1.0, -1.0, largest, -largest];
-            let mut bits: Vec<u64> = values.iter().map(|&value| element.round(value)).collect();
+            let mut bits: Vec<u64> = values.iter().map(|&value| element.encode(value)).collect();
             bits.push(1);
             buffer.bits((0..count).map(|at| bits[at % bits.len()]))
         }

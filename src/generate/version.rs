@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
@@ -170,7 +170,7 @@ impl<'a> VersionContext<'a> {
 
 /// What the built-in executor computes; nothing where it has no kernel.
 fn compute(model: &Model, parts: &NodeDraft) -> Result<Option<Vec<Value>>, String> {
-    match run(model, by_name(&parts.inputs), Limits::default()) {
+    match run(model, by_name(&parts.inputs), ExecutionLimits::default()) {
         Ok(values) => Ok(Some(values)),
         Err(error) if error.is_unsupported() => Ok(None),
         Err(error) => Err(error.to_string()),

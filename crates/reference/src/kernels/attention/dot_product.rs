@@ -147,7 +147,7 @@ fn add_bias(
     let mut masked: Vec<bool> = call.budget.scratch(rows)?;
     let mut row: Vec<f64> = call.budget.scratch(sizes.keys)?;
     for (at, (scores, masked)) in scores.chunks_mut(sizes.keys.max(1)).zip(&mut masked).enumerate() {
-        call.budget.work(sizes.keys)?;
+        call.budget.count_work(sizes.keys)?;
         let (head, query) = (at / sizes.queries, at % sizes.queries);
         *masked = bias.write(head / sizes.query_heads, head % sizes.query_heads, query, &mut row);
         for (score, bias) in scores.iter_mut().zip(&row) {

@@ -57,7 +57,7 @@ fn linear_attention(call: &Call<'_>) -> Result {
     let mut answer: Vec<f64> = call.budget.scratch(sizes.value_size)?;
     for batch in 0..sizes.batch {
         for token in batch * sizes.tokens..(batch + 1) * sizes.tokens {
-            call.budget.work(width.saturating_mul(sizes.heads + sizes.query_heads))?;
+            call.budget.count_work(width.saturating_mul(sizes.heads + sizes.query_heads))?;
             for head in 0..sizes.heads {
                 let state = &mut state[(batch * sizes.heads + head) * width..][..width];
                 update(rule, &sizes, &tokens, token, head, state, &mut answer);
@@ -174,9 +174,9 @@ impl Sizes {
             return Err(invalid(format!("q_num_heads {query_heads} is not a multiple of kv_num_heads {heads}")));
         }
         let value_size = value[2] / heads;
-        call.budget.steps(&[batch, tokens, query_heads, value_size])?;
-        call.budget.steps(&[batch, tokens, query_heads, key_size])?;
-        call.budget.steps(&[batch, heads, key_size, value_size])?;
+        call.budget.check_loop(&[batch, tokens, query_heads, value_size])?;
+        call.budget.check_loop(&[batch, tokens, query_heads, key_size])?;
+        call.budget.check_loop(&[batch, heads, key_size, value_size])?;
         Ok(Sizes { batch, tokens, query_heads, heads, key_size, value_size })
     }
 }

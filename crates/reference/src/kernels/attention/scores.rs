@@ -33,8 +33,8 @@ impl Sizes {
                 "Q {query:?}, K {key:?} and V {value:?} must agree in batch, head size, and key length"
             )));
         }
-        call.budget.steps(&[batch, query_heads, queries, keys])?;
-        call.budget.steps(&[batch, query_heads, queries, value_size])?;
+        call.budget.check_loop(&[batch, query_heads, queries, keys])?;
+        call.budget.check_loop(&[batch, query_heads, queries, value_size])?;
         if query_heads != heads && (heads == 0 || !query_heads.is_multiple_of(heads)) {
             return Err(invalid(format!("{query_heads} query heads are not a multiple of {heads} key heads")));
         }
@@ -60,7 +60,7 @@ impl Sizes {
 
 /// A value rounded into an element type.
 pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
-    element.decode_f64(element.round(value))
+    element.round(value)
 }
 
 /// Rounds every value into an element type.
@@ -105,7 +105,7 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     let [query_block, key_block, block] = [queries * size, keys * size, queries * keys];
     let mut scores: Vec<f64> = call.budget.scratch(sizes.scores().iter().product())?;
     for (at, from) in sizes.pairs() {
-        call.budget.work(block.saturating_mul(size))?;
+        call.budget.count_work(block.saturating_mul(size))?;
         let a = Matrix::row_major(&query[at * query_block..][..query_block], queries, size);
         let b = Matrix::row_major(&key[from * key_block..][..key_block], keys, size).transposed();
         multiply(call, element, a, b, &mut scores[at * block..][..block])?;
@@ -141,7 +141,7 @@ pub(super) fn weigh(
     let [block, value_block, result_block] = [queries * keys, keys * value_size, queries * value_size];
     let mut result: Vec<f64> = call.budget.scratch(sizes.result().iter().product())?;
     for (at, from) in sizes.pairs() {
-        call.budget.work(block.saturating_mul(value_size))?;
+        call.budget.count_work(block.saturating_mul(value_size))?;
         let a = Matrix::row_major(&probabilities[at * block..][..block], queries, keys);
         let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
         multiply(call, element, a, b, &mut result[at * result_block..][..result_block])?;

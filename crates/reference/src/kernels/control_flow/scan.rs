@@ -1,6 +1,6 @@
 //! Scan: a body that runs over the parts of tensors and carries states along.
 
-use crate::kernels::control_flow::stack::{Stack, slice};
+use crate::kernels::control_flow::scan_outputs::{ScanOutputs, slice};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -69,9 +69,9 @@ impl<'a> Scan<'a> {
         call: &Call<'_>,
         mut states: Vec<Value>,
         length: usize,
-    ) -> Result<(Vec<Value>, Vec<Stack<'a>>), KernelError> {
+    ) -> Result<(Vec<Value>, Vec<ScanOutputs<'a>>), KernelError> {
         let count = states.len();
-        let mut stacks: Vec<Stack<'a>> = self.body.outputs.iter().skip(count).map(Stack::new).collect();
+        let mut stacks: Vec<ScanOutputs<'a>> = self.body.outputs.iter().skip(count).map(ScanOutputs::new).collect();
         for trip in 0..length {
             call.budget.check_time()?;
             let mut inputs = states.clone();
@@ -173,7 +173,7 @@ fn scan_batches(call: &Call<'_>) -> Result {
         return Err(invalid("a scanned tensor must have a batch axis and a sequence axis"));
     };
     let lengths = sequence_lengths(call, batch_count, longest)?;
-    let mut results: Vec<Stack<'_>> = whole.body.outputs.iter().map(Stack::new).collect();
+    let mut results: Vec<ScanOutputs<'_>> = whole.body.outputs.iter().map(ScanOutputs::new).collect();
     for (batch, length) in lengths.into_iter().enumerate() {
         let part = |tensor: &Tensor| slice(call, tensor, 0, batch);
         let states = whole.states.iter().map(|&state| part(state).map(Value::from)).collect::<Result<Vec<_>, _>>()?;

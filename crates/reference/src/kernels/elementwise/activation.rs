@@ -105,8 +105,8 @@ fn by_channel<'c, 'a>(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
     let (x, slope) = (call.tensor(0)?, call.tensor(1)?);
     match slope.shape() {
         shape if shape == x.shape() => Pair::broadcast(call),
-        _ if slope.len() == 1 => Pair::along(call, None),
-        [channels] if x.shape().get(1) == Some(channels) => Pair::along(call, Some(1)),
+        _ if slope.len() == 1 => Pair::along_axis(call, None),
+        [channels] if x.shape().get(1) == Some(channels) => Pair::along_axis(call, Some(1)),
         shape => Err(invalid(format!(
             "a slope of shape {shape:?} fits no X of shape {:?} in version {}: it has one element, or as many as \
              axis 1 of X; version 7 broadcasts it",
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn tails_neither_overflow_nor_cancel() {
         check(with("Softplus", 1, E::Double, &[1000.0, -1000.0]), &[1000.0, 0.0]);
-        check(with("Softplus", 22, E::Bfloat16, &[1e30]), &[E::Bfloat16.decode_f64(E::Bfloat16.round(1e30))]);
+        check(with("Softplus", 22, E::Bfloat16, &[1e30]), &[E::Bfloat16.round(1e30)]);
         check(with("Mish", 18, E::Double, &[100.0, 0.0]), &[100.0, 0.0]);
         check(with("Elu", 22, E::Double, &[-1e-20, 3.0]), &[-1e-20, 3.0]);
         check(with("Gelu", 20, E::Double, &[40.0, 0.0, -1e200]), &[40.0, 0.0, 0.0]);

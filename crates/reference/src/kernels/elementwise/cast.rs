@@ -89,12 +89,12 @@ impl Rounding {
         match to {
             _ if to.is_integer() && x.is_finite() => to.wrap(x as i128),
             Float8e8m0 => round_e8m0(x, self.mode, self.saturate),
-            Float8e4m3fnuz | Float8e5m2fnuz if x.is_infinite() && !self.saturate_infinity => to.round(x),
-            _ if self.saturate => to.saturate_round(x),
+            Float8e4m3fnuz | Float8e5m2fnuz if x.is_infinite() && !self.saturate_infinity => to.encode(x),
+            _ if self.saturate => to.encode_saturating(x),
             _ if x.is_nan() && x.is_sign_negative() => {
-                to.float_format().and_then(|format| format.nan(true)).unwrap_or_else(|| to.round(x))
+                to.float_format().and_then(|format| format.nan(true)).unwrap_or_else(|| to.encode(x))
             }
-            _ => to.round(x),
+            _ => to.encode(x),
         }
     }
 

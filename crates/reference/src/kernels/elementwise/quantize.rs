@@ -139,7 +139,7 @@ fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl 
         return Err(invalid(format!("precision is {named}, which holds no quotients; name a floating-point type")));
     }
     let precision = named.or_else(|| [scale, x].into_iter().find(holds_quotients));
-    let round = move |value: f64| precision.map_or(value, |element| element.decode_f64(element.round(value)));
+    let round = move |value: f64| precision.map_or(value, |element| element.round(value));
     Ok(move |x: f64, scale: f64| round(round(x) / round(scale)))
 }
 
@@ -166,7 +166,7 @@ fn dequantize(call: &Call<'_>) -> Result {
 /// The function body's steps, each rounded to `float`: range and scale of the data and zero, zero point, quantization.
 fn dynamic_quantize(call: &Call<'_>) -> Result {
     const MOST: f64 = 255.0;
-    let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
+    let float = |value: f64| ElementType::Float.round(value);
     let x = call.tensor(0)?;
     let values = call.budget.read_floats(x)?;
     let (mut least, mut greatest) = (0.0_f64, 0.0_f64);

@@ -66,7 +66,7 @@ impl<'c, 'a> Operands<'c, 'a> {
         let mut columns: Vec<Elements<'a, T>> = self.inputs.iter().map(elements).collect::<Result<_>>()?;
         let count = element_count(&self.shape)?;
         Ok((0..count).map_while(move |_| {
-            self.call.budget.work(columns.len()).ok()?;
+            self.call.budget.count_work(columns.len()).ok()?;
             Some(combine(&mut columns.iter_mut().filter_map(Elements::next)))
         }))
     }

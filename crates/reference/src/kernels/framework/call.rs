@@ -9,7 +9,7 @@ use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::error::{KernelError, invalid};
 use crate::model::{Attribute, Graph, Node};
 use crate::spec::{DefaultValue, OpSpec};
-use crate::tensor::{Buffer, Tensor};
+use crate::tensor::{Tensor, TensorBuilder};
 use crate::types::ValueType;
 use crate::value::{Sequence, Value};
 
@@ -279,7 +279,7 @@ impl<'a> Call<'a> {
     }
 
     /// Room for an output.
-    pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<Buffer> {
+    pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<TensorBuilder> {
         self.budget.allocate(element, shape)
     }
 
@@ -304,8 +304,13 @@ impl<'a> Call<'a> {
     }
 
     /// A tensor of elements of `source` at the positions given.
-    pub fn take(&self, source: &Tensor, shape: &[usize], positions: impl IntoIterator<Item = usize>) -> Result<Tensor> {
-        Ok(self.allocate(source.element_type(), shape)?.take(source, positions)?)
+    pub fn gather(
+        &self,
+        source: &Tensor,
+        shape: &[usize],
+        positions: impl IntoIterator<Item = usize>,
+    ) -> Result<Tensor> {
+        Ok(self.allocate(source.element_type(), shape)?.gather(source, positions)?)
     }
 
     /// Runs a subgraph.

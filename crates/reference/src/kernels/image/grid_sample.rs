@@ -8,7 +8,7 @@ use crate::kernels::framework::error::{Missing, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
-use crate::tensor::sum::{Sum, dot};
+use crate::tensor::sum::{CompensatedSum, dot};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("AffineGrid", 20, affine_grid),
@@ -59,7 +59,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
 /// Places from -1 to 1 along an axis: from the first element's centre to the last one's with `align_corners`, from
 /// edge to edge without. A depth of 1 takes no step, as the body says; a height or width of 1 divides by zero there.
 fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: bool) -> Result<Vec<f64>> {
-    let round = |value: f64| element.decode_f64(element.round(value));
+    let round = |value: f64| element.round(value);
     let count = round(length as f64);
     let (start, step) = if call.flag("align_corners")? {
         (-1.0, if is_depth && length == 1 { 0.0 } else { round(2.0 / round(count - 1.0)) })
@@ -125,7 +125,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
             let (sampler, place, start) = (&sampler, &place, (image * channels + channel) * plane);
             (0..count).map(move |at| sampler.nearest(place(image, at)).map_or((1, 0), |at| (0, start + at)))
         });
-        return Ok(call.allocate(element, &shape)?.select(&[x, &zero], positions)?.into());
+        return Ok(call.allocate(element, &shape)?.gather_from(&[x, &zero], positions)?.into());
     }
     let sampled = |values: &[f64]| -> Result<Vec<f64>> {
         let mut out: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
@@ -136,7 +136,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
         out.par_chunks_mut(count).enumerate().try_for_each(|(at, out)| {
             let values = &values[at * plane..(at + 1) * plane];
             for (place_at, out) in out.iter_mut().enumerate() {
-                call.budget.work(1 << (2 * rank))?;
+                call.budget.count_work(1 << (2 * rank))?;
                 let taps: Vec<Taps> =
                     place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
                 *out = weigh(&taps, &sampler.steps, values, 0);
@@ -242,7 +242,7 @@ impl Sampler {
 
     /// The position in a plane of the element nearest to a place, ties to even.
     fn nearest(&self, place: impl Iterator<Item = f64>) -> Option<usize> {
-        let round = |value: f64| self.grid.decode_f64(self.grid.round(value));
+        let round = |value: f64| self.grid.round(value);
         let mut position = 0;
         for (axis, normal) in place.enumerate() {
             let whole = self.place(normal, axis, round).round_ties_even();
@@ -270,7 +270,7 @@ fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64
     let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
         return values.get(position).copied().unwrap_or(0.0);
     };
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     for &(element, weight) in taps {
         if let Some(element) = element.filter(|_| weight != 0.0) {
             sum.add_product(weight, weigh(inner, steps, values, position + element * step));

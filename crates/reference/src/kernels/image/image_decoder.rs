@@ -171,7 +171,7 @@ fn luma(pixels: &[u8]) -> Vec<u8> {
 mod tests {
     use crate::deadline::Deadline;
     use crate::dtype::ElementType;
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::tensor::Tensor;
     use crate::testing::{OneNode, node};
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_large_image_is_refused_before_it_is_decoded() {
-        let limits = Limits { bytes: 1 << 20, ..Limits::default() };
+        let limits = ExecutionLimits { bytes: 1 << 20, ..ExecutionLimits::default() };
         let refused = decoder(b"P6\n60000 60000\n255\n").limits(limits);
         assert!(refused.error().contains("over the limit"));
     }
@@ -229,7 +229,7 @@ mod tests {
         // The bytes are not asked for at once: the time is over after the first few of them.
         let asked = std::sync::atomic::AtomicUsize::new(0);
         let deadline = Deadline::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5);
-        let late = decoder(&png).limits(Limits { deadline, ..Limits::default() });
+        let late = decoder(&png).limits(ExecutionLimits { deadline, ..ExecutionLimits::default() });
         assert!(late.error().contains("the time for this run is over"));
     }
 }

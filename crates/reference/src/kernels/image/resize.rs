@@ -20,7 +20,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 /// Rounds to `float`, the type of scales.
 fn float(value: f64) -> f64 {
-    ElementType::Float.decode_f64(ElementType::Float.round(value))
+    ElementType::Float.round(value)
 }
 
 /// A length computed from scales.

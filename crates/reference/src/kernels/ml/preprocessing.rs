@@ -45,7 +45,7 @@ fn array_feature_extractor(call: &Call<'_>) -> Result {
     let rows: usize = shape.iter().product();
     shape.push(columns.len());
     let positions = (0..rows).flat_map(|row| columns.iter().map(move |column| row * features + column));
-    Ok(call.take(data, &shape, positions)?.into())
+    Ok(call.gather(data, &shape, positions)?.into())
 }
 
 /// 1 where the element is greater than the threshold, else 0.
@@ -99,7 +99,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
             )
         })
     };
-    let joined = call.allocate(zero.element_type(), &[rows, total])?.select(&sources, (0..rows).flat_map(from))?;
+    let joined = call.allocate(zero.element_type(), &[rows, total])?.gather_from(&sources, (0..rows).flat_map(from))?;
     let shape = joined.shape();
     if joined.element_type().is_integer() {
         return Ok(call.integers(ElementType::Float, shape, joined.stream(Tensor::integers))?.into());
@@ -140,7 +140,7 @@ fn imputer(call: &Call<'_>) -> Result {
         .into_iter()
         .enumerate()
         .map(|(at, replaced)| if replaced { (1, at % features * stride) } else { (0, at) });
-    Ok(call.allocate(element, x.shape())?.select(&[x, &imputed], positions)?.into())
+    Ok(call.allocate(element, x.shape())?.gather_from(&[x, &imputed], positions)?.into())
 }
 
 fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> Result<Tensor> {

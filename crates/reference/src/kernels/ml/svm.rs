@@ -7,7 +7,7 @@ use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest, logistic};
 use crate::kernels::ml::preprocessing::rows_and_columns;
-use crate::tensor::sum::{Sum, dot, sum};
+use crate::tensor::sum::{CompensatedSum, dot, sum};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "SVMClassifier", 1, svm_classifier),
@@ -102,7 +102,8 @@ fn svm_regressor(call: &Call<'_>) -> Result {
         let features = values.get(at * columns..(at + 1) * columns).unwrap_or(&[]);
         *score = bias
             + if supports > 0 {
-                let vectors = chunks(&vectors, columns, supports).take_while(|_| call.budget.work(columns).is_ok());
+                let vectors =
+                    chunks(&vectors, columns, supports).take_while(|_| call.budget.count_work(columns).is_ok());
                 let each = vectors.map(|vector| similarity.between(features, vector));
                 dot(coefficients.iter().copied().zip(each))
             } else {
@@ -180,7 +181,7 @@ impl Machine {
         let near: Vec<f64> = chunks(&self.vectors, self.columns, total)
             .map(|vector| self.similarity.between(features, vector))
             .collect();
-        let part = |sum: &mut Sum, row: usize, class: usize| {
+        let part = |sum: &mut CompensatedSum, row: usize, class: usize| {
             let (from, to) = (at(&self.starts, class), at(&self.starts, class + 1));
             let weights = self.coefficients.iter().skip(row * total).take(total);
             for (&weight, &near) in weights.zip(&near).skip(from).take(to - from) {
@@ -191,7 +192,7 @@ impl Machine {
         votes.resize(self.classes, 0.0);
         for first in 0..self.classes {
             for second in first + 1..self.classes {
-                let mut score = Sum::default();
+                let mut score = CompensatedSum::default();
                 score.add(self.rho.get(scores.len()).copied().unwrap_or(0.0));
                 part(&mut score, second - 1, first);
                 part(&mut score, first, second);
@@ -243,7 +244,7 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     let mut p: Vec<f64> = budget.scratch(classes)?;
     p.fill(1.0 / classes as f64);
     for _ in 0..classes.max(100) {
-        budget.work(q.len())?;
+        budget.count_work(q.len())?;
         let mut products: Vec<f64> =
             q.chunks_exact(classes).map(|row| row.iter().zip(&p).map(|(q, p)| q * p).sum()).collect();
         let mut total: f64 = p.iter().zip(&products).map(|(p, product)| p * product).sum();
@@ -276,7 +277,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
     let (mut decided, mut scores, mut width) = (Vec::new(), Vec::new(), 0);
     for row in 0..rows {
         let features = values.get(row * columns..(row + 1) * columns).unwrap_or(&[]);
-        call.budget.work(machine.vectors.len().max(machine.coefficients.len()))?;
+        call.budget.count_work(machine.vectors.len().max(machine.coefficients.len()))?;
         let (mut row, ballot) = if machine.starts.is_empty() {
             (machine.linear(features), None)
         } else {

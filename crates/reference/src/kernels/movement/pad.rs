@@ -136,7 +136,7 @@ fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &
     let shape: Vec<usize> = places.iter().map(|place| place.size).collect();
     let buffer = call.allocate(data.element_type(), &shape)?;
     if buffer.is_empty() {
-        return Ok(buffer.take(data, [])?);
+        return Ok(buffer.gather(data, [])?);
     }
     if data.is_empty() && mode != Mode::Constant {
         return Err(invalid(format!("shape {:?} has no entry to repeat; only mode constant can pad it", data.shape())));
@@ -155,7 +155,7 @@ fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &
         let base = row_base(&tables, row);
         last.iter().map(move |entry| base.zip(*entry).map_or((0, 0), |(base, entry)| (1, base + entry)))
     });
-    Ok(buffer.select(&[value, data], positions)?)
+    Ok(buffer.gather_from(&[value, data], positions)?)
 }
 
 /// The sum of the entries of all tables for one row of the output, if all have one.

@@ -8,8 +8,8 @@ use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::movement::gather::{element_positions, tuple_positions};
 use crate::tensor::Tensor;
+use crate::tensor::double_double::DoubleDouble;
 use crate::tensor::shape::{around_axis, normalize_axis};
-use crate::tensor::wide::Wide;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None)),
@@ -145,14 +145,14 @@ fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], re
         }
     }
     let positions = source.into_iter().enumerate().map(|(own, at)| at.checked_sub(1).map_or((0, own), |at| (1, at)));
-    Ok(buffer.select(&[data, updates], positions)?)
+    Ok(buffer.gather_from(&[data, updates], positions)?)
 }
 
 /// The data with all updates of a target reduced into it, and rounded once.
 fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
     let element = data.element_type();
     let buffer = call.allocate(element, data.shape())?;
-    call.budget.work(targets.len())?;
+    call.budget.count_work(targets.len())?;
     let no_meaning = || invalid(format!("reduction {reduction:?} has no meaning for {element}"));
     match element.kind() {
         Kind::String => Err(no_meaning()),
@@ -171,14 +171,16 @@ fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], r
         }
         Kind::Float => {
             let combine = match reduction {
-                Reduction::Add => |a: Wide, b: Wide| a + b,
-                Reduction::Mul => |a: Wide, b: Wide| a * b,
-                Reduction::Max => |a: Wide, b: Wide| Wide::from(maximum(a.to_f64(), b.to_f64())),
-                _ => |a: Wide, b: Wide| Wide::from(-maximum(-a.to_f64(), -b.to_f64())),
+                Reduction::Add => |a: DoubleDouble, b: DoubleDouble| a + b,
+                Reduction::Mul => |a: DoubleDouble, b: DoubleDouble| a * b,
+                Reduction::Max => {
+                    |a: DoubleDouble, b: DoubleDouble| DoubleDouble::from(maximum(a.to_f64(), b.to_f64()))
+                }
+                _ => |a: DoubleDouble, b: DoubleDouble| DoubleDouble::from(-maximum(-a.to_f64(), -b.to_f64())),
             };
-            let wide = |tensor: &Tensor| call.budget.collect(tensor.stream(Tensor::floats).map(Wide::from));
+            let wide = |tensor: &Tensor| call.budget.collect(tensor.stream(Tensor::floats).map(DoubleDouble::from));
             let totals = fold(wide(data)?, wide(updates)?, targets, combine);
-            Ok(buffer.floats(totals.into_iter().map(Wide::to_f64))?)
+            Ok(buffer.floats(totals.into_iter().map(DoubleDouble::to_f64))?)
         }
         Kind::Signed | Kind::Unsigned | Kind::Bool => {
             let combine = match reduction {

@@ -7,7 +7,7 @@ use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::nn::im2col::{Direction, Patches, Product};
+use crate::kernels::nn::im2col::{ConvGemm, Direction, Patches};
 use crate::kernels::nn::window::{Axis, Rounding, axes, per_axis, spatial, windows};
 use crate::tensor::Tensor;
 use crate::tensor::shape::element_count;
@@ -103,12 +103,12 @@ impl Shapes {
         axes: &[Axis],
         bias: Option<Vec<f64>>,
         element: ElementType,
-    ) -> Result<Product<'a>> {
+    ) -> Result<ConvGemm<'a>> {
         let all = element_count(&[self.groups, self.features])?;
         if let Some(bias) = bias.as_ref().filter(|bias| bias.len() != all) {
             return Err(invalid(format!("the bias has {} elements for {all} output channels", bias.len())));
         }
-        Ok(Product {
+        Ok(ConvGemm {
             call,
             images: self.images,
             groups: self.groups,
@@ -247,7 +247,7 @@ fn causal(call: &Call<'_>) -> Result {
 
 /// `x * sigmoid(x)`, both steps in float, as the body has it.
 fn swish(x: f64) -> f64 {
-    let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
+    let float = |value: f64| ElementType::Float.round(value);
     float(x * float(1.0 / (1.0 + libm::exp(-x))))
 }
 
@@ -299,7 +299,7 @@ impl History {
         let rows = 0..element_count(&[self.images, self.channels])?;
         let positions = rows.flat_map(|row| self.positions(row, past.is_some()).skip(self.length));
         let shape = [self.images, self.channels, self.past];
-        Ok(call.allocate(x.element_type(), &shape)?.select(&[x, past.unwrap_or(&zero), &zero], positions)?)
+        Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, past.unwrap_or(&zero), &zero], positions)?)
     }
 }
 

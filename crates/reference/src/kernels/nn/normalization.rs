@@ -7,7 +7,7 @@ use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::lanes::{Lane, Lanes};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, normalize_axis};
 use crate::tensor::sum::{dot, sum};
 use crate::value::Value;
@@ -84,7 +84,7 @@ impl Stash {
 
 /// The number that an element type has for `value`.
 fn rounded(element: ElementType, value: f64) -> f64 {
-    element.decode_f64(element.round(value))
+    element.round(value)
 }
 
 /// The number of channels of `[N, C, D1, ...]`.
@@ -110,7 +110,7 @@ fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<imp
     if broadcast(tensor.shape(), shape)? != shape {
         return Err(invalid(format!("an input of shape {:?} does not broadcast to {shape:?}", tensor.shape())));
     }
-    Ok(Walk::broadcast(tensor.shape(), shape).map(|position| values[position]))
+    Ok(StridedIter::broadcast(tensor.shape(), shape).map(|position| values[position]))
 }
 
 /// Each channel of each instance by its own mean and variance.
@@ -335,7 +335,7 @@ fn local_response(call: &Call<'_>) -> Result {
     Lanes::along(call, data.shape(), 1)?.change(call, &mut values, |_, lane| {
         let original: Vec<f64> = lane.to_vec();
         for (at, value) in lane.iter_mut().enumerate() {
-            if call.budget.work(largest).is_err() {
+            if call.budget.count_work(largest).is_err() {
                 return;
             }
             let region = at.saturating_sub(before)..at.saturating_add(after).saturating_add(1).min(original.len());

@@ -7,7 +7,7 @@ use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::window::{Axis, Rounding, Window, axes, each_window, per_axis, spatial};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
-use crate::tensor::sum::Sum;
+use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::with_magnitude("AveragePool", 1, |call| average_pool(call, Rounding::Ceil), average_magnitude),
@@ -80,7 +80,7 @@ fn average(call: &Call<'_>, axes: &[Axis], values: &[f64], element: ElementType)
     let (shape, planes) = pooled(call.tensor(0)?, axes)?;
     let with_padding = call.optional_int("count_include_pad").unwrap_or(0) != 0;
     let averages = each_window(call, planes, axes, |window| {
-        let (mut sum, mut count) = (Sum::default(), 0usize);
+        let (mut sum, mut count) = (CompensatedSum::default(), 0usize);
         window.for_each(|at| {
             sum.add(values[at]);
             count += 1;
@@ -107,7 +107,7 @@ fn norm_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
 }
 
 fn norm(window: &Window<'_>, values: &[f64], p: f64) -> f64 {
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     if p == 1.0 {
         window.for_each(|at| sum.add(values[at].abs()));
         sum.value()
@@ -168,7 +168,7 @@ fn greatest(call: &Call<'_>, x: &Tensor, shape: &[usize], best: &[usize]) -> Res
     let lowest =
         call.floats(element, &[1], [if element.kind() == Kind::Unsigned { 0.0 } else { f64::NEG_INFINITY }])?;
     let positions = best.iter().map(|&at| if at == NOWHERE { (1, 0) } else { (0, at) });
-    Ok(call.allocate(element, shape)?.select(&[x, &lowest], positions)?)
+    Ok(call.allocate(element, shape)?.gather_from(&[x, &lowest], positions)?)
 }
 
 /// How `storage_order` counts the elements of one plane; batch and channels come first either way.
@@ -235,7 +235,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
     }
     let zero = Tensor::zero(x.element_type())?;
     let positions = sources.into_iter().map(|from| from.checked_sub(1).map_or((1, 0), |from| (0, from)));
-    Ok(call.allocate(x.element_type(), &shape)?.select(&[x, &zero], positions)?.into())
+    Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, &zero], positions)?.into())
 }
 
 /// The shape that a pool with these attributes, with or without its pads, would have had as its input.

@@ -84,7 +84,7 @@ fn reduce(call: &Call<'_>, axes: AxesOf, reduction: &Reduction) -> Result {
     let mask = mask(&axes(call)?, data.rank())?;
     let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
     let lanes = Lanes::new(call, data.shape(), &mask)?;
-    call.budget.work(data.len())?;
+    call.budget.count_work(data.len())?;
     let element = data.element_type();
     if element.is_float() {
         let values = lanes.fold(call, &call.budget.read_floats(data)?, reduction.float)?;
@@ -167,8 +167,8 @@ const L2_BY_BODY: Reduction = Reduction {
         let squares = lane.fold(0, |sum: i128, value| sum.wrapping_add(value.wrapping_mul(value)));
         let wrapped = element.decode_i128(element.wrap(squares));
         let float = ElementType::Float;
-        let root = float.decode_f64(float.round_i128(wrapped)).sqrt();
-        float.decode_i128(float.round(root))
+        let root = float.decode_f64(float.encode_i128(wrapped)).sqrt();
+        float.decode_i128(float.encode(root))
     },
 };
 
@@ -212,7 +212,7 @@ fn arg(call: &Call<'_>, largest: bool) -> Result {
     let mask: Vec<bool> = (0..data.rank()).map(|at| at == axis).collect();
     let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
     let lanes = Lanes::new(call, data.shape(), &mask)?;
-    call.budget.work(data.len())?;
+    call.budget.count_work(data.len())?;
     let places = match data.element_type().kind() {
         Kind::Float => lanes.fold(call, &call.budget.read_floats(data)?, |lane| extreme(lane, largest, last))?,
         _ => lanes.fold(call, &call.budget.read_integers(data)?, |lane| extreme(lane, largest, last))?,

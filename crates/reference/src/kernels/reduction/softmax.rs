@@ -61,17 +61,17 @@ fn softmax(lane: &mut [f64], _: ElementType) {
 fn staged_softmax(lane: &mut [f64], element: ElementType) {
     let total = staged_exponentials(lane, element);
     for value in &mut *lane {
-        *value = element.nearest(*value / total);
+        *value = element.round(*value / total);
     }
 }
 
 /// As the function body of version 13 has it: the logarithm of the staged softmax's sum taken from the difference.
 fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
     let mut exponentials = lane.to_vec();
-    let total = element.nearest(libm::log(staged_exponentials(&mut exponentials, element)));
+    let total = element.round(libm::log(staged_exponentials(&mut exponentials, element)));
     shift(lane);
     for value in &mut *lane {
-        *value = element.nearest(element.nearest(*value) - total);
+        *value = element.round(element.round(*value) - total);
     }
 }
 
@@ -79,9 +79,9 @@ fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
 fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
     shift(lane);
     for value in &mut *lane {
-        *value = element.nearest(libm::exp(element.nearest(*value)));
+        *value = element.round(libm::exp(element.round(*value)));
     }
-    element.nearest(sum(lane.iter().copied()))
+    element.round(sum(lane.iter().copied()))
 }
 
 fn full_log_softmax(lane: &mut [f64], _: ElementType) {

@@ -156,7 +156,7 @@ fn multinomial(call: &Call<'_>) -> Result {
             let draw = (total * generator.unit()).min(total.next_down());
             *outcome = bounds.partition_point(|&bound| bound <= draw) as i128;
         }
-        call.budget.work(classes)?;
+        call.budget.count_work(classes)?;
     }
     Ok(buffer.integers(outcomes)?.into())
 }
@@ -235,7 +235,7 @@ fn masked(call: &Call<'_>, output: Value, mask: impl IntoIterator<Item = bool>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::testing::{OneNode, floats, ints, node, strings, typed};
     use ElementType as E;
 
@@ -256,7 +256,8 @@ mod tests {
         let draw = |seed: f32| uniform_of(8).set("seed", seed).tensor().floats();
         assert_eq!(draw(1.0), draw(1.0));
         assert_ne!(draw(1.0), draw(2.0));
-        let unseeded = |seed: u64| uniform_of(8).limits(Limits { seed, ..Limits::default() }).tensor().floats();
+        let unseeded =
+            |seed: u64| uniform_of(8).limits(ExecutionLimits { seed, ..ExecutionLimits::default() }).tensor().floats();
         assert_eq!(unseeded(0), unseeded(0));
         assert_ne!(unseeded(0), unseeded(1));
     }
