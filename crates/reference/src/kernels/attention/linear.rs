@@ -2,7 +2,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::divide;
-use crate::kernels::attention::scores::{round_all, rounded};
+use crate::kernels::attention::scores::round_all;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
@@ -69,7 +69,7 @@ fn linear_attention(call: &Call<'_>) -> Result {
                 read(query, state, &mut answer);
                 let out = &mut output[token * query_width + head * sizes.value_size..][..sizes.value_size];
                 for (out, answer) in out.iter_mut().zip(&answer) {
-                    *out = rounded(ElementType::Float, scale * answer);
+                    *out = ElementType::Float.round(scale * answer);
                 }
             }
         }
@@ -202,21 +202,21 @@ impl Tokens {
 }
 
 fn rule(call: &Call<'_>) -> Result<Rule> {
-    let (gated, delta) = match call.string("update_rule")? {
-        "linear" => (false, false),
-        "gated" => (true, false),
-        "delta" => (false, true),
-        "gated_delta" => (true, true),
-        other => {
-            return Err(invalid(format!("update_rule is {other}; it is linear, gated, delta or gated_delta")));
-        }
-    };
+    let (gated, delta) = call.one_of(
+        "update_rule",
+        &[
+            ("linear", (false, false)),
+            ("gated", (true, false)),
+            ("delta", (false, true)),
+            ("gated_delta", (true, true)),
+        ],
+    )?;
     Ok(Rule { gated, delta })
 }
 
 /// The scale of the output: 0 stands for one over the root of the key size, computed in float.
 fn scale(call: &Call<'_>, sizes: &Sizes) -> Result<f64> {
-    let float = |value| rounded(ElementType::Float, value);
+    let float = |value| ElementType::Float.round(value);
     match call.float("scale")? {
         0.0 => Ok(float(1.0 / float((sizes.key_size as f64).sqrt()))),
         scale => Ok(scale),

@@ -1,12 +1,12 @@
-//! The two products of attention and the softmax between them, rounded where the function bodies name a type.
+//! The two products of attention and the softmax between them where the function bodies name a type.
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::axes;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
+use crate::kernels::reduction::softmax::staged_softmax;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
-use crate::tensor::sum::sum;
 
 /// The sizes that queries, keys and values agree on.
 #[derive(Clone, Copy, Debug)]
@@ -58,25 +58,20 @@ impl Sizes {
     }
 }
 
-/// A value rounded into an element type.
-pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
-    element.round(value)
-}
-
 /// Rounds every value into an element type.
 pub(super) fn round_all(element: ElementType, values: &mut [f64]) {
     if element != ElementType::Double {
         for value in values.iter_mut() {
-            *value = rounded(element, *value);
+            *value = element.round(*value);
         }
     }
 }
 
 /// The square root of the scale, computed in float as the bodies do and rounded into `element`.
 fn root_of_scale(call: &Call<'_>, size: usize, element: ElementType) -> f64 {
-    let float = |value| rounded(ElementType::Float, value);
+    let float = |value| ElementType::Float.round(value);
     let scale = call.optional_float("scale").unwrap_or_else(|| float(1.0 / float(float(size as f64).sqrt())));
-    rounded(element, float(scale.sqrt()))
+    element.round(float(scale.sqrt()))
 }
 
 /// Adds a product of matrices to `out`, with compensated sums for `double`.
@@ -117,16 +112,7 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
 /// Softmax along rows of `row` values. The texts name the precision in which it is computed, not that of its result:
 /// every step rounds into `element`, as upstream's expected float16 outputs need.
 pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
-    for row in values.chunks_mut(row.max(1)) {
-        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        for value in row.iter_mut() {
-            *value = rounded(element, libm::exp(rounded(element, *value - largest)));
-        }
-        let total = rounded(element, sum(row.iter().copied()));
-        for value in row.iter_mut() {
-            *value = rounded(element, *value / total);
-        }
-    }
+    values.chunks_mut(row.max(1)).for_each(|row| staged_softmax(row, element));
 }
 
 /// The values weighed by the probabilities, for a result of type `element`.

@@ -9,7 +9,19 @@ use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Scan", 8, scan_batches), Kernel::new("Scan", 9, scan)];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Scan", 8, scan_batches),
+    Kernel::new("Scan", 9, |call| scan(call, Axes::NonNegative)),
+    Kernel::new("Scan", 11, |call| scan(call, Axes::Any)),
+];
+
+/// Which axes the attributes may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Axes {
+    NonNegative,
+    /// Negative ones too, which count from the back.
+    Any,
+}
 
 /// What a node scans: the body and its split into states and scanned tensors.
 struct Scan<'a> {
@@ -124,24 +136,24 @@ fn per_item(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, Kerne
     }
 }
 
-/// Axes, which may count from the back since version 11.
-fn axes(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, KernelError> {
+/// The axes that an attribute holds, one for each of `count` items.
+fn axes(call: &Call<'_>, name: &str, count: usize, allowed: Axes) -> Result<Vec<i64>, KernelError> {
     let axes = per_item(call, name, count)?;
-    match axes.iter().find(|&&axis| axis < 0 && call.since() < 11) {
+    match axes.iter().find(|&&axis| axis < 0 && allowed == Axes::NonNegative) {
         Some(axis) => Err(invalid(format!("attribute {name} holds {axis}; negative axes come with Scan-11"))),
         None => Ok(axes),
     }
 }
 
 /// Since version 9: no batches, an axis for each scanned tensor and each stacked output, and directions for both.
-fn scan(call: &Call<'_>) -> Result {
+fn scan(call: &Call<'_>, allowed: Axes) -> Result {
     let mut scan = Scan::of(call, 0, "scan_input_directions")?;
-    let input_axes = axes(call, "scan_input_axes", scan.inputs.len())?;
+    let input_axes = axes(call, "scan_input_axes", scan.inputs.len(), allowed)?;
     for (input, axis) in scan.inputs.iter_mut().zip(input_axes) {
         input.axis = normalize_axis(axis, input.tensor.rank())?;
     }
     let stacked = scan.body.outputs.len() - scan.states.len();
-    let output_axes = axes(call, "scan_output_axes", stacked)?;
+    let output_axes = axes(call, "scan_output_axes", stacked, allowed)?;
     let prepend = flags(call, "scan_output_directions", stacked)?;
     let states = scan.states.iter().map(|&state| Value::from(state.clone())).collect();
     let (mut outputs, stacks) = scan.run(call, states, scan.length()?)?;

@@ -49,12 +49,7 @@ pub(super) fn map_numbers(
 /// to the element type of the input, so it is rounded there.
 pub(super) fn coefficient(call: &Call<'_>, name: &str, element: ElementType) -> Result<f64> {
     let value = call.float(name)?;
-    Ok(if call.spec.function.is_some() { rounded(element, value) } else { value })
-}
-
-/// A constant that a function body casts to the element type of the input.
-pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
-    element.round(value)
+    Ok(if call.spec.function.is_some() { element.round(value) } else { value })
 }
 
 /// The first two inputs, lined up with an output.

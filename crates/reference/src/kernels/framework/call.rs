@@ -178,6 +178,15 @@ impl<'a> Call<'a> {
         self.optional_string(name).ok_or_else(|| self.missing(name))
     }
 
+    /// The value that belongs to a string attribute or its default, in a table of every name that the version knows.
+    pub fn one_of<T: Copy>(&self, name: &str, table: &[(&str, T)]) -> Result<T> {
+        let actual = self.string(name)?;
+        table.iter().find(|(known, _)| *known == actual).map(|(_, value)| *value).ok_or_else(|| {
+            let known: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
+            invalid(format!("attribute {name} is '{actual}'; {} takes {}", self.spec.version, known.join(", ")))
+        })
+    }
+
     /// A list of integers, or nothing where it is neither set nor has a default.
     pub fn optional_ints(&self, name: &str) -> Option<&'a [i64]> {
         match (self.attributes.get(name), self.default(name)) {

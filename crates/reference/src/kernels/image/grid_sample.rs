@@ -12,9 +12,23 @@ use crate::tensor::sum::{CompensatedSum, dot};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("AffineGrid", 20, affine_grid),
-    Kernel::new("GridSample", 16, |call| grid_sample(call, ["bilinear", "nearest", "bicubic"])),
-    Kernel::new("GridSample", 20, |call| grid_sample(call, ["linear", "nearest", "cubic"])),
+    Kernel::new("GridSample", 16, |call| grid_sample(call, &OF_16)),
+    Kernel::new("GridSample", 20, |call| grid_sample(call, &OF_20)),
 ];
+
+/// What a version of `GridSample` takes.
+struct Rules {
+    /// The names of linear, nearest and cubic sampling.
+    modes: [(&'static str, Mode); 3],
+    /// The number of spatial axes, where one alone is allowed.
+    rank: Option<usize>,
+}
+
+const OF_16: Rules =
+    Rules { modes: [("bilinear", Mode::Linear), ("nearest", Mode::Nearest), ("bicubic", Mode::Cubic)], rank: Some(2) };
+
+const OF_20: Rules =
+    Rules { modes: [("linear", Mode::Linear), ("nearest", Mode::Nearest), ("cubic", Mode::Cubic)], rank: None };
 
 /// A place has four neighbours along each axis for cubic sampling, so their number grows with every one.
 const MOST_AXES: usize = 8;
@@ -106,9 +120,9 @@ struct Sampler {
 /// What a place reads along one axis: up to four elements, `None` beyond the ends, and their weights.
 type Taps = [(Option<usize>, f64); 4];
 
-fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
+fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
     let (x, grid) = (call.tensor(0)?, call.tensor(1)?);
-    let sampler = Sampler::of(call, x, grid, modes)?;
+    let sampler = Sampler::of(call, x, grid, rules)?;
     let rank = sampler.dims.len();
     let (images, channels) = (x.shape()[0], x.shape()[1]);
     let outputs = &grid.shape()[1..=rank];
@@ -159,34 +173,24 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
 }
 
 impl Sampler {
-    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, modes: [&str; 3]) -> Result<Sampler> {
+    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, rules: &Rules) -> Result<Sampler> {
         let rank = x.rank().saturating_sub(2);
         let matches = grid.rank() == rank + 2
             && rank > 0
             && grid.shape().last() == Some(&rank)
             && grid.shape().first() == x.shape().first();
-        if !matches || (call.since() < 20 && rank != 2) {
+        if !matches || rules.rank.is_some_and(|only| rank != only) {
             return Err(invalid(format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
         }
         if rank > MOST_AXES {
             let message = format!("GridSample over {rank} spatial axes; at most {MOST_AXES} are computed");
             return Err(unsupported(Missing::Attribute, message));
         }
-        let mode = match call.string("mode")? {
-            mode if mode == modes[0] => Mode::Linear,
-            mode if mode == modes[1] => Mode::Nearest,
-            mode if mode == modes[2] => Mode::Cubic,
-            mode => {
-                let modes = modes.join(", ");
-                return Err(invalid(format!("mode is {mode:?}; {} takes {modes}", call.spec.version)));
-            }
-        };
-        let padding = match call.string("padding_mode")? {
-            "zeros" => Padding::Zeros,
-            "border" => Padding::Border,
-            "reflection" => Padding::Reflection,
-            other => return Err(invalid(format!("padding_mode is {other:?}; it takes zeros, border and reflection"))),
-        };
+        let mode = call.one_of("mode", &rules.modes)?;
+        let padding = call.one_of(
+            "padding_mode",
+            &[("zeros", Padding::Zeros), ("border", Padding::Border), ("reflection", Padding::Reflection)],
+        )?;
         let dims = x.shape()[2..].to_vec();
         let steps = strides(&dims);
         Ok(Sampler {

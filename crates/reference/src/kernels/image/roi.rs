@@ -53,13 +53,7 @@ fn size(call: &Call<'_>, name: &str, given: i64) -> Result<usize> {
 
 /// How far coordinates lie from the index of their pixel.
 fn shift(call: &Call<'_>) -> Result<f64> {
-    match call.string("coordinate_transformation_mode")? {
-        "half_pixel" => Ok(0.5),
-        "output_half_pixel" => Ok(0.0),
-        other => {
-            Err(invalid(format!("coordinate_transformation_mode is {other:?}; it takes half_pixel, output_half_pixel")))
-        }
-    }
+    call.one_of("coordinate_transformation_mode", &[("half_pixel", 0.5), ("output_half_pixel", 0.0)])
 }
 
 /// How the samples of a bin make one value.
@@ -83,11 +77,7 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     if regions.len() != batches.len().saturating_mul(4) {
         return Err(invalid(format!("{} batch_indices for rois {:?}", batches.len(), rois.shape())));
     }
-    let mode = match call.string("mode")? {
-        "avg" => Mode::Average,
-        "max" => Mode::Maximum,
-        other => return Err(invalid(format!("mode is {other:?}; it takes avg and max"))),
-    };
+    let mode = call.one_of("mode", &[("avg", Mode::Average), ("max", Mode::Maximum)])?;
     let bins = [call.int("output_height")?, call.int("output_width")?];
     let bins = [size(call, "output_height", bins[0])?, size(call, "output_width", bins[1])?];
     let shape = [batches.len(), channels, bins[0], bins[1]];

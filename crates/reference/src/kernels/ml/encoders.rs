@@ -234,12 +234,10 @@ fn show(key: &MapKey) -> String {
 /// The values of a map in the order of its keys, or at the positions that its keys are.
 fn cast_map(call: &Call<'_>) -> Result {
     let map = map_input(call)?;
-    let element = match call.string("cast_to")? {
-        "TO_FLOAT" => ElementType::Float,
-        "TO_INT64" => ElementType::Int64,
-        "TO_STRING" => ElementType::String,
-        other => return Err(invalid(format!("cast_to is '{other}'; it is one of TO_FLOAT, TO_INT64, TO_STRING"))),
-    };
+    let element = call.one_of(
+        "cast_to",
+        &[("TO_FLOAT", ElementType::Float), ("TO_INT64", ElementType::Int64), ("TO_STRING", ElementType::String)],
+    )?;
     let mut sources = map_values(map)?;
     let nothing = nothing(map.value_type.element_type())?;
     let mut positions: Vec<usize> = match call.string("map_form")? {

@@ -155,12 +155,14 @@ fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> R
 fn normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (_, columns) = rows_and_columns(x)?;
-    let divisor: fn(&[f64]) -> f64 = match call.string("norm")? {
-        "MAX" => |row| row.iter().copied().fold(f64::NEG_INFINITY, maximum),
-        "L1" => |row| sum(row.iter().map(|value| value.abs())),
-        "L2" => |row| libm::sqrt(sum(row.iter().map(|value| value * value))),
-        other => return Err(invalid(format!("norm is '{other}'; it is one of MAX, L1, L2"))),
-    };
+    let divisor = call.one_of::<fn(&[f64]) -> f64>(
+        "norm",
+        &[
+            ("MAX", |row| row.iter().copied().fold(f64::NEG_INFINITY, maximum)),
+            ("L1", |row| sum(row.iter().map(|value| value.abs()))),
+            ("L2", |row| libm::sqrt(sum(row.iter().map(|value| value * value)))),
+        ],
+    )?;
     let mut values = call.budget.read_floats(x)?;
     for row in values.chunks_exact_mut(columns.max(1)) {
         let divisor = divisor(row);

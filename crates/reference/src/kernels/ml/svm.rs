@@ -1,11 +1,12 @@
 //! Support vector machines of ai.onnx.ml.
 
 use crate::dtype::ElementType;
+use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest, logistic};
+use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
 use crate::tensor::sum::{CompensatedSum, dot, sum};
 
@@ -22,6 +23,7 @@ struct Similarity {
     degree: f64,
 }
 
+#[derive(Clone, Copy)]
 enum SimilarityKind {
     Linear,
     Poly,
@@ -33,15 +35,15 @@ impl Similarity {
     const LINEAR: Similarity = Similarity { kind: SimilarityKind::Linear, gamma: 0.0, coef0: 0.0, degree: 0.0 };
 
     fn of(call: &Call<'_>) -> Result<Similarity> {
-        let kind = match call.string("kernel_type")? {
-            "LINEAR" => SimilarityKind::Linear,
-            "POLY" => SimilarityKind::Poly,
-            "RBF" => SimilarityKind::Rbf,
-            "SIGMOID" => SimilarityKind::Sigmoid,
-            other => {
-                return Err(invalid(format!("kernel_type is '{other}'; it is one of LINEAR, POLY, RBF, SIGMOID")));
-            }
-        };
+        let kind = call.one_of(
+            "kernel_type",
+            &[
+                ("LINEAR", SimilarityKind::Linear),
+                ("POLY", SimilarityKind::Poly),
+                ("RBF", SimilarityKind::Rbf),
+                ("SIGMOID", SimilarityKind::Sigmoid),
+            ],
+        )?;
         match call.optional_floats("kernel_params").unwrap_or_default()[..] {
             [] => Ok(Similarity { kind, ..Similarity::LINEAR }),
             [gamma, coef0, degree] => Ok(Similarity { kind, gamma, coef0, degree }),
@@ -213,7 +215,7 @@ impl Machine {
         let mut pairs: Vec<f64> = budget.scratch(classes * classes)?;
         let each = (0..classes).flat_map(|first| (first + 1..classes).map(move |second| (first, second)));
         for ((first, second), (score, (a, b))) in each.zip(scores.iter().zip(&self.probability)) {
-            let wins = (1.0 - logistic(score * a + b)).clamp(LEAST, 1.0 - LEAST);
+            let wins = (1.0 - sigmoid(score * a + b)).clamp(LEAST, 1.0 - LEAST);
             for (slot, value) in [(first * classes + second, wins), (second * classes + first, 1.0 - wins)] {
                 if let Some(slot) = pairs.get_mut(slot) {
                     *slot = value;

@@ -14,11 +14,11 @@ use crate::tensor::shape::{around_axis, normalize_axis};
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None)),
     Kernel::new("ScatterElements", 11, |call| scatter_elements(call, Reduction::None)),
-    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, Reduction::of(call, SUM_AND_PRODUCT)?)),
-    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, Reduction::of(call, ALL)?)),
+    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, call.one_of("reduction", SUM_AND_PRODUCT)?)),
+    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, call.one_of("reduction", ALL)?)),
     Kernel::new("ScatterND", 11, |call| scatter_nd(call, Reduction::None)),
-    Kernel::new("ScatterND", 16, |call| scatter_nd(call, Reduction::of(call, SUM_AND_PRODUCT)?)),
-    Kernel::new("ScatterND", 18, |call| scatter_nd(call, Reduction::of(call, ALL)?)),
+    Kernel::new("ScatterND", 16, |call| scatter_nd(call, call.one_of("reduction", SUM_AND_PRODUCT)?)),
+    Kernel::new("ScatterND", 18, |call| scatter_nd(call, call.one_of("reduction", ALL)?)),
     Kernel::new("TensorScatter", 24, tensor_scatter),
 ];
 
@@ -43,17 +43,6 @@ const ALL: &[(&str, Reduction)] = &[
     ("min", Reduction::Min),
 ];
 
-impl Reduction {
-    /// The attribute `reduction`, one of those that the version knows.
-    fn of(call: &Call<'_>, known: &[(&str, Reduction)]) -> Result<Reduction> {
-        let name = call.string("reduction")?;
-        known.iter().find(|(known, _)| *known == name).map(|(_, reduction)| *reduction).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            invalid(format!("attribute reduction is '{name}'; {} has {}", call.spec.version, names.join(", ")))
-        })
-    }
-}
-
 /// Each update goes to its own place in the data, but to the index along the axis.
 fn scatter_elements(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
@@ -77,11 +66,7 @@ fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
 fn tensor_scatter(call: &Call<'_>) -> Result {
     let (cache, update) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, cache.rank())?;
-    let circular = match call.string("mode")? {
-        "linear" => false,
-        "circular" => true,
-        other => return Err(invalid(format!("attribute mode is '{other}'; TensorScatter has linear, circular"))),
-    };
+    let circular = call.one_of("mode", &[("linear", false), ("circular", true)])?;
     let size = cache.shape().get(axis).copied().unwrap_or(0);
     let length = update.shape().get(axis).copied().unwrap_or(0);
     let mut expected = cache.shape().to_vec();

@@ -53,11 +53,7 @@ enum Order {
 
 impl Order {
     fn of(call: &Call<'_>) -> Result<Order> {
-        match call.string("mode")? {
-            "DCR" => Ok(Order::DepthFirst),
-            "CRD" => Ok(Order::DepthLast),
-            other => Err(invalid(format!("attribute mode is '{other}'; {} has DCR, CRD", call.spec.version))),
-        }
+        call.one_of("mode", &[("DCR", Order::DepthFirst), ("CRD", Order::DepthLast)])
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::dtype::ElementType;
+use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
@@ -233,11 +234,7 @@ fn quantized(call: &Call<'_>) -> Result {
 fn causal(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (sums, sequence) = causal_sums(call, Accumulate::Value)?;
-    let silu = match call.string("activation")? {
-        "none" => false,
-        "silu" | "swish" => true,
-        other => return Err(invalid(format!("activation is {other:?}; it takes none, silu and swish"))),
-    };
+    let silu = call.one_of("activation", &[("none", false), ("silu", true), ("swish", true)])?;
     let element = x.element_type();
     let output = call.floats(element, x.shape(), sums)?;
     let output = if silu { call.floats(element, x.shape(), output.stream(Tensor::floats).map(swish))? } else { output };
@@ -248,7 +245,7 @@ fn causal(call: &Call<'_>) -> Result {
 /// `x * sigmoid(x)`, both steps in float, as the body has it.
 fn swish(x: f64) -> f64 {
     let float = |value: f64| ElementType::Float.round(value);
-    float(x * float(1.0 / (1.0 + libm::exp(-x))))
+    float(x * float(sigmoid(x)))
 }
 
 fn causal_magnitude(call: &Call<'_>) -> Result {

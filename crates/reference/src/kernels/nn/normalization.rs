@@ -69,7 +69,7 @@ impl Stash {
     }
 
     fn round(self, value: f64) -> f64 {
-        rounded(self.0, value)
+        self.0.round(value)
     }
 
     /// The elements of a tensor as the first stage takes them.
@@ -80,11 +80,6 @@ impl Stash {
         }
         Ok(values)
     }
-}
-
-/// The number that an element type has for `value`.
-fn rounded(element: ElementType, value: f64) -> f64 {
-    element.round(value)
 }
 
 /// The number of channels of `[N, C, D1, ...]`.
@@ -140,7 +135,7 @@ fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// Everything from the axis on: standardized in the stash type, rounded to the type of the input, then scaled.
+/// Everything from the axis on: standardized in the stash type to the type of the input, then scaled.
 fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
@@ -153,7 +148,7 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
         let (mean, variance) = statistics[lane];
         standardize(accumulate, values, mean, (variance + epsilon).sqrt());
         for value in &mut *values {
-            *value = rounded(element, stash.round(*value));
+            *value = element.round(stash.round(*value));
         }
     })?;
 
@@ -261,7 +256,7 @@ fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let bias = accumulate.of(one_each(call, 2, groups.channels, "channel")?);
     let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
     let mut values = stash.floats(call, data)?;
-    groups.standardize(call, &mut values, (epsilon, accumulate), |value| rounded(element, stash.round(value)))?;
+    groups.standardize(call, &mut values, (epsilon, accumulate), |value| element.round(stash.round(value)))?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
     Ok(call.floats(accumulate.output(element), data.shape(), values)?.into())
 }
@@ -277,7 +272,7 @@ fn root_mean_square(call: &Call<'_>) -> Result {
         let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
         let root = (mean + epsilon).sqrt();
         for value in &mut *values {
-            *value = rounded(element, stash.round(*value / root));
+            *value = element.round(stash.round(*value / root));
         }
     })?;
     let scales = call.budget.read_floats(scale)?;

@@ -1,6 +1,7 @@
 //! Windows of a tensor reduced to one value: the pools and `MaxUnpool`.
 
 use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
@@ -10,9 +11,9 @@ use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::with_magnitude("AveragePool", 1, |call| average_pool(call, Rounding::Ceil), average_magnitude),
-    Kernel::with_magnitude("AveragePool", 19, |call| average_pool(call, Rounding::CeilInside), average_magnitude),
-    Kernel::with_magnitude("GlobalAveragePool", 1, global_average, global_average_magnitude),
+    Kernel::accumulating("AveragePool", 1, |call, accumulate| average_pool(call, Rounding::Ceil, accumulate)),
+    Kernel::accumulating("AveragePool", 19, |call, accumulate| average_pool(call, Rounding::CeilInside, accumulate)),
+    Kernel::accumulating("GlobalAveragePool", 1, global_average),
     Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, &global(call)?)),
     Kernel::new("GlobalMaxPool", 1, global_max_pool),
     Kernel::new("LpPool", 1, |call| norm_pool(call, &local(call, Rounding::Ceil)?)),
@@ -51,32 +52,19 @@ fn pooled(x: &Tensor, axes: &[Axis]) -> Result<(Vec<usize>, usize)> {
 
 // Averages.
 
-fn average_pool(call: &Call<'_>, ceil: Rounding) -> Result {
-    let x = call.tensor(0)?;
-    average(call, &local(call, ceil)?, &call.budget.read_floats(x)?, x.element_type())
+fn average_pool(call: &Call<'_>, ceil: Rounding, accumulate: Accumulate) -> Result {
+    average(call, &local(call, ceil)?, accumulate)
 }
 
-fn global_average(call: &Call<'_>) -> Result {
-    let x = call.tensor(0)?;
-    average(call, &global(call)?, &call.budget.read_floats(x)?, x.element_type())
-}
-
-fn average_magnitude(call: &Call<'_>) -> Result {
-    let ceil = if call.since() < 19 { Rounding::Ceil } else { Rounding::CeilInside };
-    average(call, &local(call, ceil)?, &magnitudes(call)?, ElementType::Double)
-}
-
-fn global_average_magnitude(call: &Call<'_>) -> Result {
-    average(call, &global(call)?, &magnitudes(call)?, ElementType::Double)
-}
-
-fn magnitudes(call: &Call<'_>) -> Result<Vec<f64>> {
-    call.budget.collect(call.tensor(0)?.stream(Tensor::floats).map(f64::abs))
+fn global_average(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    average(call, &global(call)?, accumulate)
 }
 
 /// The sum under each window by the number of elements, those of the padding among them where `count_include_pad`
 /// says so; what `ceil_mode` adds behind the padding never counts.
-fn average(call: &Call<'_>, axes: &[Axis], values: &[f64], element: ElementType) -> Result {
+fn average(call: &Call<'_>, axes: &[Axis], accumulate: Accumulate) -> Result {
+    let x = call.tensor(0)?;
+    let (values, element) = (accumulate.read(call.budget, x)?, accumulate.output(x.element_type()));
     let (shape, planes) = pooled(call.tensor(0)?, axes)?;
     let with_padding = call.optional_int("count_include_pad").unwrap_or(0) != 0;
     let averages = each_window(call, planes, axes, |window| {

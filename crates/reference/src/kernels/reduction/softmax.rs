@@ -8,9 +8,9 @@ use crate::tensor::shape::normalize_axis;
 use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, softmax)),
+    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| softmax(lane))),
     Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, staged_softmax)),
-    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, full_log_softmax)),
+    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| log_softmax(lane))),
     Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, staged_log_softmax)),
     Kernel::new("Hardmax", 1, |call| normalize(call, FROM_AXIS, hardmax)),
     Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)),
@@ -46,7 +46,8 @@ fn shift(lane: &mut [f64]) {
     }
 }
 
-fn softmax(lane: &mut [f64], _: ElementType) {
+/// Replaces a lane by its softmax: `exp(x[i] - max(x)) / sum(exp(x[j] - max(x)))`.
+pub(crate) fn softmax(lane: &mut [f64]) {
     shift(lane);
     for value in &mut *lane {
         *value = libm::exp(*value);
@@ -58,7 +59,7 @@ fn softmax(lane: &mut [f64], _: ElementType) {
 }
 
 /// As the function body of version 13 has it: a difference, an exponential, a sum and a quotient, each of the type.
-fn staged_softmax(lane: &mut [f64], element: ElementType) {
+pub(crate) fn staged_softmax(lane: &mut [f64], element: ElementType) {
     let total = staged_exponentials(lane, element);
     for value in &mut *lane {
         *value = element.round(*value / total);
@@ -82,10 +83,6 @@ fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
         *value = element.round(libm::exp(element.round(*value)));
     }
     element.round(sum(lane.iter().copied()))
-}
-
-fn full_log_softmax(lane: &mut [f64], _: ElementType) {
-    log_softmax(lane);
 }
 
 /// Replaces a lane by the logarithms of its softmax.

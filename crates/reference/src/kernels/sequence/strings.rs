@@ -106,12 +106,10 @@ fn string_normalizer(call: &Call<'_>) -> Result {
         return Err(invalid(format!("the input has shape {:?}; only [C] and [1, C] have a meaning", x.shape())));
     }
     check_locale(call)?;
-    let change: fn(&str) -> String = match call.string("case_change_action")? {
-        "NONE" => str::to_owned,
-        "LOWER" => str::to_lowercase,
-        "UPPER" => str::to_uppercase,
-        other => return Err(invalid(format!("case_change_action is '{other}'; it is one of NONE, LOWER, UPPER"))),
-    };
+    let change = call.one_of::<fn(&str) -> String>(
+        "case_change_action",
+        &[("NONE", str::to_owned), ("LOWER", str::to_lowercase), ("UPPER", str::to_uppercase)],
+    )?;
     let folded: fn(&str) -> String = if call.flag("is_case_sensitive")? { str::to_owned } else { str::to_lowercase };
     let stop_words = call.optional_strings("stopwords").unwrap_or_default();
     let stop_words: HashSet<String> = stop_words.iter().map(|word| folded(word)).collect();

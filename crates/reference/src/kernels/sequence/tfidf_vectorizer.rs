@@ -86,12 +86,10 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
 
 impl Weighting {
     fn of(call: &Call<'_>) -> Result<Weighting> {
-        match call.string("mode")? {
-            "TF" => Ok(Weighting::Count),
-            "IDF" => Ok(Weighting::Presence),
-            "TFIDF" => Ok(Weighting::WeightedCount),
-            other => Err(invalid(format!("mode is '{other}'; it is one of TF, IDF, TFIDF"))),
-        }
+        call.one_of(
+            "mode",
+            &[("TF", Weighting::Count), ("IDF", Weighting::Presence), ("TFIDF", Weighting::WeightedCount)],
+        )
     }
 }
 

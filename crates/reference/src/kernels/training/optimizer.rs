@@ -100,11 +100,7 @@ fn momentum(call: &Call<'_>) -> Result {
     let (rate, count) = (rate(call)?, count(call)?);
     let (alpha, norm) = (call.float("alpha")?, call.float("norm_coefficient")?);
     let beta = if count > 0.0 { call.float("beta")? } else { 1.0 };
-    let nesterov = match call.string("mode")? {
-        "standard" => false,
-        "nesterov" => true,
-        other => return Err(invalid(format!("mode is '{other}'; it is standard or nesterov"))),
-    };
+    let nesterov = call.one_of("mode", &[("standard", false), ("nesterov", true)])?;
     optimize(call, |[x, gradient, velocity]| {
         let gradient = norm * x + gradient;
         let velocity = alpha * velocity + beta * gradient;
