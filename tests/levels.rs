@@ -9,7 +9,7 @@ use onnx_conformance::generate::{OperatorCatalog, ResolvedAccuracy, cases};
 use onnx_conformance::suite::{Filter, Suite, VendoredCases};
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::run;
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::onnx::type_proto;
@@ -92,7 +92,7 @@ fn outputs_in_double(case: &Case, element: ElementType) -> Option<Vec<Value>> {
         };
         inputs.insert(input.name.clone(), value);
     }
-    run(&model, inputs, Limits::default()).ok()
+    run(&model, inputs, ExecutionLimits::default()).ok()
 }
 
 #[test]

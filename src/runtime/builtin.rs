@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run};
-use onnx_conformance_reference::kernels::framework::budget::{Limits, Observer};
+use onnx_conformance_reference::kernels::framework::budget::{ExecutionLimits, Observer};
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 use onnx_conformance_reference::proto::measure::MeasureError;
@@ -28,7 +28,7 @@ pub struct Builtin {
 impl Builtin {
     /// The executor, which stops a run after `timeout`, or when it would take more than 4 GiB.
     pub fn new(timeout: Duration) -> Builtin {
-        Builtin { timeout, memory: Limits::default().bytes, stop: Stop::default(), jobs: None }
+        Builtin { timeout, memory: ExecutionLimits::default().bytes, stop: Stop::default(), jobs: None }
     }
 
     /// The executor, which stops a run that would take more than so many bytes: the model, its inputs, and what is computed.
@@ -62,7 +62,7 @@ impl Builtin {
             request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let cells = Arc::new(Mutex::new(BTreeSet::new()));
         let observer = Some(collect_cells(&cells));
-        let limits = Limits { deadline, bytes: self.memory, observer, ..Limits::default() };
+        let limits = ExecutionLimits { deadline, bytes: self.memory, observer, ..ExecutionLimits::default() };
         match run(&model, inputs, limits) {
             Ok(values) => {
                 let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));

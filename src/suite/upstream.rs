@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::magnitudes;
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, Model, Node, read_model};
 use onnx_conformance_reference::proto::{GraphProto, decode};
 use onnx_conformance_reference::tensor::Tensor;
@@ -132,7 +132,7 @@ fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Upstr
     }
     let inputs: BTreeMap<String, Value> =
         data.inputs.iter().map(|Named { name, value }| (name.clone(), value.clone())).collect();
-    let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
+    let limits = ExecutionLimits { deadline: deadline.clone(), ..ExecutionLimits::default() };
     let magnitudes = magnitudes(model, inputs, limits).ok()??;
     let mut judged = None;
     for (output, magnitude) in data.outputs.iter_mut().zip(&magnitudes) {

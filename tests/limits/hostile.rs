@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance::reference::deadline::Deadline;
 use onnx_conformance::reference::executor::run;
-use onnx_conformance::reference::kernels::framework::budget::Limits;
+use onnx_conformance::reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::model::{LoadLimits, read_model};
 use onnx_conformance::reference::proto::Message as _;
@@ -119,7 +119,7 @@ fn outcome(element: &str, body: &str, bytes: usize) -> (Result<usize, String>, D
     let deadline = Deadline::new(move || started.elapsed() > TIME);
     let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
     let model = read_model(proto.encode_to_vec().into(), &NoExternalData, &loading).unwrap();
-    let limits = Limits { bytes, deadline, ..Limits::default() };
+    let limits = ExecutionLimits { bytes, deadline, ..ExecutionLimits::default() };
     let outputs = run(&model, BTreeMap::new(), limits).map(|outputs| outputs.len());
     (outputs.map_err(|error| error.to_string()), started.elapsed())
 }

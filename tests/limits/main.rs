@@ -1,4 +1,4 @@
-//! Limits hold: the newest kernel of every operator, driven by inputs and attributes blown up from the operator's own cases,
+//! ExecutionLimits hold: the newest kernel of every operator, driven by inputs and attributes blown up from the operator's own cases,
 //! ends within twice the memory and twice the time that it is given.
 //!
 //! `LIMITS_ONLY=ai.onnx/Conv` drives the operators that begin so, and `LIMITS_ALL=1` every case of every version instead of
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use onnx_conformance::case::Case;
 use onnx_conformance::reference::deadline::Deadline;
 use onnx_conformance::reference::executor::run;
-use onnx_conformance::reference::kernels::framework::budget::Limits;
+use onnx_conformance::reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance::reference::kernels::framework::registry::{self, Kernel};
 use onnx_conformance::reference::model::{LoadLimits, read_model};
 use onnx_conformance::reference::proto::decode::NoExternalData;
@@ -52,7 +52,7 @@ fn measure(hostile: &Hostile) -> Cost {
     let (before, started) = (MEMORY.current_usage(), Instant::now());
     let deadline = Deadline::new(move || started.elapsed() > TIME);
     let loading = LoadLimits { bytes: BYTES, deadline: deadline.clone() };
-    let limits = Limits { bytes: BYTES, deadline, ..Limits::default() };
+    let limits = ExecutionLimits { bytes: BYTES, deadline, ..ExecutionLimits::default() };
     let end = match read_model(hostile.model.clone(), &NoExternalData, &loading) {
         Ok(model) => match run(&model, inputs, limits) {
             Ok(_) => "outputs".to_owned(),

@@ -5,9 +5,9 @@ use onnx_conformance_reference::kernels::framework::call::{Call, Outputs, Result
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::kernels::framework::registry::{self, Kernel};
 use onnx_conformance_reference::spec::Specs;
-use onnx_conformance_reference::tensor::index::Walk;
+use onnx_conformance_reference::tensor::index::StridedIter;
 use onnx_conformance_reference::tensor::shape::broadcast;
-use onnx_conformance_reference::tensor::{Buffer, Tensor};
+use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 
 use crate::linear::{Linear, accumulate};
@@ -135,8 +135,8 @@ fn mapped(tensor: &Tensor, change: impl Fn(f64) -> f64) -> Option<Tensor> {
 
 /// The tensor with elements from other places.
 fn taken(tensor: &Tensor, (): (), place: impl Fn(usize) -> usize) -> Option<Tensor> {
-    let room = Buffer::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?;
-    room.take(tensor, (0..tensor.len()).map(place)).ok()
+    let room = TensorBuilder::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?;
+    room.gather(tensor, (0..tensor.len()).map(place)).ok()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "what leaves the integers stays at their end")]
@@ -144,7 +144,7 @@ fn through(tensor: &Tensor, from: ElementType, to: ElementType) -> Option<Tensor
     if tensor.element_type() != from {
         return None;
     }
-    let via = |value: f64| to.decode_f64(to.round(value));
+    let via = |value: f64| to.round(value);
     if from.is_float() {
         return mapped(tensor, via);
     }
@@ -166,7 +166,10 @@ fn unseen(tensor: &Tensor, most: usize) -> Option<Tensor> {
     }
     let zero = Tensor::zero(tensor.element_type()).ok()?;
     let places = (0..tensor.len()).map(|at| if at % last < most { (0, at) } else { (1, 0) });
-    Buffer::unlimited(tensor.element_type(), tensor.shape().to_vec()).ok()?.select(&[tensor, &zero], places).ok()
+    TensorBuilder::unlimited(tensor.element_type(), tensor.shape().to_vec())
+        .ok()?
+        .gather_from(&[tensor, &zero], places)
+        .ok()
 }
 
 fn unary(formula: fn(f64) -> f64, call: &Call<'_>, kernel: &Kernel) -> Result {
@@ -184,7 +187,7 @@ fn binary(formula: fn(f64, f64) -> f64, call: &Call<'_>, kernel: &Kernel) -> Res
         return kernel.run(call);
     }
     let (left, right) = (a.floats(), b.floats());
-    let pairs = Walk::broadcast(a.shape(), &shape).zip(Walk::broadcast(b.shape(), &shape));
+    let pairs = StridedIter::broadcast(a.shape(), &shape).zip(StridedIter::broadcast(b.shape(), &shape));
     let values: Vec<f64> = pairs.map(|(at, other)| formula(left[at], right[other])).collect();
     Ok(Tensor::of_floats(a.element_type(), &shape, &values).map_err(|_| lost())?.into())
 }

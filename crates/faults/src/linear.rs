@@ -3,7 +3,7 @@
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::kernels::framework::call::{Call, Result};
 use onnx_conformance_reference::kernels::framework::registry::Kernel;
-use onnx_conformance_reference::tensor::{Buffer, Tensor};
+use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 
 use crate::change::{copy, lost};
@@ -42,8 +42,8 @@ pub(crate) fn accumulate(linear: Linear, call: &Call<'_>, kernel: &Kernel) -> Re
     let mut sum: Option<Tensor> = None;
     for slice in 0..length {
         let places = (0..input.len()).map(|at| if at / inner % length == slice { (0, at) } else { (1, 0) });
-        let room = Buffer::unlimited(element, input.shape().to_vec()).map_err(|_| lost())?;
-        let part = room.select(&[input, &zero], places).map_err(|_| lost())?;
+        let room = TensorBuilder::unlimited(element, input.shape().to_vec()).map_err(|_| lost())?;
+        let part = room.gather_from(&[input, &zero], places).map_err(|_| lost())?;
         let mut inputs = call.inputs.to_vec();
         inputs[0] = Some(Value::Tensor(part));
         if slice > 0 {

@@ -9,7 +9,7 @@ use onnx_conformance::run::{Outcome, judge};
 use onnx_conformance::runtime::{Declaration, Ended, Host, Ran, Request, Response};
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::run_faulty;
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::call::Call;
 use onnx_conformance_reference::kernels::framework::registry::Kernel;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
@@ -107,7 +107,10 @@ impl Faulty<'_> {
         let model = model.map_err(|error| error.to_string())?;
         let inputs = request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let started = Instant::now();
-        let limits = Limits { deadline: Deadline::new(move || started.elapsed() > TIMEOUT), ..Limits::default() };
+        let limits = ExecutionLimits {
+            deadline: Deadline::new(move || started.elapsed() > TIMEOUT),
+            ..ExecutionLimits::default()
+        };
         let wrong = |call: &Call<'_>, kernel: &'static Kernel| {
             let version = &call.spec.version;
             let (first, last) = self.fault.versions;

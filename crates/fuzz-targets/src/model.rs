@@ -9,7 +9,7 @@ use onnx_conformance::case::{Case, DataSet, Expected, ExpectedOutput, Level, Var
 use onnx_conformance::report::describe_case::describe;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run as execute};
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::model::{LoadLimits, Model, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
@@ -34,7 +34,8 @@ pub(crate) fn run(input: &[u8]) -> Result<bool, String> {
         walk(bytes);
     }
     let Ok(model) = read else { return Ok(false) };
-    let limits = Limits { elements: 1 << 20, bytes: BYTES, trips: 1000, deadline, ..Limits::default() };
+    let limits =
+        ExecutionLimits { elements: 1 << 20, bytes: BYTES, trips: 1000, deadline, ..ExecutionLimits::default() };
     match execute(&model, inputs(&model), limits) {
         Ok(_) => Ok(true),
         Err(RunError::Kernel(error)) if matches!(error.root(), KernelError::Internal(_)) => Err(error.to_string()),

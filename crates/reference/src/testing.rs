@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::executor::{RunError, run};
-use crate::kernels::framework::budget::Limits;
+use crate::kernels::framework::budget::ExecutionLimits;
 use crate::model::text::parse_model;
 use crate::model::{Attribute, Graph, LoadLimits, Model, Node, Opsets, Parameter, read_model};
 use crate::proto::Message;
@@ -18,7 +18,7 @@ pub(crate) struct OneNode {
     opset: i64,
     node: Node,
     inputs: BTreeMap<String, Value>,
-    limits: Limits,
+    limits: ExecutionLimits,
 }
 
 /// An operator of ONNX's own domain at an opset, with one output.
@@ -37,7 +37,7 @@ pub(crate) fn node_of(domain: &str, op_type: &str, opset: i64) -> OneNode {
         outputs: vec!["out0".to_owned()],
         attributes: BTreeMap::new(),
     };
-    OneNode { opset, node, inputs: BTreeMap::new(), limits: Limits::default() }
+    OneNode { opset, node, inputs: BTreeMap::new(), limits: ExecutionLimits::default() }
 }
 
 impl OneNode {
@@ -68,7 +68,7 @@ impl OneNode {
     }
 
     /// Runs within these limits.
-    pub(crate) fn limits(mut self, limits: Limits) -> OneNode {
+    pub(crate) fn limits(mut self, limits: ExecutionLimits) -> OneNode {
         self.limits = limits;
         self
     }
@@ -110,7 +110,7 @@ pub(crate) fn run_text(text: &str, inputs: &[(&str, Value)]) -> Result<Vec<Value
     let model = read_model(proto.encode_to_vec().into(), &NoExternalData, &LoadLimits::default())
         .unwrap_or_else(|error| panic!("{error}"));
     let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    run(&model, inputs, Limits { trips: 1000, ..Limits::default() })
+    run(&model, inputs, ExecutionLimits { trips: 1000, ..ExecutionLimits::default() })
 }
 
 /// A `float` tensor.

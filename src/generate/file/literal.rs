@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::shape::element_count;
-use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
+use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 use serde::Deserialize;
 
 use crate::generate::file::alternatives::Label;
@@ -50,9 +50,11 @@ impl Label for Literal {
 const MOST_ELEMENTS: usize = 1 << 24;
 
 /// Room for a tensor of a case.
-pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<Buffer, String> {
+pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, String> {
     match element_count(&shape) {
-        Ok(count) if count <= MOST_ELEMENTS => Buffer::unlimited(element, shape).map_err(|error| error.to_string()),
+        Ok(count) if count <= MOST_ELEMENTS => {
+            TensorBuilder::unlimited(element, shape).map_err(|error| error.to_string())
+        }
         Ok(count) => {
             Err(format!("shape {shape:?} has {count} elements; a case's tensors have {MOST_ELEMENTS} at most"))
         }
@@ -158,7 +160,7 @@ impl Literal {
     /// As the bits of a float: `float` and `double` round, narrower types must hold it.
     fn float_of(&self, element: ElementType) -> Option<u64> {
         let value = self.number()?;
-        let bits = element.round(value);
+        let bits = element.encode(value);
         let back = element.decode_f64(bits);
         let same = back == value && (value != 0.0 || back.is_sign_negative() == value.is_sign_negative());
         (element.bits() >= 32 || same || (back.is_nan() && value.is_nan())).then_some(bits)

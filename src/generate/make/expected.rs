@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use onnx_conformance_reference::executor::{magnitudes, run};
-use onnx_conformance_reference::kernels::framework::budget::Limits;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::Model;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
@@ -77,7 +77,7 @@ impl Run<'_> {
 
     /// What the built-in executor computes; nothing where it has no kernel.
     fn compute(&self, model: &Model) -> Result<Option<Vec<Value>>, GenerateError> {
-        match run(model, by_name(&self.draft.inputs), Limits::default()) {
+        match run(model, by_name(&self.draft.inputs), ExecutionLimits::default()) {
             Ok(values) => Ok(Some(values)),
             Err(error) if error.is_unsupported() => Ok(None),
             Err(error) => Err(self.refused(error.to_string())),
@@ -114,7 +114,7 @@ impl Run<'_> {
         if !any {
             return Ok(None);
         }
-        let values = magnitudes(model, by_name(&self.draft.inputs), Limits::default());
+        let values = magnitudes(model, by_name(&self.draft.inputs), ExecutionLimits::default());
         let values = values.map_err(|error| self.refused(error.to_string()))?;
         let missing = || self.error("the accuracy is a sum, but the kernel has no magnitude".to_owned());
         Ok(Some(values.ok_or_else(missing)?.iter().map(|value| value.as_tensor().cloned()).collect()))

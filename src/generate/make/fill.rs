@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
-use onnx_conformance_reference::tensor::{Buffer, Tensor, TensorError};
+use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
 use crate::generate::file::fill::{Eighths, Fill, NamedFill, Range, Texts};
 use crate::generate::file::literal::room;
@@ -52,7 +52,7 @@ pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, Str
 fn tensor_of(
     named: NamedFill,
     element: ElementType,
-    buffer: Buffer,
+    buffer: TensorBuilder,
     random: &mut Random,
 ) -> Result<Tensor, TensorError> {
     if named == NamedFill::Position {
@@ -187,13 +187,13 @@ fn has_ends(kind: Kind) -> bool {
 }
 
 /// The values at which implementations go wrong, in turn.
-fn special(element: ElementType, buffer: Buffer) -> Result<Tensor, TensorError> {
+fn special(element: ElementType, buffer: TensorBuilder) -> Result<Tensor, TensorError> {
     let count = buffer.len();
     match element.float_format() {
         Some(_) if element.is_float() => {
             let largest = element.max_finite().unwrap_or(1.0);
             let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1.0, -1.0, largest, -largest];
-            let mut bits: Vec<u64> = values.iter().map(|&value| element.round(value)).collect();
+            let mut bits: Vec<u64> = values.iter().map(|&value| element.encode(value)).collect();
             bits.push(1);
             buffer.bits((0..count).map(|at| bits[at % bits.len()]))
         }

@@ -35,9 +35,10 @@ impl ElementType {
         }
     }
 
-    /// The value that `x` has once it is rounded to an element.
-    pub const fn nearest(self, x: f64) -> f64 {
-        self.decode_f64(self.round(x))
+    /// The nearest value of the element type, ties to even: `decode(encode(x))`.
+    #[inline]
+    pub const fn round(self, x: f64) -> f64 {
+        self.decode_f64(self.encode(x))
     }
 
     /// `x` rounded once to the nearest element, ties to even; [`Self::truncate`] for integers and `bool`.
@@ -46,24 +47,24 @@ impl ElementType {
     /// type has neither: Cast with `saturate` 0. Every NaN becomes one NaN; `float4e2m1` and `float6*` have none, and
     /// make it negative zero. `float8e8m0` rounds up, as is Cast's default.
     #[inline]
-    pub const fn round(self, x: f64) -> u64 {
-        self.round_with(x, false)
+    pub const fn encode(self, x: f64) -> u64 {
+        self.encode_with(x, false)
     }
 
     /// `x` as Cast converts it with `saturate` 1, its default: the 8-bit floating-point types turn what lies past
-    /// their largest finite number, infinities included, into that number; other types do as [`Self::round`].
+    /// their largest finite number, infinities included, into that number; other types do as [`Self::encode`].
     ///
-    /// Before version 24, Cast makes NaN of an infinity in the `fnuz` types, as [`Self::round`] does.
+    /// Before version 24, Cast makes NaN of an infinity in the `fnuz` types, as [`Self::encode`] does.
     #[inline]
-    pub const fn saturate_round(self, x: f64) -> u64 {
-        self.round_with(
+    pub const fn encode_saturating(self, x: f64) -> u64 {
+        self.encode_with(
             x,
             matches!(self, E::Float8e4m3fn | E::Float8e4m3fnuz | E::Float8e5m2 | E::Float8e5m2fnuz | E::Float8e8m0),
         )
     }
 
     #[inline]
-    const fn round_with(self, x: f64, saturate: bool) -> u64 {
+    const fn encode_with(self, x: f64, saturate: bool) -> u64 {
         match self.component() {
             E::Double if x.is_nan() => f64::NAN.to_bits(),
             E::Double => x.to_bits(),
@@ -76,7 +77,7 @@ impl ElementType {
         }
     }
 
-    /// The integer part of `x`, toward zero; for `bool`, whether `x` is anything but zero; [`Self::round`] for the
+    /// The integer part of `x`, toward zero; for `bool`, whether `x` is anything but zero; [`Self::encode`] for the
     /// floating types.
     ///
     /// Cast leaves values out of an integer type's range undefined. Here they become its nearer end, and NaN 0.
@@ -86,42 +87,42 @@ impl ElementType {
         match self.kind() {
             Kind::Signed | Kind::Unsigned => self.saturate(x as i128),
             Kind::Bool => (x != 0.0) as u64,
-            Kind::Float | Kind::Complex => self.round(x),
+            Kind::Float | Kind::Complex => self.encode(x),
             Kind::String => 0,
         }
     }
 
-    /// `value` modulo 2^width, in two's complement; for `bool`, whether it is not zero; [`Self::round_i128`] for the
+    /// `value` modulo 2^width, in two's complement; for `bool`, whether it is not zero; [`Self::encode_i128`] for the
     /// floating types.
     #[inline]
     pub const fn wrap(self, value: i128) -> u64 {
         match self.kind() {
             Kind::Signed | Kind::Unsigned => self.wrap_integer(value),
             Kind::Bool => (value != 0) as u64,
-            Kind::Float | Kind::Complex => self.round_i128(value),
+            Kind::Float | Kind::Complex => self.encode_i128(value),
             Kind::String => 0,
         }
     }
 
     /// The nearest value in an integer type's range; for `bool`, whether `value` is not zero; for the floating types
-    /// one rounding, saturating as [`Self::saturate_round`] does.
+    /// one rounding, saturating as [`Self::encode_saturating`] does.
     #[inline]
     pub const fn saturate(self, value: i128) -> u64 {
         match self.kind() {
             Kind::Signed | Kind::Unsigned => self.wrap_integer(self.clamp_integer(value)),
-            Kind::Float if self.bits() < 32 => self.saturate_round(sticky_f64(value)),
+            Kind::Float if self.bits() < 32 => self.encode_saturating(sticky_f64(value)),
             _ => self.wrap(value),
         }
     }
 
-    /// `value` rounded once to the nearest element of a floating type, as [`Self::round`] does but never through a
+    /// `value` rounded once to the nearest element of a floating type, as [`Self::encode`] does but never through a
     /// rounded `f64`; [`Self::wrap`] for the other types.
     #[inline]
-    pub const fn round_i128(self, value: i128) -> u64 {
+    pub const fn encode_i128(self, value: i128) -> u64 {
         match self.component() {
             E::Double => (value as f64).to_bits(),
             E::Float => (value as f32).to_bits() as u64,
-            other if other.is_float() => other.round(sticky_f64(value)),
+            other if other.is_float() => other.encode(sticky_f64(value)),
             other => other.wrap(value),
         }
     }
@@ -286,7 +287,7 @@ mod tests {
         ];
         for (element, x, expected) in rows {
             assert_eq!(element.decode_i128(element.truncate(x)), expected, "{x} as {element}");
-            assert_eq!(element.round(x), element.truncate(x), "{x} as {element}");
+            assert_eq!(element.encode(x), element.truncate(x), "{x} as {element}");
         }
     }
 
@@ -306,11 +307,11 @@ mod tests {
             (-f64::NAN, 0x7FC0_0000),
         ];
         for (x, bits) in rows {
-            assert_eq!(E::Float.round(x), bits, "{x:e}");
-            assert_eq!(E::Complex64.saturate_round(x), bits, "{x:e}");
+            assert_eq!(E::Float.encode(x), bits, "{x:e}");
+            assert_eq!(E::Complex64.encode_saturating(x), bits, "{x:e}");
         }
-        assert_eq!(E::Double.round(-f64::NAN), 0x7FF8_0000_0000_0000);
-        assert_eq!(E::Double.round(-0.0), 1 << 63);
+        assert_eq!(E::Double.encode(-f64::NAN), 0x7FF8_0000_0000_0000);
+        assert_eq!(E::Double.encode(-0.0), 1 << 63);
         assert_eq!(E::Float.max_finite(), Some(f64::from(f32::MAX)));
         assert_eq!(E::Double.max_finite(), Some(f64::MAX));
     }
@@ -335,7 +336,7 @@ mod tests {
             (E::Int8, 200, 0xC8),
         ];
         for (element, value, bits) in rows {
-            assert_eq!(element.round_i128(value), bits, "{value} as {element}");
+            assert_eq!(element.encode_i128(value), bits, "{value} as {element}");
         }
         assert_eq!(E::Float8e4m3fn.saturate(465), 0x7E);
         assert_eq!(E::Float8e4m3fn.saturate(i128::MIN), 0xFE);
@@ -367,11 +368,11 @@ mod tests {
     fn answers_for_every_type() {
         for element in ElementType::ALL {
             for x in [0.0, -1.5, 1e300, f64::NAN, f64::NEG_INFINITY] {
-                let bits = [element.round(x), element.saturate_round(x), element.truncate(x)];
+                let bits = [element.encode(x), element.encode_saturating(x), element.truncate(x)];
                 let _ = bits.map(|b| (element.decode_f64(b), element.decode_i128(b), element.ordered(b)));
             }
             for value in [0, -1, i128::MIN, i128::MAX] {
-                let bits = [element.wrap(value), element.saturate(value), element.round_i128(value)];
+                let bits = [element.wrap(value), element.saturate(value), element.encode_i128(value)];
                 assert!(bits.iter().all(|b| element.size() >= 8 || b >> (8 * element.size()) == 0), "{element}");
             }
             let _ = (element.decode_f64(u64::MAX), element.decode_i128(u64::MAX), element.ordered(u64::MAX));

@@ -310,7 +310,7 @@ mod tests {
 
     fn check(element: ElementType, ladder: &[f64], x: f64) {
         for x in [x, -x] {
-            for (bits, saturate) in [(element.round(x), false), (element.saturate_round(x), true)] {
+            for (bits, saturate) in [(element.encode(x), false), (element.encode_saturating(x), true)] {
                 let expected = expected(element, ladder, x, saturate);
                 let actual = element.decode_f64(bits);
                 let same = actual == expected || (actual.is_nan() && expected.is_nan());
@@ -381,7 +381,7 @@ mod tests {
         {
             let format = element.float_format().unwrap();
             assert_eq!([format.nan(false), format.nan(true)], [Some(nan), Some(negative)], "{element}");
-            assert_eq!([element.round(f64::NAN), element.round(-f64::NAN)], [nan; 2], "{element}");
+            assert_eq!([element.encode(f64::NAN), element.encode(-f64::NAN)], [nan; 2], "{element}");
         }
     }
 
@@ -390,11 +390,11 @@ mod tests {
         for element in ElementType::ALL.into_iter().filter(|t| t.is_float() && t.bits() <= 16) {
             for bits in 0..1_u64 << element.bits() {
                 let value = element.decode_f64(bits);
-                let again = element.round(value);
+                let again = element.encode(value);
                 assert!(again == bits || value.is_nan(), "{element} {bits:#x} is {value:e} is {again:#x}");
                 assert_eq!(element.decode_f64(again).is_nan(), value.is_nan(), "{element} {bits:#x}");
                 let saturated =
-                    if value.is_infinite() { value } else { element.decode_f64(element.saturate_round(value)) };
+                    if value.is_infinite() { value } else { element.decode_f64(element.encode_saturating(value)) };
                 assert!(saturated == value || value.is_nan(), "{element} {bits:#x}");
             }
         }
@@ -422,9 +422,9 @@ mod tests {
                 let middle = f64::midpoint(pair[0], pair[1]);
                 let even = low + low % 2;
                 for (x, place) in [(middle.next_down(), low), (middle, even), (middle.next_up(), low + 1)] {
-                    assert_eq!(element.decode_f64(element.round(x)), ladder[place], "{x:e} as {element}");
-                    assert_eq!(element.decode_f64(element.round(-x)), -ladder[place], "-{x:e} as {element}");
-                    assert_eq!(element.saturate_round(x), element.round(x), "{x:e} as {element}");
+                    assert_eq!(element.round(x), ladder[place], "{x:e} as {element}");
+                    assert_eq!(element.round(-x), -ladder[place], "-{x:e} as {element}");
+                    assert_eq!(element.encode_saturating(x), element.encode(x), "{x:e} as {element}");
                 }
             }
         }
@@ -494,15 +494,15 @@ mod tests {
             ),
         ];
         for (element, inputs, rounded, saturated) in rows {
-            assert_eq!(inputs.map(|x| element.round(x)), rounded, "{element}");
-            assert_eq!(inputs.map(|x| element.saturate_round(x)), saturated, "{element}, saturating");
+            assert_eq!(inputs.map(|x| element.encode(x)), rounded, "{element}");
+            assert_eq!(inputs.map(|x| element.encode_saturating(x)), saturated, "{element}, saturating");
         }
     }
 
     #[test]
     fn leaves_the_sign_of_zero_to_what_underflows() {
         for (element, format) in narrow_types() {
-            let zero = element.round(-1e-300);
+            let zero = element.encode(-1e-300);
             assert_eq!(zero, if format.has_negative_zero() { 1 << (element.bits() - 1) } else { 0 }, "{element}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::kernels::framework::budget::{Budget, Limits};
+use crate::kernels::framework::budget::{Budget, ExecutionLimits};
 use crate::kernels::framework::call::{Call, Outputs, Result, Subgraphs};
 use crate::kernels::framework::error::{KernelError, Missing, invalid, unsupported};
 use crate::kernels::framework::registry;
@@ -40,7 +40,7 @@ impl RunError {
 }
 
 /// The outputs of a model, in order, given its inputs by name. Inputs that have an initializer may be left out.
-pub fn run(model: &Model, inputs: BTreeMap<String, Value>, limits: Limits) -> Result<Vec<Value>, RunError> {
+pub fn run(model: &Model, inputs: BTreeMap<String, Value>, limits: ExecutionLimits) -> Result<Vec<Value>, RunError> {
     evaluate(model, inputs, limits, Mode::Outputs)
 }
 
@@ -52,7 +52,7 @@ pub type Fault<'a> = &'a (dyn Fn(&Call<'_>, &'static registry::Kernel) -> Result
 pub fn run_faulty(
     model: &Model,
     inputs: BTreeMap<String, Value>,
-    limits: Limits,
+    limits: ExecutionLimits,
     fault: Fault<'_>,
 ) -> Result<Vec<Value>, RunError> {
     evaluate(model, inputs, limits, Mode::Faulty(fault))
@@ -75,7 +75,7 @@ enum Mode<'a> {
 pub fn magnitudes(
     model: &Model,
     inputs: BTreeMap<String, Value>,
-    limits: Limits,
+    limits: ExecutionLimits,
 ) -> Result<Option<Vec<Value>>, RunError> {
     let [node] = model.graph.nodes.as_slice() else { return Ok(None) };
     let kernel = find_spec(&model.opsets, node).ok().and_then(|spec| registry::find(&spec.version));
@@ -88,7 +88,7 @@ pub fn magnitudes(
 fn evaluate(
     model: &Model,
     mut inputs: BTreeMap<String, Value>,
-    limits: Limits,
+    limits: ExecutionLimits,
     mode: Mode<'_>,
 ) -> Result<Vec<Value>, RunError> {
     let budget = Budget::new(limits);
@@ -190,7 +190,7 @@ impl<'a> Frame<'a> {
             }
         }
         for (node, last_uses) in graph.nodes.iter().zip(&graph.last_uses) {
-            self.context.budget.work(1)?;
+            self.context.budget.count_work(1)?;
             let outputs = self.run_node(node, last_uses)?;
             for (name, value) in node.outputs.iter().zip(outputs.0) {
                 if let (Some(value), false) = (value, name.is_empty()) {

@@ -273,7 +273,7 @@ mod tests {
 
     use super::*;
     use crate::executor::run;
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::kernels::framework::error::KernelError;
     use crate::model::text::parse_model;
     use crate::model::{LoadLimits, read_model};
@@ -310,7 +310,7 @@ mod tests {
     fn run_chain(functions: usize) -> Result<Vec<Value>, crate::executor::RunError> {
         on_a_thread(|| {
             let model = read(&chain(functions, "Abs"), &LoadLimits::default()).unwrap();
-            run(&model, BTreeMap::from([("x".to_owned(), floats(&[], &[-1.0]).into())]), Limits::default())
+            run(&model, BTreeMap::from([("x".to_owned(), floats(&[], &[-1.0]).into())]), ExecutionLimits::default())
         })
     }
 
@@ -383,7 +383,7 @@ mod tests {
         let graph = GraphProto { node: vec![split], input: vec![input], ..GraphProto::default() };
         let model = read(&model(4, graph), &LoadLimits::default()).unwrap();
         let inputs = BTreeMap::from([("x".to_owned(), floats(&[200_000], &vec![1.0; 200_000]).into())]);
-        assert_eq!(run(&model, inputs, Limits::default()).unwrap(), []);
+        assert_eq!(run(&model, inputs, ExecutionLimits::default()).unwrap(), []);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::deadline::Deadline;
 use crate::tensor::TensorError;
-use crate::tensor::sum::Sum;
+use crate::tensor::sum::CompensatedSum;
 
 /// The products between two looks at the clock: a few milliseconds.
 const BLOCK: usize = 1 << 23;
@@ -119,7 +119,7 @@ pub fn multiply_add_compensated(
     let columns = b.columns;
     out.par_iter_mut().with_min_len(64).enumerate().try_for_each(|(at, out)| {
         let (row, column) = (at / columns * a.row_stride, at % columns * b.column_stride);
-        let mut sum = Sum::default();
+        let mut sum = CompensatedSum::default();
         sum.add(*out);
         for inner in 0..a.columns {
             if (at + inner) % DEPTH == 0 {

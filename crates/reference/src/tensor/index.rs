@@ -6,7 +6,7 @@
 /// `offset + sum(index[a] * strides[a])`, which the caller keeps within the source. Where another axis of the source is
 /// empty, strides may be too large for that: such positions wrap, and nobody reads them.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct StridedIter {
     shape: Vec<usize>,
     strides: Vec<isize>,
     index: Vec<usize>,
@@ -14,11 +14,11 @@ pub struct Walk {
     remaining: usize,
 }
 
-impl Walk {
+impl StridedIter {
     /// A walk over `shape` with the given strides from `offset`.
-    pub fn new(shape: &[usize], strides: &[isize], offset: isize) -> Walk {
+    pub fn new(shape: &[usize], strides: &[isize], offset: isize) -> StridedIter {
         debug_assert_eq!(shape.len(), strides.len());
-        Walk {
+        StridedIter {
             remaining: if shape.contains(&0) { 0 } else { shape.iter().product() },
             index: vec![0; shape.len()],
             shape: shape.to_vec(),
@@ -28,22 +28,22 @@ impl Walk {
     }
 
     /// A walk that reads a tensor of `shape` as if it were broadcast to `target`.
-    pub fn broadcast(shape: &[usize], target: &[usize]) -> Walk {
+    pub fn broadcast(shape: &[usize], target: &[usize]) -> StridedIter {
         let strides: Vec<isize> =
             super::shape::broadcast_strides(shape, target).into_iter().map(usize::cast_signed).collect();
-        Walk::new(target, &strides, 0)
+        StridedIter::new(target, &strides, 0)
     }
 
     /// A walk that reads a tensor of `shape` with its axes in the order `permutation`.
-    pub fn transposed(shape: &[usize], permutation: &[usize]) -> Walk {
+    pub fn transposed(shape: &[usize], permutation: &[usize]) -> StridedIter {
         let own = super::shape::strides(shape);
         let target: Vec<usize> = permutation.iter().map(|&axis| shape[axis]).collect();
         let strides: Vec<isize> = permutation.iter().map(|&axis| own[axis].cast_signed()).collect();
-        Walk::new(&target, &strides, 0)
+        StridedIter::new(&target, &strides, 0)
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for StridedIter {
     type Item = usize;
 
     #[inline]
@@ -68,7 +68,7 @@ impl Iterator for Walk {
     }
 }
 
-impl ExactSizeIterator for Walk {}
+impl ExactSizeIterator for StridedIter {}
 
 /// Visits every multi-index of a shape in row-major order, calling `visit` with it.
 pub fn for_each_index<E>(shape: &[usize], mut visit: impl FnMut(&[usize]) -> Result<(), E>) -> Result<(), E> {
@@ -93,33 +93,33 @@ mod tests {
 
     #[test]
     fn a_broadcast_walk_repeats() {
-        assert_eq!(Walk::broadcast(&[2, 1], &[2, 3]).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 1]);
-        assert_eq!(Walk::broadcast(&[3], &[2, 3]).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2]);
-        assert_eq!(Walk::broadcast(&[], &[2]).collect::<Vec<_>>(), [0, 0]);
-        assert_eq!(Walk::broadcast(&[1], &[0]).count(), 0);
+        assert_eq!(StridedIter::broadcast(&[2, 1], &[2, 3]).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 1]);
+        assert_eq!(StridedIter::broadcast(&[3], &[2, 3]).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(StridedIter::broadcast(&[], &[2]).collect::<Vec<_>>(), [0, 0]);
+        assert_eq!(StridedIter::broadcast(&[1], &[0]).count(), 0);
     }
 
     #[test]
     fn a_transposed_walk_swaps_axes() {
-        assert_eq!(Walk::transposed(&[2, 3], &[1, 0]).collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(StridedIter::transposed(&[2, 3], &[1, 0]).collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
     }
 
     #[test]
     fn an_empty_walk_has_any_size_elsewhere() {
-        assert_eq!(Walk::new(&[usize::MAX, usize::MAX, 0], &[0, 0, 1], 0).count(), 0);
+        assert_eq!(StridedIter::new(&[usize::MAX, usize::MAX, 0], &[0, 0, 1], 0).count(), 0);
     }
 
     #[test]
     fn strides_of_an_empty_tensor_may_be_beyond_any_memory() {
         let stride = isize::MAX;
-        assert_eq!(Walk::new(&[3], &[stride], 0).count(), 3);
-        assert_eq!(Walk::new(&[3, 2], &[stride, stride], 0).count(), 6);
+        assert_eq!(StridedIter::new(&[3], &[stride], 0).count(), 3);
+        assert_eq!(StridedIter::new(&[3, 2], &[stride, stride], 0).count(), 6);
         assert_eq!(for_each_index::<()>(&[usize::MAX, usize::MAX, 0], |_| Err(())), Ok(()));
     }
 
     #[test]
     fn a_walk_may_run_backwards() {
-        assert_eq!(Walk::new(&[3], &[-1], 2).collect::<Vec<_>>(), [2, 1, 0]);
+        assert_eq!(StridedIter::new(&[3], &[-1], 2).collect::<Vec<_>>(), [2, 1, 0]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tensors: an element type, a shape and little-endian bytes; their shapes, index maps, packing, products and sums.
 
+pub mod double_double;
 pub mod gemm;
 pub mod index;
 pub mod packing;
@@ -7,8 +8,7 @@ pub mod read;
 pub mod shape;
 pub mod storage;
 pub mod sum;
-pub mod wide;
 pub mod write;
 
 pub use storage::{Tensor, TensorError};
-pub use write::Buffer;
+pub use write::TensorBuilder;

@@ -5,12 +5,12 @@
 
 /// A running sum by Neumaier's method.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sum {
+pub struct CompensatedSum {
     total: f64,
     lost: f64,
 }
 
-impl Sum {
+impl CompensatedSum {
     /// Adds one term.
     #[inline]
     pub fn add(&mut self, value: f64) {
@@ -39,32 +39,32 @@ impl Sum {
 
 /// The sum of the values.
 pub fn sum(values: impl Iterator<Item = f64>) -> f64 {
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     values.for_each(|value| sum.add(value));
     sum.value()
 }
 
 /// The sum of the products of pairs.
 pub fn dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     pairs.for_each(|(a, b)| sum.add_product(a, b));
     sum.value()
 }
 
 /// A running product that carries what each rounding drops.
 #[derive(Clone, Copy, Debug)]
-pub struct Product {
+pub struct CompensatedProduct {
     total: f64,
     lost: f64,
 }
 
-impl Default for Product {
-    fn default() -> Product {
-        Product { total: 1.0, lost: 0.0 }
+impl Default for CompensatedProduct {
+    fn default() -> CompensatedProduct {
+        CompensatedProduct { total: 1.0, lost: 0.0 }
     }
 }
 
-impl Product {
+impl CompensatedProduct {
     /// Multiplies by one factor.
     #[inline]
     pub fn multiply(&mut self, value: f64) {
@@ -85,7 +85,7 @@ impl Product {
 
 /// The product of the values.
 pub fn product(values: impl Iterator<Item = f64>) -> f64 {
-    let mut product = Product::default();
+    let mut product = CompensatedProduct::default();
     values.for_each(|value| product.multiply(value));
     product.value()
 }

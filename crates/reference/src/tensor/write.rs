@@ -18,7 +18,7 @@ const BLOCK: usize = 1 << 12;
 /// Room for a tensor that is still to be filled. The executor hands it out within its limits; every filling method
 /// takes exactly as many elements as the shape has.
 #[derive(Debug)]
-pub struct Buffer {
+pub struct TensorBuilder {
     element_type: ElementType,
     shape: Vec<usize>,
     len: usize,
@@ -70,11 +70,11 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
-impl Buffer {
+impl TensorBuilder {
     /// Room without a limit, for values that come from outside a model run.
-    pub fn unlimited(element_type: ElementType, shape: Vec<usize>) -> Result<Buffer, TensorError> {
+    pub fn unlimited(element_type: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, TensorError> {
         let len = element_count(&shape)?;
-        Ok(Buffer { element_type, shape, len, reservation: None, deadline: Deadline::never() })
+        Ok(TensorBuilder { element_type, shape, len, reservation: None, deadline: Deadline::never() })
     }
 
     /// Room whose bytes are counted by `reservation`, filled until the deadline.
@@ -83,9 +83,9 @@ impl Buffer {
         shape: Vec<usize>,
         reservation: Reservation,
         deadline: Deadline,
-    ) -> Result<Buffer, TensorError> {
+    ) -> Result<TensorBuilder, TensorError> {
         let len = element_count(&shape)?;
-        Ok(Buffer { element_type, shape, len, reservation: Some(reservation), deadline })
+        Ok(TensorBuilder { element_type, shape, len, reservation: Some(reservation), deadline })
     }
 
     /// The number of elements to fill.
@@ -116,7 +116,7 @@ impl Buffer {
     pub fn integers(self, values: impl IntoIterator<Item = i128>) -> Result<Tensor, TensorError> {
         let element = self.element_type;
         match element.kind() {
-            Kind::Float => self.bits(values.into_iter().map(|value| element.round_i128(value))),
+            Kind::Float => self.bits(values.into_iter().map(|value| element.encode_i128(value))),
             Kind::Complex => self.write_complexes(values.into_iter().map(|re| Complex::new(re as f64, 0.0))),
             _ => self.bits(values.into_iter().map(|value| element.wrap(value))),
         }
@@ -138,7 +138,7 @@ impl Buffer {
                 self.fill(values.into_iter().map(|value| (value as f32).to_le_bytes()))
             }
             Kind::Float if element == ElementType::Double => self.fill(values.into_iter().map(f64::to_le_bytes)),
-            Kind::Float => self.bits(values.into_iter().map(|value| element.round(value))),
+            Kind::Float => self.bits(values.into_iter().map(|value| element.encode(value))),
             _ => self.bits(values.into_iter().map(|value| element.truncate(value))),
         }
     }
@@ -214,12 +214,12 @@ impl Buffer {
     }
 
     /// Copies elements of `source`, which has the same element type, from the positions given.
-    pub fn take(self, source: &Tensor, positions: impl IntoIterator<Item = usize>) -> Result<Tensor, TensorError> {
-        self.select(&[source], positions.into_iter().map(|position| (0, position)))
+    pub fn gather(self, source: &Tensor, positions: impl IntoIterator<Item = usize>) -> Result<Tensor, TensorError> {
+        self.gather_from(&[source], positions.into_iter().map(|position| (0, position)))
     }
 
     /// Copies elements of several tensors of the same element type, from (which, position).
-    pub fn select(
+    pub fn gather_from(
         self,
         sources: &[&Tensor],
         positions: impl IntoIterator<Item = (usize, usize)>,
@@ -256,7 +256,7 @@ impl Buffer {
 
     /// Copies runs of neighbouring elements of several tensors of the same element type, from (which, positions).
     /// An empty tensor takes no run.
-    pub fn select_runs(
+    pub fn gather_runs(
         self,
         sources: &[&Tensor],
         runs: impl IntoIterator<Item = (usize, Range<usize>)>,
@@ -335,7 +335,7 @@ impl Buffer {
         }
         let found = written + usize::from(groups.next().is_some());
         if found != self.len {
-            let Buffer { element_type, shape, len, .. } = self;
+            let TensorBuilder { element_type, shape, len, .. } = self;
             return Err(TensorError::Length { element_type, shape, unit: "elements", expected: len, found });
         }
         self.bytes(bytes)
@@ -345,12 +345,12 @@ impl Buffer {
 impl Tensor {
     /// A tensor of numbers, each rounded once. For values that come from outside a model run.
     pub fn of_floats(element: ElementType, shape: &[usize], values: &[f64]) -> Result<Tensor, TensorError> {
-        Buffer::unlimited(element, shape.to_vec())?.floats(values.iter().copied())
+        TensorBuilder::unlimited(element, shape.to_vec())?.floats(values.iter().copied())
     }
 
     /// A tensor of integers, each wrapped. For values that come from outside a model run.
     pub fn of_integers(element: ElementType, shape: &[usize], values: &[i128]) -> Result<Tensor, TensorError> {
-        Buffer::unlimited(element, shape.to_vec())?.integers(values.iter().copied())
+        TensorBuilder::unlimited(element, shape.to_vec())?.integers(values.iter().copied())
     }
 
     /// One zero, or one empty string: what operators fill gaps with.
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn too_few_and_too_many_elements_are_refused() {
         for count in [0, 1, 3] {
-            let buffer = Buffer::unlimited(ElementType::Float, vec![2]).unwrap();
+            let buffer = TensorBuilder::unlimited(ElementType::Float, vec![2]).unwrap();
             assert!(buffer.floats((0..count).map(f64::from)).is_err(), "{count} elements were taken for 2");
         }
     }
@@ -384,7 +384,7 @@ mod tests {
         let nan = f32::from_bits(0x7fc0_1234);
         let bytes: Vec<u8> = [1.0f32, nan].iter().flat_map(|v| v.to_le_bytes()).collect();
         let source = Tensor::from_bytes(ElementType::Float, vec![2], bytes.into()).unwrap();
-        let moved = Buffer::unlimited(ElementType::Float, vec![3]).unwrap().take(&source, [1, 0, 1]).unwrap();
+        let moved = TensorBuilder::unlimited(ElementType::Float, vec![3]).unwrap().gather(&source, [1, 0, 1]).unwrap();
         assert_eq!(moved.bits_at(0), 0x7fc0_1234);
         assert_eq!(moved.bits_at(2), 0x7fc0_1234);
     }
@@ -394,8 +394,8 @@ mod tests {
         let source = Tensor::of_floats(ElementType::Float, &[4], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         let text = Tensor::of_strings(&[4], &["a", "b", "c", "d"]).unwrap();
         let take = |tensor: &Tensor, runs: &[(usize, Range<usize>)]| {
-            let buffer = Buffer::unlimited(tensor.element_type(), vec![3]).unwrap();
-            buffer.select_runs(&[tensor], runs.iter().cloned())
+            let buffer = TensorBuilder::unlimited(tensor.element_type(), vec![3]).unwrap();
+            buffer.gather_runs(&[tensor], runs.iter().cloned())
         };
         assert_eq!(take(&source, &[(0, 2..4), (0, 0..1)]).unwrap().floats(), [3.0, 4.0, 1.0]);
         assert_eq!(take(&text, &[(0, 1..2), (0, 0..2)]).unwrap().strings(), ["b".into(), "a".into(), "b".into()]);
@@ -404,14 +404,14 @@ mod tests {
             assert_eq!(take(&source, &runs).is_ok(), fits, "{runs:?}");
             assert_eq!(take(&text, &runs).is_ok(), fits, "{runs:?}");
         }
-        let empty = Buffer::unlimited(ElementType::Float, vec![0]).unwrap();
-        assert!(empty.select_runs(&[&source], std::iter::repeat((0, 0..1))).unwrap().is_empty());
+        let empty = TensorBuilder::unlimited(ElementType::Float, vec![0]).unwrap();
+        assert!(empty.gather_runs(&[&source], std::iter::repeat((0, 0..1))).unwrap().is_empty());
     }
 
     #[test]
     fn a_position_outside_the_source_is_refused() {
         let source = Tensor::of_floats(ElementType::Float, &[2], &[1.0, 2.0]).unwrap();
-        assert!(Buffer::unlimited(ElementType::Float, vec![1]).unwrap().take(&source, [2]).is_err());
+        assert!(TensorBuilder::unlimited(ElementType::Float, vec![1]).unwrap().gather(&source, [2]).is_err());
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod tests {
         let in_use = Arc::new(AtomicUsize::new(0));
         let reservation = Reservation::new(8, &in_use, 8).unwrap();
         assert!(Reservation::new(1, &in_use, 8).is_none());
-        let buffer = Buffer::new(ElementType::Double, vec![1], reservation, Deadline::never()).unwrap();
+        let buffer = TensorBuilder::new(ElementType::Double, vec![1], reservation, Deadline::never()).unwrap();
         let tensor = buffer.floats([1.0]).unwrap();
         let copy = tensor.clone();
         drop(tensor);

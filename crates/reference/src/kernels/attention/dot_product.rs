@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::attention::bias::{Bias, ShortMask};
 use crate::kernels::attention::heads::{append, merge, split};
-use crate::kernels::attention::scores::{Sizes, round_all, rounded, scaled_products, softmax, weigh};
+use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
@@ -11,9 +11,17 @@ use crate::tensor::Tensor;
 use crate::value::Value;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Attention", 23, |call| attention(call, ShortMask::Broadcast)),
-    Kernel::new("Attention", 24, |call| attention(call, ShortMask::Masked)),
+    Kernel::new("Attention", 23, |call| attention(call, ShortMask::Broadcast, Redundant::Allowed)),
+    Kernel::new("Attention", 24, |call| attention(call, ShortMask::Masked, Redundant::Allowed)),
+    Kernel::new("Attention", 25, |call| attention(call, ShortMask::Masked, Redundant::Refused)),
 ];
+
+/// Whether a node may name heads that the inputs' axes say already, and present states beside `nonpad_kv_seqlen`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Redundant {
+    Allowed,
+    Refused,
+}
 
 /// The stage whose scores the fourth output shows, as `qk_matmul_output_mode` numbers them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,8 +33,8 @@ enum Stage {
 }
 
 /// Attention. Every stage of the function body is in the type of Q, but for the softmax, which has its own.
-fn attention(call: &Call<'_>, short: ShortMask) -> Result {
-    check(call)?;
+fn attention(call: &Call<'_>, short: ShortMask, redundant: Redundant) -> Result {
+    check(call, redundant)?;
     let (query, heads) = (call.tensor(0)?, call.optional_int("kv_num_heads"));
     let packed = query.rank() == 3;
     let query = split(call, "Q", query, call.optional_int("q_num_heads"))?;
@@ -45,7 +53,7 @@ fn attention(call: &Call<'_>, short: ShortMask) -> Result {
 }
 
 /// The rules about which inputs and attributes go together.
-fn check(call: &Call<'_>) -> Result<()> {
+fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
     let given = |at| call.optional_value(at).is_some();
     let ranks = [call.tensor(0)?.rank(), call.tensor(1)?.rank(), call.tensor(2)?.rank()];
     if ranks != [ranks[0]; 3] {
@@ -57,7 +65,7 @@ fn check(call: &Call<'_>) -> Result<()> {
     if given(6) && given(4) {
         return Err(invalid("nonpad_kv_seqlen does not go with past_key and past_value; leave it out"));
     }
-    if call.since() < 25 {
+    if redundant == Redundant::Allowed {
         return Ok(());
     }
     if given(6) && (call.wants(1) || call.wants(2)) {
@@ -128,10 +136,10 @@ fn soften(cap: f64, element: ElementType, scores: &mut [f64]) {
     if cap == 0.0 {
         return;
     }
-    let cap = rounded(element, cap);
+    let cap = element.round(cap);
     for score in scores {
-        let tangent = rounded(element, libm::tanh(rounded(element, *score / cap)));
-        *score = rounded(element, tangent * cap);
+        let tangent = element.round(libm::tanh(element.round(*score / cap)));
+        *score = element.round(tangent * cap);
     }
 }
 
@@ -147,11 +155,11 @@ fn add_bias(
     let mut masked: Vec<bool> = call.budget.scratch(rows)?;
     let mut row: Vec<f64> = call.budget.scratch(sizes.keys)?;
     for (at, (scores, masked)) in scores.chunks_mut(sizes.keys.max(1)).zip(&mut masked).enumerate() {
-        call.budget.work(sizes.keys)?;
+        call.budget.count_work(sizes.keys)?;
         let (head, query) = (at / sizes.queries, at % sizes.queries);
         *masked = bias.write(head / sizes.query_heads, head % sizes.query_heads, query, &mut row);
         for (score, bias) in scores.iter_mut().zip(&row) {
-            *score = rounded(element, *score + bias);
+            *score = element.round(*score + bias);
         }
     }
     Ok(masked)

@@ -3,7 +3,7 @@
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 
 /// The tensor as (batch, heads, length, size): as it is when it has four axes, else `(batch, length, count * size)`
 /// taken apart.
@@ -14,7 +14,7 @@ pub(super) fn split(call: &Call<'_>, name: &str, tensor: &Tensor, count: Option<
             let heads = divide(name, hidden, count)?;
             let packed = [batch, length, heads, hidden / heads];
             let apart = [batch, heads, length, hidden / heads];
-            call.take(tensor, &apart, Walk::transposed(&packed, &[0, 2, 1, 3]))
+            call.gather(tensor, &apart, StridedIter::transposed(&packed, &[0, 2, 1, 3]))
         }
         ref shape => Err(invalid(format!("{name} has shape {shape:?}; it must have 3 or 4 axes"))),
     }
@@ -33,7 +33,7 @@ pub(super) fn divide(name: &str, hidden: usize, count: Option<i64>) -> Result<us
 pub(super) fn merge(call: &Call<'_>, tensor: &Tensor) -> Result<Tensor> {
     let [batch, heads, length, size] = axes("the output", tensor)?;
     let packed = [batch, length, heads.saturating_mul(size)];
-    call.take(tensor, &packed, Walk::transposed(tensor.shape(), &[0, 2, 1, 3]))
+    call.gather(tensor, &packed, StridedIter::transposed(tensor.shape(), &[0, 2, 1, 3]))
 }
 
 /// The four axes of a tensor of heads.
@@ -51,12 +51,12 @@ pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Te
         let (past, new) = (past.shape(), new.shape());
         return Err(invalid(format!("{name} has shape {past:?}, which does not continue with {new:?}")));
     }
-    call.budget.steps(&[batch, heads, before.saturating_add(length), size])?;
+    call.budget.check_loop(&[batch, heads, before.saturating_add(length), size])?;
     let (old_block, new_block) = (before * size, length * size);
     let positions = (0..batch * heads).flat_map(move |at| {
         let old = (0..old_block).map(move |position| (0, at * old_block + position));
         old.chain((0..new_block).map(move |position| (1, at * new_block + position)))
     });
     let room = call.allocate(new.element_type(), &[batch, heads, before + length, size])?;
-    Ok(room.select(&[past, &new], positions)?)
+    Ok(room.gather_from(&[past, &new], positions)?)
 }

@@ -2,7 +2,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::divide;
-use crate::kernels::attention::scores::{round_all, rounded};
+use crate::kernels::attention::scores::round_all;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
@@ -57,7 +57,7 @@ fn linear_attention(call: &Call<'_>) -> Result {
     let mut answer: Vec<f64> = call.budget.scratch(sizes.value_size)?;
     for batch in 0..sizes.batch {
         for token in batch * sizes.tokens..(batch + 1) * sizes.tokens {
-            call.budget.work(width.saturating_mul(sizes.heads + sizes.query_heads))?;
+            call.budget.count_work(width.saturating_mul(sizes.heads + sizes.query_heads))?;
             for head in 0..sizes.heads {
                 let state = &mut state[(batch * sizes.heads + head) * width..][..width];
                 update(rule, &sizes, &tokens, token, head, state, &mut answer);
@@ -69,7 +69,7 @@ fn linear_attention(call: &Call<'_>) -> Result {
                 read(query, state, &mut answer);
                 let out = &mut output[token * query_width + head * sizes.value_size..][..sizes.value_size];
                 for (out, answer) in out.iter_mut().zip(&answer) {
-                    *out = rounded(ElementType::Float, scale * answer);
+                    *out = ElementType::Float.round(scale * answer);
                 }
             }
         }
@@ -174,9 +174,9 @@ impl Sizes {
             return Err(invalid(format!("q_num_heads {query_heads} is not a multiple of kv_num_heads {heads}")));
         }
         let value_size = value[2] / heads;
-        call.budget.steps(&[batch, tokens, query_heads, value_size])?;
-        call.budget.steps(&[batch, tokens, query_heads, key_size])?;
-        call.budget.steps(&[batch, heads, key_size, value_size])?;
+        call.budget.check_loop(&[batch, tokens, query_heads, value_size])?;
+        call.budget.check_loop(&[batch, tokens, query_heads, key_size])?;
+        call.budget.check_loop(&[batch, heads, key_size, value_size])?;
         Ok(Sizes { batch, tokens, query_heads, heads, key_size, value_size })
     }
 }
@@ -202,21 +202,21 @@ impl Tokens {
 }
 
 fn rule(call: &Call<'_>) -> Result<Rule> {
-    let (gated, delta) = match call.string("update_rule")? {
-        "linear" => (false, false),
-        "gated" => (true, false),
-        "delta" => (false, true),
-        "gated_delta" => (true, true),
-        other => {
-            return Err(invalid(format!("update_rule is {other}; it is linear, gated, delta or gated_delta")));
-        }
-    };
+    let (gated, delta) = call.one_of(
+        "update_rule",
+        &[
+            ("linear", (false, false)),
+            ("gated", (true, false)),
+            ("delta", (false, true)),
+            ("gated_delta", (true, true)),
+        ],
+    )?;
     Ok(Rule { gated, delta })
 }
 
 /// The scale of the output: 0 stands for one over the root of the key size, computed in float.
 fn scale(call: &Call<'_>, sizes: &Sizes) -> Result<f64> {
-    let float = |value| rounded(ElementType::Float, value);
+    let float = |value| ElementType::Float.round(value);
     match call.float("scale")? {
         0.0 => Ok(float(1.0 / float((sizes.key_size as f64).sqrt()))),
         scale => Ok(scale),

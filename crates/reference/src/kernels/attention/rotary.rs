@@ -30,7 +30,7 @@ fn rotary_embedding(call: &Call<'_>) -> Result {
     let pairs = layout.pairs;
     let mut values = call.budget.read_floats(input)?;
     for (at, head) in values.chunks_mut(layout.size.max(1)).enumerate() {
-        call.budget.work(head.len())?;
+        call.budget.count_work(head.len())?;
         let row = rows.get(layout.position(at)).copied().unwrap_or(0) * pairs;
         let angles = cosines.get(row..row + pairs).zip(sines.get(row..row + pairs));
         let Some((cosines, sines)) = angles else { return Err(invalid("cos_cache and sin_cache have no such row")) };
@@ -76,7 +76,7 @@ impl Layout {
 
 /// For each position in `(batch, length)`, the row of the caches that holds its angles.
 fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
-    let positions = call.budget.steps(&[layout.batch, layout.length])?;
+    let positions = call.budget.check_loop(&[layout.batch, layout.length])?;
     let Some(ids) = call.optional_tensor(3)? else { return Ok((0..positions).collect()) };
     if ids.shape() != [layout.batch, layout.length] {
         let (ids, expected) = (ids.shape(), [layout.batch, layout.length]);

@@ -1,12 +1,12 @@
-//! The two products of attention and the softmax between them, rounded where the function bodies name a type.
+//! The two products of attention and the softmax between them where the function bodies name a type.
 
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::axes;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
+use crate::kernels::reduction::softmax::staged_softmax;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
-use crate::tensor::sum::sum;
 
 /// The sizes that queries, keys and values agree on.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,8 @@ impl Sizes {
                 "Q {query:?}, K {key:?} and V {value:?} must agree in batch, head size, and key length"
             )));
         }
-        call.budget.steps(&[batch, query_heads, queries, keys])?;
-        call.budget.steps(&[batch, query_heads, queries, value_size])?;
+        call.budget.check_loop(&[batch, query_heads, queries, keys])?;
+        call.budget.check_loop(&[batch, query_heads, queries, value_size])?;
         if query_heads != heads && (heads == 0 || !query_heads.is_multiple_of(heads)) {
             return Err(invalid(format!("{query_heads} query heads are not a multiple of {heads} key heads")));
         }
@@ -58,25 +58,20 @@ impl Sizes {
     }
 }
 
-/// A value rounded into an element type.
-pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
-    element.decode_f64(element.round(value))
-}
-
 /// Rounds every value into an element type.
 pub(super) fn round_all(element: ElementType, values: &mut [f64]) {
     if element != ElementType::Double {
         for value in values.iter_mut() {
-            *value = rounded(element, *value);
+            *value = element.round(*value);
         }
     }
 }
 
 /// The square root of the scale, computed in float as the bodies do and rounded into `element`.
 fn root_of_scale(call: &Call<'_>, size: usize, element: ElementType) -> f64 {
-    let float = |value| rounded(ElementType::Float, value);
+    let float = |value| ElementType::Float.round(value);
     let scale = call.optional_float("scale").unwrap_or_else(|| float(1.0 / float(float(size as f64).sqrt())));
-    rounded(element, float(scale.sqrt()))
+    element.round(float(scale.sqrt()))
 }
 
 /// Adds a product of matrices to `out`, with compensated sums for `double`.
@@ -105,7 +100,7 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     let [query_block, key_block, block] = [queries * size, keys * size, queries * keys];
     let mut scores: Vec<f64> = call.budget.scratch(sizes.scores().iter().product())?;
     for (at, from) in sizes.pairs() {
-        call.budget.work(block.saturating_mul(size))?;
+        call.budget.count_work(block.saturating_mul(size))?;
         let a = Matrix::row_major(&query[at * query_block..][..query_block], queries, size);
         let b = Matrix::row_major(&key[from * key_block..][..key_block], keys, size).transposed();
         multiply(call, element, a, b, &mut scores[at * block..][..block])?;
@@ -117,16 +112,7 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
 /// Softmax along rows of `row` values. The texts name the precision in which it is computed, not that of its result:
 /// every step rounds into `element`, as upstream's expected float16 outputs need.
 pub(super) fn softmax(row: usize, element: ElementType, values: &mut [f64]) {
-    for row in values.chunks_mut(row.max(1)) {
-        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        for value in row.iter_mut() {
-            *value = rounded(element, libm::exp(rounded(element, *value - largest)));
-        }
-        let total = rounded(element, sum(row.iter().copied()));
-        for value in row.iter_mut() {
-            *value = rounded(element, *value / total);
-        }
-    }
+    values.chunks_mut(row.max(1)).for_each(|row| staged_softmax(row, element));
 }
 
 /// The values weighed by the probabilities, for a result of type `element`.
@@ -141,7 +127,7 @@ pub(super) fn weigh(
     let [block, value_block, result_block] = [queries * keys, keys * value_size, queries * value_size];
     let mut result: Vec<f64> = call.budget.scratch(sizes.result().iter().product())?;
     for (at, from) in sizes.pairs() {
-        call.budget.work(block.saturating_mul(value_size))?;
+        call.budget.count_work(block.saturating_mul(value_size))?;
         let a = Matrix::row_major(&probabilities[at * block..][..block], queries, keys);
         let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
         multiply(call, element, a, b, &mut result[at * result_block..][..result_block])?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dtype::ElementType;
-use crate::kernels::control_flow::stack::Stack;
+use crate::kernels::control_flow::scan_outputs::ScanOutputs;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{KernelError, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -118,7 +118,7 @@ fn trip_count(call: &Call<'_>) -> Result<Option<u64>, KernelError> {
 }
 
 /// One stack for each output of the body after the condition and the carried values.
-fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<Stack<'a>>, KernelError> {
+fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<ScanOutputs<'a>>, KernelError> {
     let (inputs, outputs, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
     if inputs != carried + 2 || outputs <= carried || wanted >= outputs {
         return Err(invalid(format!(
@@ -128,7 +128,7 @@ fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<St
             wanted.max(carried) + 1
         )));
     }
-    Ok(body.outputs.iter().skip(carried + 1).map(Stack::new).collect())
+    Ok(body.outputs.iter().skip(carried + 1).map(ScanOutputs::new).collect())
 }
 
 fn check_trip(call: &Call<'_>, trip: u64) -> Result<(), KernelError> {

@@ -2,7 +2,7 @@
 
 pub(crate) mod if_loop;
 pub(crate) mod scan;
-pub(crate) mod stack;
+pub(crate) mod scan_outputs;
 
 use crate::kernels::framework::registry::Kernel;
 

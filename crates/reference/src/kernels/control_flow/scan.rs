@@ -1,6 +1,6 @@
 //! Scan: a body that runs over the parts of tensors and carries states along.
 
-use crate::kernels::control_flow::stack::{Stack, slice};
+use crate::kernels::control_flow::scan_outputs::{ScanOutputs, slice};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -9,7 +9,19 @@ use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Scan", 8, scan_batches), Kernel::new("Scan", 9, scan)];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Scan", 8, scan_batches),
+    Kernel::new("Scan", 9, |call| scan(call, Axes::NonNegative)),
+    Kernel::new("Scan", 11, |call| scan(call, Axes::Any)),
+];
+
+/// Which axes the attributes may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Axes {
+    NonNegative,
+    /// Negative ones too, which count from the back.
+    Any,
+}
 
 /// What a node scans: the body and its split into states and scanned tensors.
 struct Scan<'a> {
@@ -69,9 +81,9 @@ impl<'a> Scan<'a> {
         call: &Call<'_>,
         mut states: Vec<Value>,
         length: usize,
-    ) -> Result<(Vec<Value>, Vec<Stack<'a>>), KernelError> {
+    ) -> Result<(Vec<Value>, Vec<ScanOutputs<'a>>), KernelError> {
         let count = states.len();
-        let mut stacks: Vec<Stack<'a>> = self.body.outputs.iter().skip(count).map(Stack::new).collect();
+        let mut stacks: Vec<ScanOutputs<'a>> = self.body.outputs.iter().skip(count).map(ScanOutputs::new).collect();
         for trip in 0..length {
             call.budget.check_time()?;
             let mut inputs = states.clone();
@@ -124,24 +136,24 @@ fn per_item(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, Kerne
     }
 }
 
-/// Axes, which may count from the back since version 11.
-fn axes(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, KernelError> {
+/// The axes that an attribute holds, one for each of `count` items.
+fn axes(call: &Call<'_>, name: &str, count: usize, allowed: Axes) -> Result<Vec<i64>, KernelError> {
     let axes = per_item(call, name, count)?;
-    match axes.iter().find(|&&axis| axis < 0 && call.since() < 11) {
+    match axes.iter().find(|&&axis| axis < 0 && allowed == Axes::NonNegative) {
         Some(axis) => Err(invalid(format!("attribute {name} holds {axis}; negative axes come with Scan-11"))),
         None => Ok(axes),
     }
 }
 
 /// Since version 9: no batches, an axis for each scanned tensor and each stacked output, and directions for both.
-fn scan(call: &Call<'_>) -> Result {
+fn scan(call: &Call<'_>, allowed: Axes) -> Result {
     let mut scan = Scan::of(call, 0, "scan_input_directions")?;
-    let input_axes = axes(call, "scan_input_axes", scan.inputs.len())?;
+    let input_axes = axes(call, "scan_input_axes", scan.inputs.len(), allowed)?;
     for (input, axis) in scan.inputs.iter_mut().zip(input_axes) {
         input.axis = normalize_axis(axis, input.tensor.rank())?;
     }
     let stacked = scan.body.outputs.len() - scan.states.len();
-    let output_axes = axes(call, "scan_output_axes", stacked)?;
+    let output_axes = axes(call, "scan_output_axes", stacked, allowed)?;
     let prepend = flags(call, "scan_output_directions", stacked)?;
     let states = scan.states.iter().map(|&state| Value::from(state.clone())).collect();
     let (mut outputs, stacks) = scan.run(call, states, scan.length()?)?;
@@ -173,7 +185,7 @@ fn scan_batches(call: &Call<'_>) -> Result {
         return Err(invalid("a scanned tensor must have a batch axis and a sequence axis"));
     };
     let lengths = sequence_lengths(call, batch_count, longest)?;
-    let mut results: Vec<Stack<'_>> = whole.body.outputs.iter().map(Stack::new).collect();
+    let mut results: Vec<ScanOutputs<'_>> = whole.body.outputs.iter().map(ScanOutputs::new).collect();
     for (batch, length) in lengths.into_iter().enumerate() {
         let part = |tensor: &Tensor| slice(call, tensor, 0, batch);
         let states = whole.states.iter().map(|&state| part(state).map(Value::from)).collect::<Result<Vec<_>, _>>()?;

@@ -6,17 +6,17 @@ use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Add", 1, |call| add(&Pair::legacy(call)?)),
+    Kernel::new("Add", 1, |call| add(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Add", 7, |call| add(&Pair::broadcast(call)?)),
-    Kernel::new("Sub", 1, |call| subtract(&Pair::legacy(call)?)),
+    Kernel::new("Sub", 1, |call| subtract(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Sub", 7, |call| subtract(&Pair::broadcast(call)?)),
-    Kernel::new("Mul", 1, |call| multiply(&Pair::legacy(call)?)),
+    Kernel::new("Mul", 1, |call| multiply(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Mul", 7, |call| multiply(&Pair::broadcast(call)?)),
-    Kernel::new("Div", 1, |call| divide(&Pair::legacy(call)?)),
+    Kernel::new("Div", 1, |call| divide(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Div", 7, |call| divide(&Pair::broadcast(call)?)),
     Kernel::new("Mod", 10, modulo_before_28),
     Kernel::new("Mod", 28, modulo),
-    Kernel::new("Pow", 1, |call| power(&Pair::legacy(call)?)),
+    Kernel::new("Pow", 1, |call| power(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Pow", 7, |call| power(&Pair::broadcast(call)?)),
 ];
 

@@ -2,7 +2,6 @@
 
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
@@ -21,10 +20,10 @@ fn shift(call: &Call<'_>) -> Result {
     let pair = Pair::broadcast(call)?;
     let width = pair.element().bits();
     let distance = |places: i128| u32::try_from(places).ok().filter(|&places| places < width);
-    match call.string("direction")? {
-        "LEFT" => pair.integers(|value, places| distance(places).map_or(0, |places| value << places)),
-        "RIGHT" => pair.integers(|value, places| value >> distance(places).unwrap_or(width)),
-        other => Err(invalid(format!("attribute direction is '{other}'; it may be 'LEFT' or 'RIGHT'"))),
+    if call.one_of("direction", &[("LEFT", true), ("RIGHT", false)])? {
+        pair.integers(|value, places| distance(places).map_or(0, |places| value << places))
+    } else {
+        pair.integers(|value, places| value >> distance(places).unwrap_or(width))
     }
 }
 

@@ -12,13 +12,28 @@ use crate::tensor::packing::extend;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("BitCast", 26, bit_cast),
-    Kernel::new("Cast", 1, |call| cast(call, call.output_element(0, named_type(call.string("to")?)?)?)),
-    Kernel::new("Cast", 6, |call| {
-        let to = call.output_type("to", 0)?;
-        cast(call, to.ok_or_else(|| KernelError::Internal("Cast without to".to_owned()))?)
+    Kernel::new("Cast", 1, |call| {
+        cast(call, call.output_element(0, named_type(call.string("to")?)?)?, Infinity::IsNan)
     }),
-    Kernel::new("CastLike", 15, |call| cast(call, call.tensor(1)?.element_type())),
+    Kernel::new("Cast", 6, |call| cast(call, to(call)?, Infinity::IsNan)),
+    Kernel::new("Cast", 24, |call| cast(call, to(call)?, Infinity::Saturates)),
+    Kernel::new("CastLike", 15, |call| cast(call, call.tensor(1)?.element_type(), Infinity::IsNan)),
+    Kernel::new("CastLike", 24, |call| cast(call, call.tensor(1)?.element_type(), Infinity::Saturates)),
 ];
+
+/// What `saturate` makes of an infinity in the `fnuz` types.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Infinity {
+    /// NaN, as the tables have it before version 24.
+    IsNan,
+    /// The largest finite number.
+    Saturates,
+}
+
+/// The type that `to` names since version 6, by its code.
+fn to(call: &Call<'_>) -> Result<ElementType> {
+    call.output_type("to", 0)?.ok_or_else(|| KernelError::Internal("Cast without to".to_owned()))
+}
 
 /// The type that `to` names before version 6: one of the names of `TensorProto.DataType`, in capitals.
 fn named_type(name: &str) -> Result<ElementType> {
@@ -27,9 +42,9 @@ fn named_type(name: &str) -> Result<ElementType> {
     })
 }
 
-fn cast(call: &Call<'_>, to: ElementType) -> Result {
+fn cast(call: &Call<'_>, to: ElementType, infinity: Infinity) -> Result {
     let input = call.tensor(0)?;
-    let rounding = Rounding::of(call)?;
+    let rounding = Rounding::of(call, infinity)?;
     if input.element_type() == to {
         return Ok(input.clone().into());
     }
@@ -62,18 +77,17 @@ fn numeral(text: &str) -> Result<Numeral, KernelError> {
 #[derive(Clone, Copy)]
 pub(super) struct Rounding {
     saturate: bool,
-    /// Whether an infinity saturates in the `fnuz` types too: their tables said NaN before version 24.
-    saturate_infinity: bool,
+    infinity: Infinity,
     mode: RoundMode,
 }
 
 impl Rounding {
-    /// As the attributes `saturate` and `round_mode` and the version of the operator say.
-    pub(super) fn of(call: &Call<'_>) -> Result<Rounding> {
+    /// As the attributes `saturate` and `round_mode` say.
+    pub(super) fn of(call: &Call<'_>, infinity: Infinity) -> Result<Rounding> {
         let mode = call.optional_string("round_mode").unwrap_or("up");
         Ok(Rounding {
             saturate: call.optional_int("saturate") != Some(0),
-            saturate_infinity: call.since() >= 24,
+            infinity,
             mode: RoundMode::from_name(mode)
                 .ok_or_else(|| invalid(format!("attribute round_mode is '{mode}'; it must be up, down or nearest")))?,
         })
@@ -89,12 +103,12 @@ impl Rounding {
         match to {
             _ if to.is_integer() && x.is_finite() => to.wrap(x as i128),
             Float8e8m0 => round_e8m0(x, self.mode, self.saturate),
-            Float8e4m3fnuz | Float8e5m2fnuz if x.is_infinite() && !self.saturate_infinity => to.round(x),
-            _ if self.saturate => to.saturate_round(x),
+            Float8e4m3fnuz | Float8e5m2fnuz if x.is_infinite() && self.infinity == Infinity::IsNan => to.encode(x),
+            _ if self.saturate => to.encode_saturating(x),
             _ if x.is_nan() && x.is_sign_negative() => {
-                to.float_format().and_then(|format| format.nan(true)).unwrap_or_else(|| to.round(x))
+                to.float_format().and_then(|format| format.nan(true)).unwrap_or_else(|| to.encode(x))
             }
-            _ => to.round(x),
+            _ => to.encode(x),
         }
     }
 

@@ -5,22 +5,22 @@ use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("And", 1, |call| logic(&Pair::legacy(call)?, |a, b| a && b)),
+    Kernel::new("And", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a && b)),
     Kernel::new("And", 7, |call| logic(&Pair::broadcast(call)?, |a, b| a && b)),
-    Kernel::new("Or", 1, |call| logic(&Pair::legacy(call)?, |a, b| a || b)),
+    Kernel::new("Or", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a || b)),
     Kernel::new("Or", 7, |call| logic(&Pair::broadcast(call)?, |a, b| a || b)),
-    Kernel::new("Xor", 1, |call| logic(&Pair::legacy(call)?, |a, b| a != b)),
+    Kernel::new("Xor", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a != b)),
     Kernel::new("Xor", 7, |call| logic(&Pair::broadcast(call)?, |a, b| a != b)),
     Kernel::new("Not", 1, not),
-    Kernel::new("Equal", 1, |call| equal(&Pair::legacy(call)?)),
+    Kernel::new("Equal", 1, |call| equal(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Equal", 7, |call| equal(&Pair::broadcast(call)?)),
-    Kernel::new("Less", 1, |call| less(&Pair::legacy(call)?)),
+    Kernel::new("Less", 1, |call| less(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Less", 7, |call| less(&Pair::broadcast(call)?)),
-    Kernel::new("Greater", 1, |call| greater(&Pair::legacy(call)?)),
+    Kernel::new("Greater", 1, |call| greater(&Pair::legacy_broadcast(call)?)),
     Kernel::new("Greater", 7, |call| greater(&Pair::broadcast(call)?)),
     Kernel::new("LessOrEqual", 12, |call| compare(&Pair::broadcast(call)?, |a, b| a <= b, |a, b| a <= b)),
     Kernel::new("GreaterOrEqual", 12, |call| compare(&Pair::broadcast(call)?, |a, b| a >= b, |a, b| a >= b)),
@@ -75,11 +75,11 @@ fn test(call: &Call<'_>, holds: impl Fn(f64) -> bool) -> Result {
 fn select(call: &Call<'_>) -> Result {
     let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let shape = broadcast(&broadcast(condition.shape(), x.shape())?, y.shape())?;
-    let walk = |shape_of: &[usize]| Walk::broadcast(shape_of, &shape);
+    let walk = |shape_of: &[usize]| StridedIter::broadcast(shape_of, &shape);
     let positions = walk(condition.shape())
         .zip(walk(x.shape()).zip(walk(y.shape())))
         .map(|(at, (x, y))| if condition.bits_at(at) != 0 { (0, x) } else { (1, y) });
-    Ok(call.allocate(x.element_type(), &shape)?.select(&[x, y], positions)?.into())
+    Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, y], positions)?.into())
 }
 
 #[cfg(test)]

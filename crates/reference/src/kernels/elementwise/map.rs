@@ -6,7 +6,7 @@ use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::read::{self, Stream};
 use crate::tensor::shape::{broadcast, normalize_axis, strides};
 
@@ -49,12 +49,7 @@ pub(super) fn map_numbers(
 /// to the element type of the input, so it is rounded there.
 pub(super) fn coefficient(call: &Call<'_>, name: &str, element: ElementType) -> Result<f64> {
     let value = call.float(name)?;
-    Ok(if call.spec.function.is_some() { rounded(element, value) } else { value })
-}
-
-/// A constant that a function body casts to the element type of the input.
-pub(super) fn rounded(element: ElementType, value: f64) -> f64 {
-    element.decode_f64(element.round(value))
+    Ok(if call.spec.function.is_some() { element.round(value) } else { value })
 }
 
 /// The first two inputs, lined up with an output.
@@ -72,20 +67,20 @@ pub(super) struct Pair<'c, 'a> {
 pub(super) enum Order {
     /// As they lie.
     Lying,
-    Walked(Walk),
+    Walked(StridedIter),
 }
 
 impl Order {
     /// That of a tensor of `shape` broadcast to `target`.
     pub(super) fn broadcast(shape: &[usize], target: &[usize]) -> Order {
-        if shape == target { Order::Lying } else { Order::Walked(Walk::broadcast(shape, target)) }
+        if shape == target { Order::Lying } else { Order::Walked(StridedIter::broadcast(shape, target)) }
     }
 }
 
 /// The elements of a tensor in some order; only what is walked is read as a whole.
 pub(super) enum Elements<'a, T> {
     Lying(Stream<'a, T>),
-    Walked(Vec<T>, Walk),
+    Walked(Vec<T>, StridedIter),
 }
 
 impl<'a, T> Elements<'a, T> {
@@ -138,7 +133,7 @@ impl<'c, 'a> Pair<'c, 'a> {
     /// Lines the second input up with the first as versions below 7 do: without `broadcast` their shapes are equal;
     /// with it, the second has one element, or its dimensions are those of the first from `axis` on, the last ones by
     /// default.
-    pub(super) fn legacy(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
+    pub(super) fn legacy_broadcast(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
         let (a, b) = (call.tensor(0)?, call.tensor(1)?);
         if a.shape() == b.shape() {
             return Ok(Pair::walking(call, a, b, a.shape().to_vec()));
@@ -159,16 +154,16 @@ impl<'c, 'a> Pair<'c, 'a> {
             b,
             shape: a.shape().to_vec(),
             a_order: Order::Lying,
-            b_order: Order::Walked(Walk::new(a.shape(), &strides, 0)),
+            b_order: Order::Walked(StridedIter::new(a.shape(), &strides, 0)),
         })
     }
 
     /// Lines the second input up with one axis of the first, a value for each index there, or gives its one value to
     /// every element.
-    pub(super) fn along(call: &'c Call<'a>, axis: Option<usize>) -> Result<Pair<'c, 'a>> {
+    pub(super) fn along_axis(call: &'c Call<'a>, axis: Option<usize>) -> Result<Pair<'c, 'a>> {
         let (a, b) = (call.tensor(0)?, call.tensor(1)?);
         let strides: Vec<isize> = (0..a.rank()).map(|at| isize::from(Some(at) == axis)).collect();
-        let b_order = Order::Walked(Walk::new(a.shape(), &strides, 0));
+        let b_order = Order::Walked(StridedIter::new(a.shape(), &strides, 0));
         Ok(Pair { call, a, b, shape: a.shape().to_vec(), a_order: Order::Lying, b_order })
     }
 
@@ -183,7 +178,7 @@ impl<'c, 'a> Pair<'c, 'a> {
     }
 
     /// The elements of both that meet, in the order of the output.
-    fn meet<A: Copy, B: Copy>(
+    fn zip_elements<A: Copy, B: Copy>(
         &self,
         a: fn(&Tensor) -> Vec<A>,
         b: fn(&Tensor) -> Vec<B>,
@@ -194,13 +189,13 @@ impl<'c, 'a> Pair<'c, 'a> {
 
     /// Combines what meets, rounding once into the first input's element type.
     pub(super) fn floats(&self, combine: impl Fn(f64, f64) -> f64) -> Result {
-        let values = self.meet(Tensor::floats, Tensor::floats)?.map(|(a, b)| combine(a, b));
+        let values = self.zip_elements(Tensor::floats, Tensor::floats)?.map(|(a, b)| combine(a, b));
         Ok(self.call.floats(self.element(), &self.shape, values)?.into())
     }
 
     /// Combines integers that meet, wrapping into the first input's element type.
     pub(super) fn integers(&self, combine: impl Fn(i128, i128) -> i128) -> Result {
-        let values = self.meet(Tensor::integers, Tensor::integers)?.map(|(a, b)| combine(a, b));
+        let values = self.zip_elements(Tensor::integers, Tensor::integers)?.map(|(a, b)| combine(a, b));
         Ok(self.call.integers(self.element(), &self.shape, values)?.into())
     }
 
@@ -211,26 +206,26 @@ impl<'c, 'a> Pair<'c, 'a> {
 
     /// Combines a floating first input with an integer second one.
     pub(super) fn floats_with_integers(&self, combine: impl Fn(f64, i128) -> f64) -> Result {
-        let values = self.meet(Tensor::floats, Tensor::integers)?.map(|(a, b)| combine(a, b));
+        let values = self.zip_elements(Tensor::floats, Tensor::integers)?.map(|(a, b)| combine(a, b));
         Ok(self.call.floats(self.element(), &self.shape, values)?.into())
     }
 
     /// Combines an integer first input with a floating second one.
     pub(super) fn integers_with_floats(&self, combine: impl Fn(i128, f64) -> i128) -> Result {
-        let values = self.meet(Tensor::integers, Tensor::floats)?.map(|(a, b)| combine(a, b));
+        let values = self.zip_elements(Tensor::integers, Tensor::floats)?.map(|(a, b)| combine(a, b));
         Ok(self.call.integers(self.element(), &self.shape, values)?.into())
     }
 
     /// Tests what meets, each element as `read` gives it.
     pub(super) fn test<T: Copy>(&self, read: fn(&Tensor) -> Vec<T>, holds: impl Fn(T, T) -> bool) -> Result {
-        let values = self.meet(read, read)?.map(|(a, b)| holds(a, b));
+        let values = self.zip_elements(read, read)?.map(|(a, b)| holds(a, b));
         Ok(self.call.allocate(ElementType::Bool, &self.shape)?.bools(values)?.into())
     }
 
     /// Tests strings that meet.
     pub(super) fn test_strings(&self, holds: impl Fn(&str, &str) -> bool) -> Result {
         let (a, b) = (self.a.strings(), self.b.strings());
-        let walk = |tensor: &Tensor| Walk::broadcast(tensor.shape(), &self.shape);
+        let walk = |tensor: &Tensor| StridedIter::broadcast(tensor.shape(), &self.shape);
         let values = walk(self.a).zip(walk(self.b)).map(|(i, j)| holds(&a[i], &b[j]));
         Ok(self.call.allocate(ElementType::Bool, &self.shape)?.bools(values)?.into())
     }

@@ -106,7 +106,7 @@ fn shortest(element: ElementType, value: f64) -> f64 {
     for digits in 0..f64::DIGITS as usize + 2 {
         text.clear();
         let short = write!(text, "{value:.digits$e}").ok().and_then(|()| text.parse::<f64>().ok());
-        if let Some(short) = short.filter(|&short| element.decode_f64(element.round(short)) == value) {
+        if let Some(short) = short.filter(|&short| element.round(short) == value) {
             return short;
         }
     }
@@ -126,7 +126,7 @@ mod tests {
 
     fn rounded(element: ElementType, text: &str) -> f64 {
         match parse(text) {
-            Some(Numeral::Float { sticky, .. }) => element.decode_f64(element.round(sticky)),
+            Some(Numeral::Float { sticky, .. }) => element.round(sticky),
             other => panic!("{text} gave {other:?}"),
         }
     }
@@ -178,7 +178,7 @@ mod tests {
             (ElementType::Float16, f64::NEG_INFINITY, "-INF"),
         ];
         for (element, value, text) in rows {
-            assert_eq!(print(element, element.round(value)), text, "{value} as {element}");
+            assert_eq!(print(element, element.encode(value)), text, "{value} as {element}");
         }
         assert_eq!(print(ElementType::Int8, ElementType::Int8.wrap(-7)), "-7");
         assert_eq!(print(ElementType::Uint64, u64::MAX), "18446744073709551615");

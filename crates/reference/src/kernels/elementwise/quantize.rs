@@ -1,7 +1,7 @@
 //! Linear quantization: `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
 
 use crate::dtype::{ElementType, Kind};
-use crate::kernels::elementwise::cast::Rounding;
+use crate::kernels::elementwise::cast::{Infinity, Rounding};
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::{KernelError, invalid};
 use crate::kernels::framework::registry::Kernel;
@@ -11,7 +11,8 @@ use crate::tensor::shape::normalize_axis;
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("DequantizeLinear", 10, dequantize),
     Kernel::new("DynamicQuantizeLinear", 11, dynamic_quantize),
-    Kernel::new("QuantizeLinear", 10, quantize),
+    Kernel::new("QuantizeLinear", 10, |call| quantize(call, Infinity::IsNan)),
+    Kernel::new("QuantizeLinear", 24, |call| quantize(call, Infinity::Saturates)),
 ];
 
 /// Which scale each element has: along the axis that the scales follow, `block` neighbours share one.
@@ -84,7 +85,7 @@ fn zero_point<'a>(call: &Call<'a>, scale: &Tensor) -> Result<Option<&'a Tensor>,
 
 /// `saturate(x / scale + zero_point)`: the quotient is rounded to the precision of the division, then, for an integer
 /// output, to the nearest integer, ties to even.
-fn quantize(call: &Call<'_>) -> Result {
+fn quantize(call: &Call<'_>, infinity: Infinity) -> Result {
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
     let zero = zero_point(call, scale)?;
     let output = output_type(call, zero)?;
@@ -97,8 +98,10 @@ fn quantize(call: &Call<'_>) -> Result {
     });
     let buffer = call.allocate(output, x.shape())?;
     if output.is_float() {
-        let (rounding, zeros) =
-            (Rounding::of(call)?, zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default());
+        let (rounding, zeros) = (
+            Rounding::of(call, infinity)?,
+            zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default(),
+        );
         let sum = |(quotient, at): (f64, usize)| quotient + zeros.get(at).copied().unwrap_or(0.0);
         return Ok(buffer.bits(quotients.map(|pair| rounding.float(output, sum(pair))))?.into());
     }
@@ -139,7 +142,7 @@ fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl 
         return Err(invalid(format!("precision is {named}, which holds no quotients; name a floating-point type")));
     }
     let precision = named.or_else(|| [scale, x].into_iter().find(holds_quotients));
-    let round = move |value: f64| precision.map_or(value, |element| element.decode_f64(element.round(value)));
+    let round = move |value: f64| precision.map_or(value, |element| element.round(value));
     Ok(move |x: f64, scale: f64| round(round(x) / round(scale)))
 }
 
@@ -166,7 +169,7 @@ fn dequantize(call: &Call<'_>) -> Result {
 /// The function body's steps, each rounded to `float`: range and scale of the data and zero, zero point, quantization.
 fn dynamic_quantize(call: &Call<'_>) -> Result {
     const MOST: f64 = 255.0;
-    let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
+    let float = |value: f64| ElementType::Float.round(value);
     let x = call.tensor(0)?;
     let values = call.budget.read_floats(x)?;
     let (mut least, mut greatest) = (0.0_f64, 0.0_f64);

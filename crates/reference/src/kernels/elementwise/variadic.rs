@@ -34,10 +34,10 @@ impl<'c, 'a> Operands<'c, 'a> {
         let operands = Operands::broadcast(call)?;
         let shape = call.tensor(0)?.shape();
         if let Some(other) = operands.inputs.iter().find(|input| input.shape() != shape) {
-            let since = call.since();
             return Err(invalid(format!(
-                "shapes {shape:?} and {:?} differ; version {since} does not broadcast, 8 does",
-                other.shape()
+                "shapes {shape:?} and {:?} differ; {} does not broadcast, version 8 does",
+                other.shape(),
+                call.spec.version
             )));
         }
         Ok(operands)
@@ -66,7 +66,7 @@ impl<'c, 'a> Operands<'c, 'a> {
         let mut columns: Vec<Elements<'a, T>> = self.inputs.iter().map(elements).collect::<Result<_>>()?;
         let count = element_count(&self.shape)?;
         Ok((0..count).map_while(move |_| {
-            self.call.budget.work(columns.len()).ok()?;
+            self.call.budget.count_work(columns.len()).ok()?;
             Some(combine(&mut columns.iter_mut().filter_map(Elements::next)))
         }))
     }

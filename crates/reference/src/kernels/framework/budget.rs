@@ -12,7 +12,7 @@ use crate::kernels::framework::error::KernelError;
 use crate::spec::OpSpec;
 use crate::tensor::shape::element_count;
 use crate::tensor::write::Reservation;
-use crate::tensor::{Buffer, Tensor};
+use crate::tensor::{Tensor, TensorBuilder};
 use crate::types::ValueType;
 
 /// The units of work between two looks at the clock.
@@ -32,7 +32,7 @@ pub type Observer = Arc<dyn Fn(&OpSpec, &[(String, ValueType)]) + Send + Sync>;
 
 /// What one run of a model may use. The defaults suit every model of the vendored corpus.
 #[derive(Clone)]
-pub struct Limits {
+pub struct ExecutionLimits {
     /// The elements of one tensor.
     pub elements: usize,
     /// The bytes that live at one time: inputs, initializers, tensors, texts, and what kernels compute in.
@@ -49,9 +49,9 @@ pub struct Limits {
     pub observer: Option<Observer>,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ExecutionLimits {
+    fn default() -> ExecutionLimits {
+        ExecutionLimits {
             elements: 1 << 30,
             bytes: 4 << 30,
             depth: 64,
@@ -63,9 +63,9 @@ impl Default for Limits {
     }
 }
 
-impl fmt::Debug for Limits {
+impl fmt::Debug for ExecutionLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limits")
+        f.debug_struct("ExecutionLimits")
             .field("elements", &self.elements)
             .field("bytes", &self.bytes)
             .field("depth", &self.depth)
@@ -88,7 +88,7 @@ pub struct Budget {
 /// What all budgets of a run share.
 #[derive(Debug)]
 struct Run {
-    limits: Limits,
+    limits: ExecutionLimits,
     bytes: Arc<AtomicUsize>,
     work: AtomicU64,
     seeds: AtomicU64,
@@ -104,7 +104,7 @@ impl Drop for Budget {
 
 impl Budget {
     /// A budget of which nothing is used.
-    pub fn new(limits: Limits) -> Budget {
+    pub fn new(limits: ExecutionLimits) -> Budget {
         let (bytes, over) = (Arc::default(), AtomicBool::new(false));
         let run = Run { limits, bytes, work: AtomicU64::new(0), seeds: AtomicU64::new(0), over };
         Budget { run: Arc::new(run), held: AtomicUsize::new(0) }
@@ -117,7 +117,7 @@ impl Budget {
     }
 
     /// The limits.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ExecutionLimits {
         &self.run.limits
     }
 
@@ -126,7 +126,7 @@ impl Budget {
         &self.run.limits.deadline
     }
 
-    /// A seed for a node that has none: [`Limits::seed`] plus an odd multiple, in 64 bits, of the number of such nodes
+    /// A seed for a node that has none: [`ExecutionLimits::seed`] plus an odd multiple, in 64 bits, of the number of such nodes
     /// that ran before in this run.
     pub fn fresh_seed(&self) -> u64 {
         let before = self.run.seeds.fetch_add(1, Ordering::Relaxed);
@@ -134,21 +134,21 @@ impl Budget {
     }
 
     /// Room for a tensor, counted until its last copy is dropped.
-    pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<Buffer, KernelError> {
+    pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<TensorBuilder, KernelError> {
         let count = element_count(shape)?;
         self.check_elements(count)?;
         let size = if element == ElementType::String { BYTES_OF_A_STRING } else { element.size() };
         let bytes = count.checked_mul(size).and_then(|bytes| bytes.checked_add(BYTES_OF_A_TENSOR));
         let reservation = self.reserve(bytes)?;
-        self.work(count)?;
-        Ok(Buffer::new(element, shape.to_vec(), reservation, self.deadline().clone())?)
+        self.count_work(count)?;
+        Ok(TensorBuilder::new(element, shape.to_vec(), reservation, self.deadline().clone())?)
     }
 
     /// A vector of `count` default elements for a kernel's own use.
     pub fn scratch<T: Clone + Default>(&self, count: usize) -> Result<Vec<T>, KernelError> {
         self.check_elements(count)?;
         self.count(count, size_of::<T>())?;
-        self.work(count)?;
+        self.count_work(count)?;
         // bounded: by the limits, which have just been asked.
         Ok(vec![T::default(); count])
     }
@@ -171,7 +171,7 @@ impl Budget {
             }
             collected.push(value);
             if count % BLOCK == BLOCK - 1 {
-                self.work(BLOCK)?;
+                self.count_work(BLOCK)?;
             }
         }
         Ok(collected)
@@ -206,7 +206,7 @@ impl Budget {
     pub fn read<T>(&self, tensor: &Tensor, read: fn(&Tensor) -> Vec<T>) -> Result<Vec<T>, KernelError> {
         let count = tensor.len();
         self.count(count, size_of::<T>())?;
-        self.work(count)?;
+        self.count_work(count)?;
         if count <= BLOCK {
             return Ok(read(tensor));
         }
@@ -235,7 +235,7 @@ impl Budget {
 
     /// The number of steps of nested loops over these sizes, within the limit of elements. An empty size counts as one,
     /// so that a product of any of the sizes fits as well.
-    pub fn steps(&self, sizes: &[usize]) -> Result<usize, KernelError> {
+    pub fn check_loop(&self, sizes: &[usize]) -> Result<usize, KernelError> {
         let most = self.limits().elements;
         let steps = sizes.iter().try_fold(1usize, |steps, &size| steps.checked_mul(size.max(1)));
         steps
@@ -252,7 +252,7 @@ impl Budget {
     }
 
     /// Counts work, in elements visited, and stops the run when its time is over.
-    pub fn work(&self, amount: usize) -> Result<(), KernelError> {
+    pub fn count_work(&self, amount: usize) -> Result<(), KernelError> {
         let amount = amount as u64 + 1;
         let before = self.run.work.fetch_add(amount, Ordering::Relaxed);
         if before / WORK_BETWEEN_CHECKS == before.saturating_add(amount) / WORK_BETWEEN_CHECKS {
@@ -284,7 +284,8 @@ mod tests {
 
     #[test]
     fn what_is_over_the_limits_is_refused() {
-        let budget = Budget::new(Limits { elements: 8, bytes: 16 + BYTES_OF_A_TENSOR, ..Limits::default() });
+        let budget =
+            Budget::new(ExecutionLimits { elements: 8, bytes: 16 + BYTES_OF_A_TENSOR, ..ExecutionLimits::default() });
         assert!(matches!(budget.allocate(ElementType::Uint8, &[9]), Err(KernelError::Limit(_))));
         let kept = budget.allocate(ElementType::Float, &[3]).unwrap();
         assert!(matches!(budget.allocate(ElementType::Float, &[2]), Err(KernelError::Limit(_))));
@@ -295,23 +296,23 @@ mod tests {
 
     #[test]
     fn an_empty_size_hides_no_large_one() {
-        let budget = Budget::new(Limits { elements: 8, ..Limits::default() });
-        assert_eq!(budget.steps(&[2, 0, 4]).ok(), Some(8));
-        assert!(budget.steps(&[9, 0]).is_err());
-        assert!(budget.steps(&[usize::MAX, 0, usize::MAX]).is_err());
+        let budget = Budget::new(ExecutionLimits { elements: 8, ..ExecutionLimits::default() });
+        assert_eq!(budget.check_loop(&[2, 0, 4]).ok(), Some(8));
+        assert!(budget.check_loop(&[9, 0]).is_err());
+        assert!(budget.check_loop(&[usize::MAX, 0, usize::MAX]).is_err());
     }
 
     #[test]
     fn work_ends_when_the_time_is_over() {
-        let budget = Budget::new(Limits { deadline: Deadline::new(|| true), ..Limits::default() });
-        assert!(budget.work(1).is_ok());
-        assert!(matches!(budget.work(1 << 16), Err(KernelError::Deadline)));
-        assert!(matches!(budget.work(1), Err(KernelError::Deadline)));
+        let budget = Budget::new(ExecutionLimits { deadline: Deadline::new(|| true), ..ExecutionLimits::default() });
+        assert!(budget.count_work(1).is_ok());
+        assert!(matches!(budget.count_work(1 << 16), Err(KernelError::Deadline)));
+        assert!(matches!(budget.count_work(1), Err(KernelError::Deadline)));
     }
 
     #[test]
     fn what_a_kernel_computes_in_is_counted_until_its_budget_goes() {
-        let budget = Budget::new(Limits { bytes: 100, ..Limits::default() });
+        let budget = Budget::new(ExecutionLimits { bytes: 100, ..ExecutionLimits::default() });
         let tensor = Tensor::of_integers(ElementType::Int8, &[4], &[1, 2, 3, 4]).unwrap();
         {
             let call = budget.nested();
@@ -326,12 +327,12 @@ mod tests {
     #[test]
     fn an_endless_iterator_is_collected_up_to_the_limits() {
         let collect = |limits| Budget::new(limits).collect(std::iter::from_fn(|| Some(0u8))).err();
-        let limits = || Limits { elements: 1 << 20, bytes: 1 << 20, ..Limits::default() };
+        let limits = || ExecutionLimits { elements: 1 << 20, bytes: 1 << 20, ..ExecutionLimits::default() };
         assert!(matches!(collect(limits()), Some(KernelError::Limit(_))));
-        assert!(matches!(collect(Limits { bytes: 1 << 30, ..limits() }), Some(KernelError::Limit(_))));
-        let late = Limits { deadline: Deadline::new(|| true), ..limits() };
+        assert!(matches!(collect(ExecutionLimits { bytes: 1 << 30, ..limits() }), Some(KernelError::Limit(_))));
+        let late = ExecutionLimits { deadline: Deadline::new(|| true), ..limits() };
         assert!(matches!(collect(late), Some(KernelError::Deadline)));
-        let budget = Budget::new(Limits { deadline: Deadline::new(|| true), ..Limits::default() });
+        let budget = Budget::new(ExecutionLimits { deadline: Deadline::new(|| true), ..ExecutionLimits::default() });
         assert_eq!(budget.timed(0..1_000_000).count(), BLOCK - 1);
     }
 }

@@ -9,7 +9,7 @@ use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::error::{KernelError, invalid};
 use crate::model::{Attribute, Graph, Node};
 use crate::spec::{DefaultValue, OpSpec};
-use crate::tensor::{Buffer, Tensor};
+use crate::tensor::{Tensor, TensorBuilder};
 use crate::types::ValueType;
 use crate::value::{Sequence, Value};
 
@@ -178,6 +178,15 @@ impl<'a> Call<'a> {
         self.optional_string(name).ok_or_else(|| self.missing(name))
     }
 
+    /// The value that belongs to a string attribute or its default, in a table of every name that the version knows.
+    pub fn one_of<T: Copy>(&self, name: &str, table: &[(&str, T)]) -> Result<T> {
+        let actual = self.string(name)?;
+        table.iter().find(|(known, _)| *known == actual).map(|(_, value)| *value).ok_or_else(|| {
+            let known: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
+            invalid(format!("attribute {name} is '{actual}'; {} takes {}", self.spec.version, known.join(", ")))
+        })
+    }
+
     /// A list of integers, or nothing where it is neither set nor has a default.
     pub fn optional_ints(&self, name: &str) -> Option<&'a [i64]> {
         match (self.attributes.get(name), self.default(name)) {
@@ -279,7 +288,7 @@ impl<'a> Call<'a> {
     }
 
     /// Room for an output.
-    pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<Buffer> {
+    pub fn allocate(&self, element: ElementType, shape: &[usize]) -> Result<TensorBuilder> {
         self.budget.allocate(element, shape)
     }
 
@@ -304,8 +313,13 @@ impl<'a> Call<'a> {
     }
 
     /// A tensor of elements of `source` at the positions given.
-    pub fn take(&self, source: &Tensor, shape: &[usize], positions: impl IntoIterator<Item = usize>) -> Result<Tensor> {
-        Ok(self.allocate(source.element_type(), shape)?.take(source, positions)?)
+    pub fn gather(
+        &self,
+        source: &Tensor,
+        shape: &[usize],
+        positions: impl IntoIterator<Item = usize>,
+    ) -> Result<Tensor> {
+        Ok(self.allocate(source.element_type(), shape)?.gather(source, positions)?)
     }
 
     /// Runs a subgraph.

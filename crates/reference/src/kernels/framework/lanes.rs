@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::deadline::Deadline;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::KernelError;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{element_count, strides};
 
 /// Below this many elements, the lanes stay on one thread.
@@ -42,7 +42,7 @@ impl Positions {
             return Ok(Positions::Even { count, step: axes.last().map_or(0, |(_, step)| *step) });
         }
         let steps: Vec<isize> = steps.iter().copied().map(usize::cast_signed).collect();
-        call.budget.collect(Walk::new(dims, &steps, 0)).map(Positions::Listed)
+        call.budget.collect(StridedIter::new(dims, &steps, 0)).map(Positions::Listed)
     }
 
     fn len(&self) -> usize {
@@ -109,7 +109,7 @@ impl Lanes {
         R: Send,
     {
         let lane = |start: usize| {
-            call.budget.work(self.len())?;
+            call.budget.count_work(self.len())?;
             Ok(fold(Lane { values, lanes: self, start: self.starts.at(start), next: 0 }))
         };
         let count = self.starts.len();
@@ -135,7 +135,7 @@ impl Lanes {
             return Ok(());
         }
         let change = |(lane, chunk): (usize, &mut [T])| {
-            call.budget.work(chunk.len())?;
+            call.budget.count_work(chunk.len())?;
             change(lane, chunk);
             Ok::<_, KernelError>(())
         };
@@ -148,7 +148,7 @@ impl Lanes {
         }
         let mut gathered: Vec<T> = call.budget.scratch(values.len())?;
         for (lane, chunk) in gathered.chunks_exact_mut(self.len()).enumerate() {
-            call.budget.work(chunk.len())?;
+            call.budget.count_work(chunk.len())?;
             chunk.iter_mut().zip(self.positions(lane)).for_each(|(slot, position)| *slot = values[position]);
         }
         if values.len() < PARALLEL {
@@ -157,7 +157,7 @@ impl Lanes {
             gathered.par_chunks_exact_mut(self.len()).enumerate().try_for_each(change)?;
         }
         for (lane, chunk) in gathered.chunks_exact(self.len()).enumerate() {
-            call.budget.work(chunk.len())?;
+            call.budget.count_work(chunk.len())?;
             chunk.iter().zip(self.positions(lane)).for_each(|(value, position)| values[position] = *value);
         }
         Ok(())

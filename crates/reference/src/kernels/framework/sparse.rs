@@ -16,14 +16,14 @@ pub(crate) fn densify(sparse: &SparseTensor, budget: &Budget) -> Result<Tensor> 
         *slot.ok_or_else(|| invalid("an index of a sparse tensor lies outside its shape"))? = at + 1;
     }
     let positions = source.into_iter().map(|at| at.checked_sub(1).map_or((0, 0), |at| (1, at)));
-    Ok(buffer.select(&[&Tensor::zero(element)?, &sparse.values], positions)?)
+    Ok(buffer.gather_from(&[&Tensor::zero(element)?, &sparse.values], positions)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dtype::ElementType;
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
 
     #[test]
     fn a_sparse_tensor_becomes_dense() {
@@ -32,7 +32,7 @@ mod tests {
             indices: Tensor::of_integers(ElementType::Int64, &[2], &[1, 5]).unwrap(),
             shape: vec![2, 3],
         };
-        let dense = densify(&sparse, &Budget::new(Limits::default())).unwrap();
+        let dense = densify(&sparse, &Budget::new(ExecutionLimits::default())).unwrap();
         assert_eq!(dense.shape(), [2, 3]);
         assert_eq!(dense.floats(), [0.0, 1.5, 0.0, 0.0, 0.0, -2.0]);
     }

@@ -8,13 +8,27 @@ use crate::kernels::framework::error::{Missing, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
-use crate::tensor::sum::{Sum, dot};
+use crate::tensor::sum::{CompensatedSum, dot};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("AffineGrid", 20, affine_grid),
-    Kernel::new("GridSample", 16, |call| grid_sample(call, ["bilinear", "nearest", "bicubic"])),
-    Kernel::new("GridSample", 20, |call| grid_sample(call, ["linear", "nearest", "cubic"])),
+    Kernel::new("GridSample", 16, |call| grid_sample(call, &OF_16)),
+    Kernel::new("GridSample", 20, |call| grid_sample(call, &OF_20)),
 ];
+
+/// What a version of `GridSample` takes.
+struct Rules {
+    /// The names of linear, nearest and cubic sampling.
+    modes: [(&'static str, Mode); 3],
+    /// The number of spatial axes, where one alone is allowed.
+    rank: Option<usize>,
+}
+
+const OF_16: Rules =
+    Rules { modes: [("bilinear", Mode::Linear), ("nearest", Mode::Nearest), ("bicubic", Mode::Cubic)], rank: Some(2) };
+
+const OF_20: Rules =
+    Rules { modes: [("linear", Mode::Linear), ("nearest", Mode::Nearest), ("cubic", Mode::Cubic)], rank: None };
 
 /// A place has four neighbours along each axis for cubic sampling, so their number grows with every one.
 const MOST_AXES: usize = 8;
@@ -59,7 +73,7 @@ fn affine_grid(call: &Call<'_>) -> Result {
 /// Places from -1 to 1 along an axis: from the first element's centre to the last one's with `align_corners`, from
 /// edge to edge without. A depth of 1 takes no step, as the body says; a height or width of 1 divides by zero there.
 fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: bool) -> Result<Vec<f64>> {
-    let round = |value: f64| element.decode_f64(element.round(value));
+    let round = |value: f64| element.round(value);
     let count = round(length as f64);
     let (start, step) = if call.flag("align_corners")? {
         (-1.0, if is_depth && length == 1 { 0.0 } else { round(2.0 / round(count - 1.0)) })
@@ -106,9 +120,9 @@ struct Sampler {
 /// What a place reads along one axis: up to four elements, `None` beyond the ends, and their weights.
 type Taps = [(Option<usize>, f64); 4];
 
-fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
+fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
     let (x, grid) = (call.tensor(0)?, call.tensor(1)?);
-    let sampler = Sampler::of(call, x, grid, modes)?;
+    let sampler = Sampler::of(call, x, grid, rules)?;
     let rank = sampler.dims.len();
     let (images, channels) = (x.shape()[0], x.shape()[1]);
     let outputs = &grid.shape()[1..=rank];
@@ -125,7 +139,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
             let (sampler, place, start) = (&sampler, &place, (image * channels + channel) * plane);
             (0..count).map(move |at| sampler.nearest(place(image, at)).map_or((1, 0), |at| (0, start + at)))
         });
-        return Ok(call.allocate(element, &shape)?.select(&[x, &zero], positions)?.into());
+        return Ok(call.allocate(element, &shape)?.gather_from(&[x, &zero], positions)?.into());
     }
     let sampled = |values: &[f64]| -> Result<Vec<f64>> {
         let mut out: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
@@ -136,7 +150,7 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
         out.par_chunks_mut(count).enumerate().try_for_each(|(at, out)| {
             let values = &values[at * plane..(at + 1) * plane];
             for (place_at, out) in out.iter_mut().enumerate() {
-                call.budget.work(1 << (2 * rank))?;
+                call.budget.count_work(1 << (2 * rank))?;
                 let taps: Vec<Taps> =
                     place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
                 *out = weigh(&taps, &sampler.steps, values, 0);
@@ -159,34 +173,24 @@ fn grid_sample(call: &Call<'_>, modes: [&str; 3]) -> Result {
 }
 
 impl Sampler {
-    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, modes: [&str; 3]) -> Result<Sampler> {
+    fn of(call: &Call<'_>, x: &Tensor, grid: &Tensor, rules: &Rules) -> Result<Sampler> {
         let rank = x.rank().saturating_sub(2);
         let matches = grid.rank() == rank + 2
             && rank > 0
             && grid.shape().last() == Some(&rank)
             && grid.shape().first() == x.shape().first();
-        if !matches || (call.since() < 20 && rank != 2) {
+        if !matches || rules.rank.is_some_and(|only| rank != only) {
             return Err(invalid(format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
         }
         if rank > MOST_AXES {
             let message = format!("GridSample over {rank} spatial axes; at most {MOST_AXES} are computed");
             return Err(unsupported(Missing::Attribute, message));
         }
-        let mode = match call.string("mode")? {
-            mode if mode == modes[0] => Mode::Linear,
-            mode if mode == modes[1] => Mode::Nearest,
-            mode if mode == modes[2] => Mode::Cubic,
-            mode => {
-                let modes = modes.join(", ");
-                return Err(invalid(format!("mode is {mode:?}; {} takes {modes}", call.spec.version)));
-            }
-        };
-        let padding = match call.string("padding_mode")? {
-            "zeros" => Padding::Zeros,
-            "border" => Padding::Border,
-            "reflection" => Padding::Reflection,
-            other => return Err(invalid(format!("padding_mode is {other:?}; it takes zeros, border and reflection"))),
-        };
+        let mode = call.one_of("mode", &rules.modes)?;
+        let padding = call.one_of(
+            "padding_mode",
+            &[("zeros", Padding::Zeros), ("border", Padding::Border), ("reflection", Padding::Reflection)],
+        )?;
         let dims = x.shape()[2..].to_vec();
         let steps = strides(&dims);
         Ok(Sampler {
@@ -242,7 +246,7 @@ impl Sampler {
 
     /// The position in a plane of the element nearest to a place, ties to even.
     fn nearest(&self, place: impl Iterator<Item = f64>) -> Option<usize> {
-        let round = |value: f64| self.grid.decode_f64(self.grid.round(value));
+        let round = |value: f64| self.grid.round(value);
         let mut position = 0;
         for (axis, normal) in place.enumerate() {
             let whole = self.place(normal, axis, round).round_ties_even();
@@ -270,7 +274,7 @@ fn weigh(taps: &[Taps], steps: &[usize], values: &[f64], position: usize) -> f64
     let ([taps, inner @ ..], [step, steps @ ..]) = (taps, steps) else {
         return values.get(position).copied().unwrap_or(0.0);
     };
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     for &(element, weight) in taps {
         if let Some(element) = element.filter(|_| weight != 0.0) {
             sum.add_product(weight, weigh(inner, steps, values, position + element * step));

@@ -9,7 +9,7 @@ use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader};
 use crate::dtype::ElementType;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::KernelError;
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder)];
@@ -43,12 +43,10 @@ enum PixelFormat {
 
 /// The image of the encoded bytes, `[height, width, channels]`; one without pixels where they cannot be decoded.
 fn image_decoder(call: &Call<'_>) -> Result {
-    let format = match call.string("pixel_format")? {
-        "RGB" => PixelFormat::Rgb,
-        "BGR" => PixelFormat::Bgr,
-        "Grayscale" => PixelFormat::Grayscale,
-        other => return Err(invalid(format!("pixel_format is '{other}'; it is one of RGB, BGR, Grayscale"))),
-    };
+    let format = call.one_of(
+        "pixel_format",
+        &[("RGB", PixelFormat::Rgb), ("BGR", PixelFormat::Bgr), ("Grayscale", PixelFormat::Grayscale)],
+    )?;
     let encoded = call.tensor(0)?.bytes();
     // The standard asks for an empty image whatever the reason is, and a decoder's own panic is one.
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(call.budget, encoded))).unwrap_or(Ok(None));
@@ -171,7 +169,7 @@ fn luma(pixels: &[u8]) -> Vec<u8> {
 mod tests {
     use crate::deadline::Deadline;
     use crate::dtype::ElementType;
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::tensor::Tensor;
     use crate::testing::{OneNode, node};
 
@@ -215,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_large_image_is_refused_before_it_is_decoded() {
-        let limits = Limits { bytes: 1 << 20, ..Limits::default() };
+        let limits = ExecutionLimits { bytes: 1 << 20, ..ExecutionLimits::default() };
         let refused = decoder(b"P6\n60000 60000\n255\n").limits(limits);
         assert!(refused.error().contains("over the limit"));
     }
@@ -229,7 +227,7 @@ mod tests {
         // The bytes are not asked for at once: the time is over after the first few of them.
         let asked = std::sync::atomic::AtomicUsize::new(0);
         let deadline = Deadline::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5);
-        let late = decoder(&png).limits(Limits { deadline, ..Limits::default() });
+        let late = decoder(&png).limits(ExecutionLimits { deadline, ..ExecutionLimits::default() });
         assert!(late.error().contains("the time for this run is over"));
     }
 }

@@ -21,7 +21,7 @@ fn non_max_suppression(call: &Call<'_>) -> Result {
     if of_scores != batches || per_class != count {
         return Err(invalid(format!("boxes {:?} and scores {:?} differ", boxes.shape(), scores.shape())));
     }
-    let limits = Limits {
+    let limits = Thresholds {
         most: single(call, 2)?
             .and_then(Tensor::single_integer)
             .map_or(0, |most| usize::try_from(most.max(0)).unwrap_or(usize::MAX)),
@@ -62,13 +62,13 @@ fn overlap(call: &Call<'_>) -> Result<f64> {
 }
 
 /// What bounds the selection within a class.
-struct Limits {
+struct Thresholds {
     most: usize,
     overlap: f64,
     score: Option<f64>,
 }
 
-impl Limits {
+impl Thresholds {
     /// The boxes kept of one class, best first.
     fn keep(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
         let budget = call.budget.nested();
@@ -85,7 +85,7 @@ impl Limits {
             if kept.len() >= self.most {
                 break;
             }
-            call.budget.work(kept.len())?;
+            call.budget.count_work(kept.len())?;
             if kept.iter().all(|&other| !corners[at].overlap(&corners[other]).is_some_and(|o| o > self.overlap)) {
                 kept.push(at);
             }
@@ -103,7 +103,7 @@ struct Corners {
 
 /// Rounds to `float`, the type of the boxes, in which every step is taken.
 fn float(value: f64) -> f64 {
-    ElementType::Float.decode_f64(ElementType::Float.round(value))
+    ElementType::Float.round(value)
 }
 
 fn corners(call: &Call<'_>, boxes: &[f64]) -> Result<Vec<Corners>> {

@@ -12,7 +12,9 @@ use crate::tensor::shape::normalize_axis;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Resize", 10, resize_by_scales),
-    Kernel::new("Resize", 11, resize),
+    Kernel::new("Resize", 11, |call| resize(call, COORDINATES_OF_11)),
+    Kernel::new("Resize", 13, |call| resize(call, COORDINATES_OF_13)),
+    Kernel::new("Resize", 19, |call| resize(call, COORDINATES_OF_19)),
     Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear")),
     Kernel::new("Upsample", 7, |call| upsample(call, &call.optional_floats("scales").unwrap_or_default(), "linear")),
     Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear")),
@@ -20,7 +22,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 /// Rounds to `float`, the type of scales.
 fn float(value: f64) -> f64 {
-    ElementType::Float.decode_f64(ElementType::Float.round(value))
+    ElementType::Float.round(value)
 }
 
 /// A length computed from scales.
@@ -71,11 +73,7 @@ fn resize_by_scales(call: &Call<'_>) -> Result {
 /// The versions before 11 name no coordinates. Their authors' tests read the element at `x / scale`, and the nearest
 /// one below it when upsampling, above it when downsampling.
 fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest) -> Result {
-    let method = match call.string("mode")? {
-        "nearest" => Method::Nearest(nearest),
-        mode if mode == linear => Method::Linear,
-        mode => return Err(invalid(format!("mode is {mode:?}; {} takes nearest and {linear}", call.spec.version))),
-    };
+    let method = call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)])?;
     let x = call.tensor(0)?;
     let plan = Plan {
         method,
@@ -89,15 +87,17 @@ fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest) ->
 
 // Resize from 11 on.
 
-fn resize(call: &Call<'_>) -> Result {
+fn resize(call: &Call<'_>, coordinates: &[(&str, Coordinates)]) -> Result {
     let x = call.tensor(0)?;
-    let coordinates = coordinates(call)?;
-    let method = match call.string("mode")? {
-        "nearest" => Method::Nearest(nearest(call)?),
-        "linear" => Method::Linear,
-        "cubic" => Method::Cubic(call.float("cubic_coeff_a")?),
-        mode => return Err(invalid(format!("mode is {mode:?}; it takes nearest, linear and cubic"))),
-    };
+    let coordinates = call.one_of("coordinate_transformation_mode", coordinates)?;
+    let method = call.one_of::<fn(&Call<'_>) -> Result<Method>>(
+        "mode",
+        &[
+            ("nearest", |call| nearest(call).map(Method::Nearest)),
+            ("linear", |_| Ok(Method::Linear)),
+            ("cubic", |call| call.float("cubic_coeff_a").map(Method::Cubic)),
+        ],
+    )?(call)?;
     let plan = Plan {
         method,
         coordinates,
@@ -108,30 +108,42 @@ fn resize(call: &Call<'_>) -> Result {
     Ok(resample(call, x, &plan, &extents(call, x, coordinates)?)?.into())
 }
 
-fn coordinates(call: &Call<'_>) -> Result<Coordinates> {
-    let since = call.since();
-    match call.string("coordinate_transformation_mode")? {
-        "half_pixel" => Ok(Coordinates::HalfPixel),
-        "half_pixel_symmetric" if since >= 19 => Ok(Coordinates::HalfPixelSymmetric),
-        "pytorch_half_pixel" => Ok(Coordinates::PytorchHalfPixel),
-        "align_corners" => Ok(Coordinates::AlignCorners),
-        "asymmetric" => Ok(Coordinates::Asymmetric),
-        "tf_half_pixel_for_nn" if since < 13 => Ok(Coordinates::TfHalfPixelForNn),
-        "tf_crop_and_resize" => Ok(Coordinates::TfCropAndResize),
-        other => Err(invalid(format!("coordinate_transformation_mode {other:?} is none of {}", call.spec.version))),
-    }
-}
+const COORDINATES_OF_11: &[(&str, Coordinates)] = &[
+    ("half_pixel", Coordinates::HalfPixel),
+    ("pytorch_half_pixel", Coordinates::PytorchHalfPixel),
+    ("align_corners", Coordinates::AlignCorners),
+    ("asymmetric", Coordinates::Asymmetric),
+    ("tf_half_pixel_for_nn", Coordinates::TfHalfPixelForNn),
+    ("tf_crop_and_resize", Coordinates::TfCropAndResize),
+];
+
+const COORDINATES_OF_13: &[(&str, Coordinates)] = &[
+    ("half_pixel", Coordinates::HalfPixel),
+    ("pytorch_half_pixel", Coordinates::PytorchHalfPixel),
+    ("align_corners", Coordinates::AlignCorners),
+    ("asymmetric", Coordinates::Asymmetric),
+    ("tf_crop_and_resize", Coordinates::TfCropAndResize),
+];
+
+const COORDINATES_OF_19: &[(&str, Coordinates)] = &[
+    ("half_pixel", Coordinates::HalfPixel),
+    ("half_pixel_symmetric", Coordinates::HalfPixelSymmetric),
+    ("pytorch_half_pixel", Coordinates::PytorchHalfPixel),
+    ("align_corners", Coordinates::AlignCorners),
+    ("asymmetric", Coordinates::Asymmetric),
+    ("tf_crop_and_resize", Coordinates::TfCropAndResize),
+];
 
 fn nearest(call: &Call<'_>) -> Result<Nearest> {
-    match call.string("nearest_mode")? {
-        "round_prefer_floor" => Ok(Nearest::RoundPreferFloor),
-        "round_prefer_ceil" => Ok(Nearest::RoundPreferCeil),
-        "floor" => Ok(Nearest::Floor),
-        "ceil" => Ok(Nearest::Ceil),
-        other => Err(invalid(format!(
-            "nearest_mode is {other:?}; it takes round_prefer_floor, round_prefer_ceil, floor and ceil"
-        ))),
-    }
+    call.one_of(
+        "nearest_mode",
+        &[
+            ("round_prefer_floor", Nearest::RoundPreferFloor),
+            ("round_prefer_ceil", Nearest::RoundPreferCeil),
+            ("floor", Nearest::Floor),
+            ("ceil", Nearest::Ceil),
+        ],
+    )
 }
 
 /// The axes to resize, by `scales` or `sizes`.

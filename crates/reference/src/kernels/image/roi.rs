@@ -16,7 +16,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 /// Rounds into the type of the input: places and counts are computed in it, step by step.
 fn staged(element: ElementType) -> impl Fn(f64) -> f64 {
-    move |value| element.decode_f64(element.round(value))
+    move |value| element.round(value)
 }
 
 /// The four dimensions of the images.
@@ -53,13 +53,7 @@ fn size(call: &Call<'_>, name: &str, given: i64) -> Result<usize> {
 
 /// How far coordinates lie from the index of their pixel.
 fn shift(call: &Call<'_>) -> Result<f64> {
-    match call.string("coordinate_transformation_mode")? {
-        "half_pixel" => Ok(0.5),
-        "output_half_pixel" => Ok(0.0),
-        other => {
-            Err(invalid(format!("coordinate_transformation_mode is {other:?}; it takes half_pixel, output_half_pixel")))
-        }
-    }
+    call.one_of("coordinate_transformation_mode", &[("half_pixel", 0.5), ("output_half_pixel", 0.0)])
 }
 
 /// How the samples of a bin make one value.
@@ -83,11 +77,7 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     if regions.len() != batches.len().saturating_mul(4) {
         return Err(invalid(format!("{} batch_indices for rois {:?}", batches.len(), rois.shape())));
     }
-    let mode = match call.string("mode")? {
-        "avg" => Mode::Average,
-        "max" => Mode::Maximum,
-        other => return Err(invalid(format!("mode is {other:?}; it takes avg and max"))),
-    };
+    let mode = call.one_of("mode", &[("avg", Mode::Average), ("max", Mode::Maximum)])?;
     let bins = [call.int("output_height")?, call.int("output_width")?];
     let bins = [size(call, "output_height", bins[0])?, size(call, "output_width", bins[1])?];
     let shape = [batches.len(), channels, bins[0], bins[1]];
@@ -102,7 +92,7 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
             let image = batch(index, count)? * channels;
             for (channel, out) in out.chunks_mut(bins[0] * bins[1]).enumerate() {
                 let plane = (image + channel) * height * width;
-                call.budget.work(samples.len().saturating_mul(8))?;
+                call.budget.count_work(samples.len().saturating_mul(8))?;
                 pool_bins(&samples, &values[plane..plane + height * width], mode, out);
             }
         }
@@ -239,7 +229,7 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
             let plane = channel * height * width;
             for row in &rows {
                 for (column, slot) in columns.iter().zip(&mut slots) {
-                    call.budget.work(row.len().saturating_mul(column.len()))?;
+                    call.budget.count_work(row.len().saturating_mul(column.len()))?;
                     let inside = row.clone().flat_map(|row| column.clone().map(move |at| plane + row * width + at));
                     let better = |best, at| if greater(values[best], values[at]) == values[best] { best } else { at };
                     *slot = inside.reduce(better).map_or(0, |at| at + 1);
@@ -249,7 +239,7 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
     }
     let zero = Tensor::zero(x.element_type())?;
     let positions = best.into_iter().map(|at| at.checked_sub(1).map_or((1, 0), |at| (0, at)));
-    Ok(room.select(&[x, &zero], positions)?.into())
+    Ok(room.gather_from(&[x, &zero], positions)?.into())
 }
 
 /// The pixels of each bin along one axis: both ends of the region are rounded to a pixel, half away from zero, and
@@ -262,7 +252,7 @@ fn edges(call: &Call<'_>, region: [f64; 2], bins: usize, length: usize) -> Resul
     let bin = round(extent / bins as f64);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the axis")]
     let clamped = |place: f64| place.clamp(0.0, length as f64) as usize;
-    call.budget.work(bins)?;
+    call.budget.count_work(bins)?;
     let range = |at: usize| {
         let low = clamped(round(at as f64 * bin).floor() + start);
         let high = clamped(round((at + 1) as f64 * bin).ceil() + start);

@@ -5,7 +5,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::wide::Wide;
+use crate::tensor::double_double::DoubleDouble;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Trilu", 14, trilu), Kernel::new("Det", 11, det)];
 
@@ -29,7 +29,7 @@ fn trilu(call: &Call<'_>) -> Result {
         let kept = if upper { diagonal >= k } else { diagonal <= k };
         if kept { (1, at) } else { (0, 0) }
     });
-    Ok(buffer.select(&[&Tensor::zero(data.element_type())?, data], positions)?.into())
+    Ok(buffer.gather_from(&[&Tensor::zero(data.element_type())?, data], positions)?.into())
 }
 
 /// The determinant of each matrix.
@@ -45,26 +45,26 @@ fn det(call: &Call<'_>) -> Result {
     for (at, determinant) in determinants.iter_mut().enumerate() {
         let own = values.get(at * rows * rows..(at + 1) * rows * rows).unwrap_or(&[]);
         let budget = call.budget.nested();
-        budget.count(own.len(), size_of::<Wide>())?;
+        budget.count(own.len(), size_of::<DoubleDouble>())?;
         let matrix = if rows == 0 { Vec::new() } else { own.chunks(rows).map(wide).collect() };
         *determinant = determinant_of(call, matrix)?;
     }
     Ok(buffer.floats(determinants)?.into())
 }
 
-fn wide(row: &[f64]) -> Vec<Wide> {
-    row.iter().copied().map(Wide::from).collect()
+fn wide(row: &[f64]) -> Vec<DoubleDouble> {
+    row.iter().copied().map(DoubleDouble::from).collect()
 }
 
 /// The signed product of the pivots of Gaussian elimination; 1 for a matrix without rows.
-fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<Wide>>) -> Result<f64> {
+fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<DoubleDouble>>) -> Result<f64> {
     if rows.iter().flatten().any(|value| value.to_f64().is_nan()) {
         return Ok(f64::NAN);
     }
-    let mut product = Wide::from(1.0);
+    let mut product = DoubleDouble::from(1.0);
     for column in 0..rows.len() {
-        call.budget.work(rows.len().saturating_mul(rows.len() - column))?;
-        let size = |row: &Vec<Wide>| row.get(column).map_or(0.0, |value| value.abs().to_f64());
+        call.budget.count_work(rows.len().saturating_mul(rows.len() - column))?;
+        let size = |row: &Vec<DoubleDouble>| row.get(column).map_or(0.0, |value| value.abs().to_f64());
         let largest = (column..rows.len()).max_by(|&a, &b| {
             let size = |at: usize| rows.get(at).map_or(0.0, size);
             // Of equal pivots the first.
@@ -83,7 +83,7 @@ fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<Wide>>) -> Result<f64> {
             continue;
         }
         for row in below.iter_mut().filter_map(|row| row.get_mut(column..)) {
-            let factor = row.first().map_or_else(Wide::default, |&first| first / pivot);
+            let factor = row.first().map_or_else(DoubleDouble::default, |&first| first / pivot);
             row.iter_mut().zip(pivot_row).for_each(|(value, &above)| *value = *value - factor * above);
         }
     }

@@ -10,9 +10,9 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{element_count, strides};
-use crate::tensor::sum::Sum;
+use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::with_magnitude("Einsum", 12, einsum, magnitude)];
 
@@ -79,7 +79,7 @@ impl Plan {
 
     /// A walk over some indices that reads an operand: an index that stands twice in it steps along both dimensions,
     /// one of size 1 in it or not in it at all does not step.
-    fn walk(&self, operand: &[Index], shape: &[usize], over: &[Index]) -> Walk {
+    fn walk(&self, operand: &[Index], shape: &[usize], over: &[Index]) -> StridedIter {
         let own = strides(shape);
         let steps: Vec<isize> = over
             .iter()
@@ -88,7 +88,7 @@ impl Plan {
                 dims.map(|axis| own[axis].cast_signed()).sum()
             })
             .collect();
-        Walk::new(&self.dims(over), &steps, 0)
+        StridedIter::new(&self.dims(over), &steps, 0)
     }
 }
 
@@ -187,7 +187,7 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
     let mut out: Vec<R> = call.budget.scratch(count)?;
     out.par_iter_mut().with_min_len(1 + (1 << 12) / (terms + 1)).enumerate().try_for_each(
         |(at, slot)| -> Result<()> {
-            call.budget.work(terms)?;
+            call.budget.count_work(terms)?;
             let product = |term: usize| {
                 let factors = operands
                     .iter()
@@ -221,7 +221,7 @@ fn einsum(call: &Call<'_>) -> Result {
 }
 
 fn compensated(terms: &mut dyn Iterator<Item = f64>) -> f64 {
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     terms.for_each(|term| sum.add(term));
     sum.value()
 }

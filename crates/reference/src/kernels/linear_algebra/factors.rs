@@ -5,7 +5,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add};
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, element_count};
 
 /// Adds a product of two matrices, given as they lie, to a third.
@@ -66,7 +66,7 @@ impl Product {
         }
         let [a_size, b_size] = [self.rows * self.inner, self.inner * self.columns];
         for (out, (a_at, b_at)) in out.chunks_exact_mut(self.rows * self.columns).zip(self.pairs()) {
-            call.budget.work(out.len().saturating_mul(self.inner))?;
+            call.budget.count_work(out.len().saturating_mul(self.inner))?;
             multiply(call, self, &a[a_at * a_size..][..a_size], &b[b_at * b_size..][..b_size], out)?;
         }
         Ok(out)
@@ -74,7 +74,7 @@ impl Product {
 
     /// Which matrix of each stack takes part in each of the result.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
-        Walk::broadcast(&self.a_stack, &self.stack).zip(Walk::broadcast(&self.b_stack, &self.stack))
+        StridedIter::broadcast(&self.a_stack, &self.stack).zip(StridedIter::broadcast(&self.b_stack, &self.stack))
     }
 }
 
@@ -102,7 +102,7 @@ impl Factors<'_> {
         let [a_size, b_size] = [product.rows * product.inner, product.inner * product.columns];
         let pairs = product.pairs();
         for (out, (a_at, b_at)) in out.chunks_exact_mut(product.rows * product.columns).zip(pairs) {
-            call.budget.work(out.len().saturating_mul(product.inner))?;
+            call.budget.count_work(out.len().saturating_mul(product.inner))?;
             let budget = call.budget.nested();
             let a = self.accumulate.read(&budget, &self.a.part(a_at * a_size..(a_at + 1) * a_size))?;
             let a = if self.transpose_a {

@@ -10,7 +10,7 @@ use crate::kernels::framework::registry::Kernel;
 use crate::kernels::linear_algebra::factors::{Factors, Multiply, Product};
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -40,7 +40,7 @@ fn multiply_wrapping(call: &Call<'_>, product: &Product, a: &[i64], b: &[i64], o
     let columns = product.columns;
     out.par_chunks_exact_mut(columns).enumerate().try_for_each(|(row, out)| {
         for (factor, b) in a[row * product.inner..].iter().take(product.inner).zip(b.chunks_exact(columns)) {
-            call.budget.work(columns)?;
+            call.budget.count_work(columns)?;
             out.iter_mut().zip(b).for_each(|(out, b)| *out = out.wrapping_add(factor.wrapping_mul(*b)));
         }
         Ok(())
@@ -157,7 +157,7 @@ impl<'a> General<'a> {
     ) -> Result<Vec<T>> {
         let orient = |tensor: &Tensor, values: Vec<T>, transpose: bool| -> Result<Vec<T>> {
             if transpose {
-                call.budget.collect(Walk::transposed(tensor.shape(), &[1, 0]).map(|position| values[position]))
+                call.budget.collect(StridedIter::transposed(tensor.shape(), &[1, 0]).map(|position| values[position]))
             } else {
                 Ok(values)
             }
@@ -178,7 +178,7 @@ impl<'a> General<'a> {
             None => product.iter_mut().for_each(|value| *value = combine(*value, None)),
             Some(c) => {
                 let values = addend(call, c)?;
-                let positions = Walk::broadcast(c.shape(), &self.product.shape);
+                let positions = StridedIter::broadcast(c.shape(), &self.product.shape);
                 product.iter_mut().zip(positions).for_each(|(value, at)| *value = combine(*value, Some(values[at])));
             }
         }
@@ -250,7 +250,7 @@ fn spread<'a>(
             if per == Per::Row { "row" } else { "column" }
         )));
     }
-    Ok(Walk::broadcast(&own, shape).map(|position| values[position]))
+    Ok(StridedIter::broadcast(&own, shape).map(|position| values[position]))
 }
 
 /// The elements of a factor less its zero point, exact.
@@ -317,7 +317,7 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
         |((value, (a_scale, b_scale)), (y_scale, zero))| {
             let scaled = value * (a_scale * b_scale) / y_scale;
             if element.is_float() {
-                element.saturate_round(scaled + zero)
+                element.encode_saturating(scaled + zero)
             } else {
                 element.truncate(scaled.round_ties_even() + zero)
             }

@@ -9,7 +9,7 @@ use crate::kernels::framework::error::{KernelError, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::preprocessing::rows_and_columns;
 use crate::model::Attribute;
-use crate::tensor::{Buffer, Tensor};
+use crate::tensor::{Tensor, TensorBuilder};
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Sequence, Value};
 
@@ -46,7 +46,7 @@ fn translate(
         call.budget.collect((0..x.len()).map(|at| table.get(&equality.code(x, at)).copied()))?
     };
     let positions = places.into_iter().map(|place| place.map_or((1, 0), |at| (0, at)));
-    Ok(call.allocate(values.element_type(), x.shape())?.select(&[values, default], positions)?.into())
+    Ok(call.allocate(values.element_type(), x.shape())?.gather_from(&[values, default], positions)?.into())
 }
 
 /// When a number is a key.
@@ -66,7 +66,7 @@ impl Equality {
             return bits;
         }
         // Adding a positive zero makes both zeros one; rounding makes all NaNs one.
-        element.round(element.decode_f64(bits) + 0.0)
+        element.encode(element.decode_f64(bits) + 0.0)
     }
 }
 
@@ -221,7 +221,7 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
     sources.push(&nothing);
     let none = sources.len() - 1;
     let positions = vocabulary.iter().map(|key| (places.get(key).copied().unwrap_or(none), 0));
-    Ok(call.allocate(element, &[1, vocabulary.len()])?.select(&sources, positions)?.into())
+    Ok(call.allocate(element, &[1, vocabulary.len()])?.gather_from(&sources, positions)?.into())
 }
 
 fn show(key: &MapKey) -> String {
@@ -234,12 +234,10 @@ fn show(key: &MapKey) -> String {
 /// The values of a map in the order of its keys, or at the positions that its keys are.
 fn cast_map(call: &Call<'_>) -> Result {
     let map = map_input(call)?;
-    let element = match call.string("cast_to")? {
-        "TO_FLOAT" => ElementType::Float,
-        "TO_INT64" => ElementType::Int64,
-        "TO_STRING" => ElementType::String,
-        other => return Err(invalid(format!("cast_to is '{other}'; it is one of TO_FLOAT, TO_INT64, TO_STRING"))),
-    };
+    let element = call.one_of(
+        "cast_to",
+        &[("TO_FLOAT", ElementType::Float), ("TO_INT64", ElementType::Int64), ("TO_STRING", ElementType::String)],
+    )?;
     let mut sources = map_values(map)?;
     let nothing = nothing(map.value_type.element_type())?;
     let mut positions: Vec<usize> = match call.string("map_form")? {
@@ -253,7 +251,7 @@ fn cast_map(call: &Call<'_>) -> Result {
     }
     sources.push(&nothing);
     let buffer = call.allocate(map.value_type.element_type(), &[positions.len()])?;
-    let gathered = buffer.select(&sources, positions.iter().map(|&at| (at, 0)))?;
+    let gathered = buffer.gather_from(&sources, positions.iter().map(|&at| (at, 0)))?;
     let absent = call.budget.collect(positions.iter().map(|&at| at == none))?;
     call.budget.count(absent.len(), size_of::<i128>())?;
     Ok(convert(&gathered, &absent, call.allocate(element, gathered.shape())?)?.into())
@@ -292,7 +290,7 @@ fn truncated(value: f64) -> i128 {
 }
 
 /// Strings or floats as another type, with its own zero or empty string where there is nothing.
-fn convert(source: &Tensor, absent: &[bool], buffer: Buffer) -> Result<Tensor> {
+fn convert(source: &Tensor, absent: &[bool], buffer: TensorBuilder) -> Result<Tensor> {
     let element = buffer.element_type();
     let strings = source.strings();
     match (source.element_type(), element) {
@@ -345,9 +343,9 @@ fn zip_map(call: &Call<'_>) -> Result {
     let key_type = if call.has("classlabels_strings") { ElementType::String } else { ElementType::Int64 };
     let value_type = ValueType::Tensor(ElementType::Float);
     let map = |row: usize| {
-        call.budget.work(columns)?;
+        call.budget.count_work(columns)?;
         let entry = |(column, key): (usize, &MapKey)| {
-            Ok((key.clone(), Value::Tensor(call.take(x, &[], [row * columns + column])?)))
+            Ok((key.clone(), Value::Tensor(call.gather(x, &[], [row * columns + column])?)))
         };
         let entries: BTreeMap<MapKey, Value> = keys.iter().enumerate().map(entry).collect::<Result<_>>()?;
         Ok(Value::Map(Map { key_type, value_type: value_type.clone(), entries: Arc::new(entries) }))
@@ -403,7 +401,7 @@ mod tests {
     fn version_2_compares_bits_and_version_4_numbers() {
         let nans = [0x7fc0_0000, 0x7fc0_0001].map(f32::from_bits);
         let x = [nans[0], nans[1], 0.0, -0.0].map(|value| u64::from(value.to_bits()));
-        let x = Buffer::unlimited(ElementType::Float, vec![4]).unwrap().bits(x).unwrap();
+        let x = TensorBuilder::unlimited(ElementType::Float, vec![4]).unwrap().bits(x).unwrap();
         for (version, expected) in [(2, [-1, 5, -1, 6]), (4, [5, 5, 6, 6])] {
             let keys = [nans[1], -0.0];
             let y = ml("LabelEncoder", version)

@@ -6,7 +6,7 @@ use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
-use crate::tensor::sum::Sum;
+use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "LinearClassifier", 1, linear_classifier),
@@ -31,8 +31,8 @@ fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64]) -> Resul
     let mut scores: Vec<f64> = call.budget.scratch(count)?;
     for (at, score) in scores.iter_mut().enumerate() {
         let (row, target) = (at / targets, at % targets);
-        call.budget.work(columns)?;
-        let mut total = Sum::default();
+        call.budget.count_work(columns)?;
+        let mut total = CompensatedSum::default();
         total.add(intercepts.get(target).copied().unwrap_or(0.0));
         let features = values.iter().skip(row * columns).take(columns);
         for (&weight, &feature) in coefficients.iter().skip(target * columns).zip(features) {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::dtype::ElementType;
+use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
+use crate::kernels::reduction::softmax::softmax;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
 
@@ -26,17 +28,16 @@ pub(super) enum PostTransform {
 impl PostTransform {
     /// The transform that the attribute `post_transform` names.
     pub(super) fn of(call: &Call<'_>) -> Result<PostTransform> {
-        Ok(match call.string("post_transform")? {
-            "NONE" => PostTransform::None,
-            "SOFTMAX" => PostTransform::Softmax,
-            "LOGISTIC" => PostTransform::Logistic,
-            "SOFTMAX_ZERO" => PostTransform::SoftmaxZero,
-            "PROBIT" => PostTransform::Probit,
-            other => {
-                let names = "NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT";
-                return Err(invalid(format!("post_transform is '{other}'; it is one of {names}")));
-            }
-        })
+        call.one_of(
+            "post_transform",
+            &[
+                ("NONE", PostTransform::None),
+                ("SOFTMAX", PostTransform::Softmax),
+                ("LOGISTIC", PostTransform::Logistic),
+                ("SOFTMAX_ZERO", PostTransform::SoftmaxZero),
+                ("PROBIT", PostTransform::Probit),
+            ],
+        )
     }
 
     /// The transform of a number, as `TreeEnsemble` counts them.
@@ -55,28 +56,11 @@ impl PostTransform {
     pub(super) fn apply(self, row: &mut [f64]) {
         match self {
             PostTransform::None => {}
-            PostTransform::Logistic => row.iter_mut().for_each(|score| *score = logistic(*score)),
+            PostTransform::Logistic => row.iter_mut().for_each(|score| *score = sigmoid(*score)),
             PostTransform::Probit => row.iter_mut().for_each(|score| *score = probit(*score)),
             PostTransform::Softmax => softmax(row),
             PostTransform::SoftmaxZero => softmax_zero(row),
         }
-    }
-}
-
-/// `1 / (1 + e^-x)` without overflow.
-pub(super) fn logistic(x: f64) -> f64 {
-    let small = libm::exp(-x.abs());
-    if x < 0.0 { small / (1.0 + small) } else { 1.0 / (1.0 + small) }
-}
-
-fn softmax(row: &mut [f64]) {
-    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    for score in row.iter_mut() {
-        *score = libm::exp(*score - largest);
-    }
-    let total = sum(row.iter().copied());
-    for score in row.iter_mut() {
-        *score /= total;
     }
 }
 

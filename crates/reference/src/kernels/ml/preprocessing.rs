@@ -45,7 +45,7 @@ fn array_feature_extractor(call: &Call<'_>) -> Result {
     let rows: usize = shape.iter().product();
     shape.push(columns.len());
     let positions = (0..rows).flat_map(|row| columns.iter().map(move |column| row * features + column));
-    Ok(call.take(data, &shape, positions)?.into())
+    Ok(call.gather(data, &shape, positions)?.into())
 }
 
 /// 1 where the element is greater than the threshold, else 0.
@@ -99,7 +99,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
             )
         })
     };
-    let joined = call.allocate(zero.element_type(), &[rows, total])?.select(&sources, (0..rows).flat_map(from))?;
+    let joined = call.allocate(zero.element_type(), &[rows, total])?.gather_from(&sources, (0..rows).flat_map(from))?;
     let shape = joined.shape();
     if joined.element_type().is_integer() {
         return Ok(call.integers(ElementType::Float, shape, joined.stream(Tensor::integers))?.into());
@@ -140,7 +140,7 @@ fn imputer(call: &Call<'_>) -> Result {
         .into_iter()
         .enumerate()
         .map(|(at, replaced)| if replaced { (1, at % features * stride) } else { (0, at) });
-    Ok(call.allocate(element, x.shape())?.select(&[x, &imputed], positions)?.into())
+    Ok(call.allocate(element, x.shape())?.gather_from(&[x, &imputed], positions)?.into())
 }
 
 fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> Result<Tensor> {
@@ -155,12 +155,14 @@ fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> R
 fn normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (_, columns) = rows_and_columns(x)?;
-    let divisor: fn(&[f64]) -> f64 = match call.string("norm")? {
-        "MAX" => |row| row.iter().copied().fold(f64::NEG_INFINITY, maximum),
-        "L1" => |row| sum(row.iter().map(|value| value.abs())),
-        "L2" => |row| libm::sqrt(sum(row.iter().map(|value| value * value))),
-        other => return Err(invalid(format!("norm is '{other}'; it is one of MAX, L1, L2"))),
-    };
+    let divisor = call.one_of::<fn(&[f64]) -> f64>(
+        "norm",
+        &[
+            ("MAX", |row| row.iter().copied().fold(f64::NEG_INFINITY, maximum)),
+            ("L1", |row| sum(row.iter().map(|value| value.abs()))),
+            ("L2", |row| libm::sqrt(sum(row.iter().map(|value| value * value)))),
+        ],
+    )?;
     let mut values = call.budget.read_floats(x)?;
     for row in values.chunks_exact_mut(columns.max(1)) {
         let divisor = divisor(row);

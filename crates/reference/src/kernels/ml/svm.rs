@@ -1,13 +1,14 @@
 //! Support vector machines of ai.onnx.ml.
 
 use crate::dtype::ElementType;
+use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest, logistic};
+use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
-use crate::tensor::sum::{Sum, dot, sum};
+use crate::tensor::sum::{CompensatedSum, dot, sum};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "SVMClassifier", 1, svm_classifier),
@@ -22,6 +23,7 @@ struct Similarity {
     degree: f64,
 }
 
+#[derive(Clone, Copy)]
 enum SimilarityKind {
     Linear,
     Poly,
@@ -33,15 +35,15 @@ impl Similarity {
     const LINEAR: Similarity = Similarity { kind: SimilarityKind::Linear, gamma: 0.0, coef0: 0.0, degree: 0.0 };
 
     fn of(call: &Call<'_>) -> Result<Similarity> {
-        let kind = match call.string("kernel_type")? {
-            "LINEAR" => SimilarityKind::Linear,
-            "POLY" => SimilarityKind::Poly,
-            "RBF" => SimilarityKind::Rbf,
-            "SIGMOID" => SimilarityKind::Sigmoid,
-            other => {
-                return Err(invalid(format!("kernel_type is '{other}'; it is one of LINEAR, POLY, RBF, SIGMOID")));
-            }
-        };
+        let kind = call.one_of(
+            "kernel_type",
+            &[
+                ("LINEAR", SimilarityKind::Linear),
+                ("POLY", SimilarityKind::Poly),
+                ("RBF", SimilarityKind::Rbf),
+                ("SIGMOID", SimilarityKind::Sigmoid),
+            ],
+        )?;
         match call.optional_floats("kernel_params").unwrap_or_default()[..] {
             [] => Ok(Similarity { kind, ..Similarity::LINEAR }),
             [gamma, coef0, degree] => Ok(Similarity { kind, gamma, coef0, degree }),
@@ -102,7 +104,8 @@ fn svm_regressor(call: &Call<'_>) -> Result {
         let features = values.get(at * columns..(at + 1) * columns).unwrap_or(&[]);
         *score = bias
             + if supports > 0 {
-                let vectors = chunks(&vectors, columns, supports).take_while(|_| call.budget.work(columns).is_ok());
+                let vectors =
+                    chunks(&vectors, columns, supports).take_while(|_| call.budget.count_work(columns).is_ok());
                 let each = vectors.map(|vector| similarity.between(features, vector));
                 dot(coefficients.iter().copied().zip(each))
             } else {
@@ -180,7 +183,7 @@ impl Machine {
         let near: Vec<f64> = chunks(&self.vectors, self.columns, total)
             .map(|vector| self.similarity.between(features, vector))
             .collect();
-        let part = |sum: &mut Sum, row: usize, class: usize| {
+        let part = |sum: &mut CompensatedSum, row: usize, class: usize| {
             let (from, to) = (at(&self.starts, class), at(&self.starts, class + 1));
             let weights = self.coefficients.iter().skip(row * total).take(total);
             for (&weight, &near) in weights.zip(&near).skip(from).take(to - from) {
@@ -191,7 +194,7 @@ impl Machine {
         votes.resize(self.classes, 0.0);
         for first in 0..self.classes {
             for second in first + 1..self.classes {
-                let mut score = Sum::default();
+                let mut score = CompensatedSum::default();
                 score.add(self.rho.get(scores.len()).copied().unwrap_or(0.0));
                 part(&mut score, second - 1, first);
                 part(&mut score, first, second);
@@ -212,7 +215,7 @@ impl Machine {
         let mut pairs: Vec<f64> = budget.scratch(classes * classes)?;
         let each = (0..classes).flat_map(|first| (first + 1..classes).map(move |second| (first, second)));
         for ((first, second), (score, (a, b))) in each.zip(scores.iter().zip(&self.probability)) {
-            let wins = (1.0 - logistic(score * a + b)).clamp(LEAST, 1.0 - LEAST);
+            let wins = (1.0 - sigmoid(score * a + b)).clamp(LEAST, 1.0 - LEAST);
             for (slot, value) in [(first * classes + second, wins), (second * classes + first, 1.0 - wins)] {
                 if let Some(slot) = pairs.get_mut(slot) {
                     *slot = value;
@@ -243,7 +246,7 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
     let mut p: Vec<f64> = budget.scratch(classes)?;
     p.fill(1.0 / classes as f64);
     for _ in 0..classes.max(100) {
-        budget.work(q.len())?;
+        budget.count_work(q.len())?;
         let mut products: Vec<f64> =
             q.chunks_exact(classes).map(|row| row.iter().zip(&p).map(|(q, p)| q * p).sum()).collect();
         let mut total: f64 = p.iter().zip(&products).map(|(p, product)| p * product).sum();
@@ -276,7 +279,7 @@ fn svm_classifier(call: &Call<'_>) -> Result {
     let (mut decided, mut scores, mut width) = (Vec::new(), Vec::new(), 0);
     for row in 0..rows {
         let features = values.get(row * columns..(row + 1) * columns).unwrap_or(&[]);
-        call.budget.work(machine.vectors.len().max(machine.coefficients.len()))?;
+        call.budget.count_work(machine.vectors.len().max(machine.coefficients.len()))?;
         let (mut row, ballot) = if machine.starts.is_empty() {
             (machine.linear(features), None)
         } else {

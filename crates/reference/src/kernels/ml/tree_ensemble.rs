@@ -49,13 +49,10 @@ fn tree_ensemble(call: &Call<'_>) -> Result {
 
 fn tree_ensemble_regressor(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let aggregate = match call.string("aggregate_function")? {
-        "AVERAGE" => Aggregate::Average,
-        "SUM" => Aggregate::Sum,
-        "MIN" => Aggregate::Min,
-        "MAX" => Aggregate::Max,
-        other => return Err(invalid(format!("aggregate_function is '{other}'; it is one of AVERAGE, SUM, MIN, MAX"))),
-    };
+    let aggregate = call.one_of(
+        "aggregate_function",
+        &[("AVERAGE", Aggregate::Average), ("SUM", Aggregate::Sum), ("MIN", Aggregate::Min), ("MAX", Aggregate::Max)],
+    )?;
     let transform = PostTransform::of(call)?;
     let forest = by_node_ids(call, "target")?;
     let targets = target_count(call, &forest)?;

@@ -44,7 +44,7 @@ pub(crate) fn entries(call: &Call<'_>, data: &Tensor, axis: usize, indices: &[us
     let buffer = call.allocate(data.element_type(), &shape)?;
     let runs = (0..outer)
         .flat_map(|row| indices.iter().map(move |at| (0, (row * size + at) * inner..(row * size + at + 1) * inner)));
-    Ok(buffer.select_runs(&[data], runs)?)
+    Ok(buffer.gather_runs(&[data], runs)?)
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) fn join(call: &Call<'_>, tensors: &[&Tensor], axis: usize) -> Result<
         tensors.iter().map(|tensor| tensor.shape().get(axis).copied().unwrap_or(0).saturating_mul(inner)).collect();
     let runs = (0..outer)
         .flat_map(|row| sizes.iter().enumerate().map(move |(which, size)| (which, row * size..(row + 1) * size)));
-    Ok(buffer.select_runs(tensors, runs)?)
+    Ok(buffer.gather_runs(tensors, runs)?)
 }
 
 /// The lengths given, or as many equal ones as the node has outputs.
@@ -133,7 +133,7 @@ pub(crate) fn part(call: &Call<'_>, data: &Tensor, axis: usize, range: Range<usi
         *size = range.len();
     }
     let runs = (0..outer).map(|row| (0, (row * size + range.start) * inner..(row * size + range.end) * inner));
-    Ok(call.allocate(data.element_type(), &shape)?.select_runs(&[data], runs)?)
+    Ok(call.allocate(data.element_type(), &shape)?.gather_runs(&[data], runs)?)
 }
 
 #[cfg(test)]

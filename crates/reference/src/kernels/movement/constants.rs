@@ -103,7 +103,7 @@ fn range(call: &Call<'_>, compute: ElementType) -> Result {
     let [Some(start), Some(limit), Some(delta)] = operands.map(Tensor::single_float) else {
         return Err(refuse());
     };
-    let in_type = |value: f64| compute.decode_f64(compute.round(value));
+    let in_type = |value: f64| compute.round(value);
     let steps = libm::ceil(in_type(in_type(limit - start) / delta));
     if steps.is_nan() || delta == 0.0 || steps >= usize::MAX as f64 {
         return Err(refuse());

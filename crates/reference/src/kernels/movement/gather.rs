@@ -5,7 +5,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{around_axis, element_count, normalize_axis, strides};
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -30,14 +30,14 @@ fn gather(call: &Call<'_>) -> Result {
     let buffer = call.allocate(data.element_type(), &shape)?;
     let runs = (0..outer)
         .flat_map(|row| picked.iter().map(move |at| (0, (row * size + at) * inner..(row * size + at + 1) * inner)));
-    Ok(buffer.select_runs(&[data], runs)?.into())
+    Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
 /// For each index the element of the data at its own place, but at the index along the axis.
 fn gather_elements(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     let positions = element_positions(call, data.shape(), indices, call.int("axis")?)?;
-    Ok(call.take(data, indices.shape(), positions)?.into())
+    Ok(call.gather(data, indices.shape(), positions)?.into())
 }
 
 /// For each index its own place in a tensor of `shape`, but at the index along the axis.
@@ -53,7 +53,7 @@ pub(super) fn element_positions(call: &Call<'_>, shape: &[usize], indices: &Tens
     let mut steps: Vec<isize> = strides(shape).into_iter().map(usize::cast_signed).collect();
     let step = steps.get_mut(axis).map_or(0, std::mem::take).cast_unsigned();
     let mut positions: Vec<usize> = call.budget.scratch(indices.len())?;
-    let bases = Walk::new(indices.shape(), &steps, 0);
+    let bases = StridedIter::new(indices.shape(), &steps, 0);
     for ((position, base), at) in positions.iter_mut().zip(bases).zip(indices.stream(Tensor::indices)) {
         *position = base + index(at, size)? * step;
     }
@@ -72,7 +72,7 @@ fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
     let tuples = tuple_positions(call, data.shape(), indices, batch_dims)?;
     let buffer = call.allocate(data.element_type(), &tuples.shape)?;
     let runs = tuples.starts.into_iter().map(|start| (0, start..start + tuples.run));
-    Ok(buffer.select_runs(&[data], runs)?.into())
+    Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
 /// Where the tuples of an index tensor point.

@@ -47,7 +47,7 @@ fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
             own.iter().map(move |&chosen| usize::from(chosen == class as i128))
         })
     });
-    Ok(buffer.take(values, positions)?.into())
+    Ok(buffer.gather(values, positions)?.into())
 }
 
 #[cfg(test)]

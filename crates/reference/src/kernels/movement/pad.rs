@@ -34,15 +34,6 @@ const MODES_WITH_WRAP: &[(&str, Mode)] =
     &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("edge", Mode::Edge), ("wrap", Mode::Wrap)];
 
 impl Mode {
-    /// The attribute `mode`, one of those that the version knows.
-    fn of(call: &Call<'_>, known: &[(&str, Mode)]) -> Result<Mode> {
-        let name = call.string("mode")?;
-        known.iter().find(|(known, _)| *known == name).map(|(_, mode)| *mode).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            invalid(format!("attribute mode is '{name}'; {} has {}", call.spec.version, names.join(", ")))
-        })
-    }
-
     /// The entry of an axis of `size` that stands at a place inside or outside, if any does.
     fn entry(self, place: i128, size: usize) -> Option<usize> {
         let size = size as i128;
@@ -68,7 +59,7 @@ fn pad_by_attributes(call: &Call<'_>, name: &str) -> Result {
     let data = call.tensor(0)?;
     let value = call.floats(data.element_type(), &[1], [call.float("value")?])?;
     let all: Vec<usize> = (0..data.rank()).collect();
-    pad(call, &all, call.ints(name)?, Mode::of(call, MODES)?, &value)
+    pad(call, &all, call.ints(name)?, call.one_of("mode", MODES)?, &value)
 }
 
 /// Pad with its numbers, value and axes as inputs.
@@ -79,7 +70,7 @@ fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
         Some(list) => axes(&call.budget.read_indices(list)?, data.rank())?,
         None => (0..data.rank()).collect(),
     };
-    pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, Mode::of(call, modes)?, &value)
+    pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, call.one_of("mode", modes)?, &value)
 }
 
 /// Adds to the begins of all axes named and then to their ends; negative numbers take away.
@@ -136,7 +127,7 @@ fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &
     let shape: Vec<usize> = places.iter().map(|place| place.size).collect();
     let buffer = call.allocate(data.element_type(), &shape)?;
     if buffer.is_empty() {
-        return Ok(buffer.take(data, [])?);
+        return Ok(buffer.gather(data, [])?);
     }
     if data.is_empty() && mode != Mode::Constant {
         return Err(invalid(format!("shape {:?} has no entry to repeat; only mode constant can pad it", data.shape())));
@@ -155,7 +146,7 @@ fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &
         let base = row_base(&tables, row);
         last.iter().map(move |entry| base.zip(*entry).map_or((0, 0), |(base, entry)| (1, base + entry)))
     });
-    Ok(buffer.select(&[value, data], positions)?)
+    Ok(buffer.gather_from(&[value, data], positions)?)
 }
 
 /// The sum of the entries of all tables for one row of the output, if all have one.

@@ -8,17 +8,17 @@ use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::movement::gather::{element_positions, tuple_positions};
 use crate::tensor::Tensor;
+use crate::tensor::double_double::DoubleDouble;
 use crate::tensor::shape::{around_axis, normalize_axis};
-use crate::tensor::wide::Wide;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Scatter", 9, |call| scatter_elements(call, Reduction::None)),
     Kernel::new("ScatterElements", 11, |call| scatter_elements(call, Reduction::None)),
-    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, Reduction::of(call, SUM_AND_PRODUCT)?)),
-    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, Reduction::of(call, ALL)?)),
+    Kernel::new("ScatterElements", 16, |call| scatter_elements(call, call.one_of("reduction", SUM_AND_PRODUCT)?)),
+    Kernel::new("ScatterElements", 18, |call| scatter_elements(call, call.one_of("reduction", ALL)?)),
     Kernel::new("ScatterND", 11, |call| scatter_nd(call, Reduction::None)),
-    Kernel::new("ScatterND", 16, |call| scatter_nd(call, Reduction::of(call, SUM_AND_PRODUCT)?)),
-    Kernel::new("ScatterND", 18, |call| scatter_nd(call, Reduction::of(call, ALL)?)),
+    Kernel::new("ScatterND", 16, |call| scatter_nd(call, call.one_of("reduction", SUM_AND_PRODUCT)?)),
+    Kernel::new("ScatterND", 18, |call| scatter_nd(call, call.one_of("reduction", ALL)?)),
     Kernel::new("TensorScatter", 24, tensor_scatter),
 ];
 
@@ -43,17 +43,6 @@ const ALL: &[(&str, Reduction)] = &[
     ("min", Reduction::Min),
 ];
 
-impl Reduction {
-    /// The attribute `reduction`, one of those that the version knows.
-    fn of(call: &Call<'_>, known: &[(&str, Reduction)]) -> Result<Reduction> {
-        let name = call.string("reduction")?;
-        known.iter().find(|(known, _)| *known == name).map(|(_, reduction)| *reduction).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            invalid(format!("attribute reduction is '{name}'; {} has {}", call.spec.version, names.join(", ")))
-        })
-    }
-}
-
 /// Each update goes to its own place in the data, but to the index along the axis.
 fn scatter_elements(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
@@ -77,11 +66,7 @@ fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
 fn tensor_scatter(call: &Call<'_>) -> Result {
     let (cache, update) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, cache.rank())?;
-    let circular = match call.string("mode")? {
-        "linear" => false,
-        "circular" => true,
-        other => return Err(invalid(format!("attribute mode is '{other}'; TensorScatter has linear, circular"))),
-    };
+    let circular = call.one_of("mode", &[("linear", false), ("circular", true)])?;
     let size = cache.shape().get(axis).copied().unwrap_or(0);
     let length = update.shape().get(axis).copied().unwrap_or(0);
     let mut expected = cache.shape().to_vec();
@@ -145,14 +130,14 @@ fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], re
         }
     }
     let positions = source.into_iter().enumerate().map(|(own, at)| at.checked_sub(1).map_or((0, own), |at| (1, at)));
-    Ok(buffer.select(&[data, updates], positions)?)
+    Ok(buffer.gather_from(&[data, updates], positions)?)
 }
 
 /// The data with all updates of a target reduced into it, and rounded once.
 fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], reduction: Reduction) -> Result<Tensor> {
     let element = data.element_type();
     let buffer = call.allocate(element, data.shape())?;
-    call.budget.work(targets.len())?;
+    call.budget.count_work(targets.len())?;
     let no_meaning = || invalid(format!("reduction {reduction:?} has no meaning for {element}"));
     match element.kind() {
         Kind::String => Err(no_meaning()),
@@ -171,14 +156,16 @@ fn reduce(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], r
         }
         Kind::Float => {
             let combine = match reduction {
-                Reduction::Add => |a: Wide, b: Wide| a + b,
-                Reduction::Mul => |a: Wide, b: Wide| a * b,
-                Reduction::Max => |a: Wide, b: Wide| Wide::from(maximum(a.to_f64(), b.to_f64())),
-                _ => |a: Wide, b: Wide| Wide::from(-maximum(-a.to_f64(), -b.to_f64())),
+                Reduction::Add => |a: DoubleDouble, b: DoubleDouble| a + b,
+                Reduction::Mul => |a: DoubleDouble, b: DoubleDouble| a * b,
+                Reduction::Max => {
+                    |a: DoubleDouble, b: DoubleDouble| DoubleDouble::from(maximum(a.to_f64(), b.to_f64()))
+                }
+                _ => |a: DoubleDouble, b: DoubleDouble| DoubleDouble::from(-maximum(-a.to_f64(), -b.to_f64())),
             };
-            let wide = |tensor: &Tensor| call.budget.collect(tensor.stream(Tensor::floats).map(Wide::from));
+            let wide = |tensor: &Tensor| call.budget.collect(tensor.stream(Tensor::floats).map(DoubleDouble::from));
             let totals = fold(wide(data)?, wide(updates)?, targets, combine);
-            Ok(buffer.floats(totals.into_iter().map(Wide::to_f64))?)
+            Ok(buffer.floats(totals.into_iter().map(DoubleDouble::to_f64))?)
         }
         Kind::Signed | Kind::Unsigned | Kind::Bool => {
             let combine = match reduction {

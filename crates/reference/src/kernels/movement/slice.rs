@@ -4,7 +4,7 @@ use crate::kernels::framework::arguments::axes;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::strides;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -44,7 +44,7 @@ fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, s
         *stride = stride.wrapping_mul(range.step);
     }
     let buffer = call.allocate(data.element_type(), &shape)?;
-    Ok(buffer.take(data, Walk::new(&shape, &moves, offset))?.into())
+    Ok(buffer.gather(data, StridedIter::new(&shape, &moves, offset))?.into())
 }
 
 /// The entries of one axis that a slice takes.

@@ -5,7 +5,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{around_axis, broadcast, normalize_axis, strides};
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -39,7 +39,7 @@ fn reorder(call: &Call<'_>, data: &Tensor, order: &[usize]) -> Result {
         return Ok(data.clone().into());
     }
     let shape: Vec<usize> = order.iter().filter_map(|&axis| data.shape().get(axis).copied()).collect();
-    Ok(call.take(data, &shape, Walk::transposed(data.shape(), order))?.into())
+    Ok(call.gather(data, &shape, StridedIter::transposed(data.shape(), order))?.into())
 }
 
 /// In which order the channels hold the places of a block.
@@ -53,11 +53,7 @@ enum Order {
 
 impl Order {
     fn of(call: &Call<'_>) -> Result<Order> {
-        match call.string("mode")? {
-            "DCR" => Ok(Order::DepthFirst),
-            "CRD" => Ok(Order::DepthLast),
-            other => Err(invalid(format!("attribute mode is '{other}'; {} has DCR, CRD", call.spec.version))),
-        }
+        call.one_of("mode", &[("DCR", Order::DepthFirst), ("CRD", Order::DepthLast)])
     }
 }
 
@@ -84,7 +80,7 @@ fn depth_to_space(call: &Call<'_>, order: Order) -> Result {
         Order::DepthLast => ([images, channels / area, block, block, height, width], [0, 1, 4, 2, 5, 3]),
     };
     let shape = [images, channels / area, height.saturating_mul(block), width.saturating_mul(block)];
-    Ok(call.take(call.tensor(0)?, &shape, Walk::transposed(&view, &order))?.into())
+    Ok(call.gather(call.tensor(0)?, &shape, StridedIter::transposed(&view, &order))?.into())
 }
 
 /// Blocks of height and width become channels.
@@ -101,7 +97,7 @@ fn space_to_depth(call: &Call<'_>, order: Order) -> Result {
         Order::DepthLast => [0, 1, 3, 5, 2, 4],
     };
     let shape = [images, channels.saturating_mul(area), height / block, width / block];
-    Ok(call.take(call.tensor(0)?, &shape, Walk::transposed(&view, &order))?.into())
+    Ok(call.gather(call.tensor(0)?, &shape, StridedIter::transposed(&view, &order))?.into())
 }
 
 /// The first entries of each sequence in reverse, as many as its length says.
@@ -134,7 +130,7 @@ fn reverse_sequence(call: &Call<'_>) -> Result {
         let start = (row * columns + column) * run;
         (0, start..start + run)
     });
-    Ok(buffer.select_runs(&[data], runs)?.into())
+    Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
 /// The first version of Tile, which repeats along one axis.
@@ -156,7 +152,7 @@ fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
     let view: Vec<usize> = counts.iter().zip(data.shape()).flat_map(|(&count, &size)| [count, size]).collect();
     let steps: Vec<isize> = strides(data.shape()).into_iter().flat_map(|stride| [0, stride.cast_signed()]).collect();
     let buffer = call.allocate(data.element_type(), &shape)?;
-    Ok(buffer.take(data, Walk::new(&view, &steps, 0))?.into())
+    Ok(buffer.gather(data, StridedIter::new(&view, &steps, 0))?.into())
 }
 
 /// The input broadcast with a tensor of the shape given.
@@ -168,7 +164,7 @@ fn expand(call: &Call<'_>) -> Result {
         return Ok(data.clone().into());
     }
     let buffer = call.allocate(data.element_type(), &shape)?;
-    Ok(buffer.take(data, Walk::broadcast(data.shape(), &shape))?.into())
+    Ok(buffer.gather(data, StridedIter::broadcast(data.shape(), &shape))?.into())
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{KernelError, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
+use crate::tensor::double_double::DoubleDouble;
 use crate::tensor::shape::{element_count, strides};
-use crate::tensor::wide::Wide;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("Col2Im", 18, col2im)];
 
@@ -27,10 +27,10 @@ fn col2im(call: &Call<'_>, accumulate: Accumulate) -> Result {
         Kind::Float => {
             let signed = data.stream(Tensor::floats);
             let values = match accumulate {
-                Accumulate::Value => call.budget.collect(signed.map(Wide::from))?,
-                Accumulate::Magnitude => call.budget.collect(signed.map(|value| Wide::from(value.abs())))?,
+                Accumulate::Value => call.budget.collect(signed.map(DoubleDouble::from))?,
+                Accumulate::Magnitude => call.budget.collect(signed.map(|value| DoubleDouble::from(value.abs())))?,
             };
-            buffer.floats(fold.sums(call, &values, Add::add)?.into_iter().map(Wide::to_f64))?
+            buffer.floats(fold.sums(call, &values, Add::add)?.into_iter().map(DoubleDouble::to_f64))?
         }
         Kind::Complex => {
             let mut values = call.budget.read_complexes(data)?;

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use crate::dtype::ElementType;
+use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::nn::im2col::{Direction, Patches, Product};
+use crate::kernels::nn::im2col::{ConvGemm, Direction, Patches};
 use crate::kernels::nn::window::{Axis, Rounding, axes, per_axis, spatial, windows};
 use crate::tensor::Tensor;
 use crate::tensor::shape::element_count;
@@ -103,12 +104,12 @@ impl Shapes {
         axes: &[Axis],
         bias: Option<Vec<f64>>,
         element: ElementType,
-    ) -> Result<Product<'a>> {
+    ) -> Result<ConvGemm<'a>> {
         let all = element_count(&[self.groups, self.features])?;
         if let Some(bias) = bias.as_ref().filter(|bias| bias.len() != all) {
             return Err(invalid(format!("the bias has {} elements for {all} output channels", bias.len())));
         }
-        Ok(Product {
+        Ok(ConvGemm {
             call,
             images: self.images,
             groups: self.groups,
@@ -233,11 +234,7 @@ fn quantized(call: &Call<'_>) -> Result {
 fn causal(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (sums, sequence) = causal_sums(call, Accumulate::Value)?;
-    let silu = match call.string("activation")? {
-        "none" => false,
-        "silu" | "swish" => true,
-        other => return Err(invalid(format!("activation is {other:?}; it takes none, silu and swish"))),
-    };
+    let silu = call.one_of("activation", &[("none", false), ("silu", true), ("swish", true)])?;
     let element = x.element_type();
     let output = call.floats(element, x.shape(), sums)?;
     let output = if silu { call.floats(element, x.shape(), output.stream(Tensor::floats).map(swish))? } else { output };
@@ -247,8 +244,8 @@ fn causal(call: &Call<'_>) -> Result {
 
 /// `x * sigmoid(x)`, both steps in float, as the body has it.
 fn swish(x: f64) -> f64 {
-    let float = |value: f64| ElementType::Float.decode_f64(ElementType::Float.round(value));
-    float(x * float(1.0 / (1.0 + libm::exp(-x))))
+    let float = |value: f64| ElementType::Float.round(value);
+    float(x * float(sigmoid(x)))
 }
 
 fn causal_magnitude(call: &Call<'_>) -> Result {
@@ -299,7 +296,7 @@ impl History {
         let rows = 0..element_count(&[self.images, self.channels])?;
         let positions = rows.flat_map(|row| self.positions(row, past.is_some()).skip(self.length));
         let shape = [self.images, self.channels, self.past];
-        Ok(call.allocate(x.element_type(), &shape)?.select(&[x, past.unwrap_or(&zero), &zero], positions)?)
+        Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, past.unwrap_or(&zero), &zero], positions)?)
     }
 }
 

@@ -9,14 +9,28 @@ use crate::kernels::nn::im2col::{Direction, Patches};
 use crate::kernels::nn::window::{AutoPad, Axis, per_axis};
 use crate::tensor::shape::element_count;
 
-pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("ConvTranspose", 1, conv_transpose)];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::accumulating("ConvTranspose", 1, |call, accumulate| conv_transpose(call, Rules::Of1, accumulate)),
+    Kernel::accumulating("ConvTranspose", 11, |call, accumulate| conv_transpose(call, Rules::Of11, accumulate)),
+];
+
+/// How a version reads `output_shape` and `output_padding`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rules {
+    /// `output_shape` may begin with batch and channels, and the odd element of the padding that it asks for is at the
+    /// beginning for `SAME_UPPER` alone.
+    Of1,
+    /// `output_shape` is spatial, the odd element is at the beginning for all but `SAME_UPPER`, and `output_padding` is
+    /// less than stride or dilation.
+    Of11,
+}
 
 /// The transposed convolution, over absolute terms where `accumulate` says so.
-fn conv_transpose(call: &Call<'_>, accumulate: Accumulate) -> Result {
+fn conv_transpose(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
     let shapes = Shapes::transposed(call, x, w)?;
-    let axes = transposed_axes(call, &shapes)?;
+    let axes = transposed_axes(call, &shapes, rules)?;
     let taps = element_count(&shapes.kernel)?;
     let weights = accumulate.read(call.budget, w)?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
@@ -39,47 +53,45 @@ fn conv_transpose(call: &Call<'_>, accumulate: Accumulate) -> Result {
 
 /// The axes of a transposed convolution: `output` elements, of which `before` are cut off the beginning of what the
 /// kernel spreads.
-fn transposed_axes(call: &Call<'_>, shapes: &Shapes) -> Result<Vec<Axis>> {
+fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec<Axis>> {
     let count = shapes.input.len();
     let (auto_pad, pads) = AutoPad::with_pads(call, count)?;
     let strides = per_axis(call, "strides", count, 1, 1)?;
     let dilations = per_axis(call, "dilations", count, 1, 1)?;
     let extra = per_axis(call, "output_padding", count, 0, 0)?;
-    let outputs = given_outputs(call, count)?;
+    let outputs = given_outputs(call, count, rules)?;
     (0..count)
         .map(|at| {
             let (input, kernel, stride, dilation) = (shapes.input[at], shapes.kernel[at], strides[at], dilations[at]);
-            if call.since() >= 11 && extra[at] >= stride.max(dilation) && extra[at] > 0 {
+            if rules == Rules::Of11 && extra[at] >= stride.max(dilation) && extra[at] > 0 {
                 let extra = extra[at];
                 return Err(invalid(format!(
                     "output_padding is {extra} where stride {stride} and dilation {dilation} are not more"
                 )));
             }
             let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };
-            spread(axis, extra[at], outputs.as_ref().map(|outputs| outputs[at]), auto_pad, call.since())
+            spread(axis, extra[at], outputs.as_ref().map(|outputs| outputs[at]), auto_pad, rules)
         })
         .collect()
 }
 
-/// The attribute `output_shape`. Version 1 does not say that batch and channels are left out, so they may stand there.
-fn given_outputs(call: &Call<'_>, count: usize) -> Result<Option<Vec<usize>>> {
+/// The attribute `output_shape`.
+fn given_outputs(call: &Call<'_>, count: usize, rules: Rules) -> Result<Option<Vec<usize>>> {
     let Some(given) = call.optional_ints("output_shape") else { return Ok(None) };
-    let whole = call.since() < 11 && given.len() == count + 2;
+    let whole = rules == Rules::Of1 && given.len() == count + 2;
     let outputs = per_axis(call, "output_shape", if whole { count + 2 } else { count }, 0, 0)?;
     Ok(Some(if whole { outputs[2..].to_vec() } else { outputs }))
 }
 
 /// Pads one axis: by `pads`, or so that the output has the length given, or the input's times the stride.
-fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, since: u32) -> Result<Axis> {
+fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, rules: Rules) -> Result<Axis> {
     let full = axis.stride as i128 * (axis.input as i128 - 1) + extra as i128 + axis.extent();
     let same = matches!(auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
     let target = given.or_else(|| same.then(|| axis.input.saturating_mul(axis.stride)));
     if let Some(output) = target {
         let total = usize::try_from((full - output as i128).max(0)).unwrap_or(usize::MAX);
-        // With output_shape, version 1 puts the odd element at the beginning for SAME_UPPER alone, later ones for all
-        // but SAME_UPPER.
         let upper = auto_pad == AutoPad::SameUpper;
-        let odd_first = if given.is_some() && since < 11 { upper } else { !upper };
+        let odd_first = if given.is_some() && rules == Rules::Of1 { upper } else { !upper };
         let before = if odd_first { total - total / 2 } else { total / 2 };
         return Ok(Axis { output, before, after: total - before, ..axis });
     }

@@ -5,7 +5,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Missing, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::conv::Shapes;
-use crate::kernels::nn::im2col::Columns;
+use crate::kernels::nn::im2col::Im2Col;
 use crate::kernels::nn::window::Axis;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
@@ -130,7 +130,7 @@ struct Deformed<'a> {
     values: Vec<f64>,
 }
 
-impl Columns for Deformed<'_> {
+impl Im2Col for Deformed<'_> {
     fn fill(&self, row: usize, from: usize, out: &mut [f64]) {
         let Places { axes, plane, taps, windows, groups, channels, offsets, mask, .. } = self.places;
         let (channel, tap) = (row / taps, row % taps);

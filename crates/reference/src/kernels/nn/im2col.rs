@@ -17,7 +17,7 @@ pub(super) const UNFOLDED: usize = 1 << 21;
 const CONVERTED: usize = 1 << 21;
 
 /// What a convolution multiplies: for every image and group, `features` rows of weights by `depth` rows of taps.
-pub(super) struct Product<'a> {
+pub(super) struct ConvGemm<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) images: usize,
     pub(super) groups: usize,
@@ -36,7 +36,7 @@ pub(super) struct Product<'a> {
 type Weights<'a> = dyn Fn(&Budget, Range<usize>) -> Result<Vec<f64>> + 'a;
 
 /// The taps under the windows of one image and group.
-pub(super) trait Columns: Sync {
+pub(super) trait Im2Col: Sync {
     /// Writes row `row` (a channel and a tap) for the windows from `from` on.
     fn fill(&self, row: usize, from: usize, out: &mut [f64]);
 
@@ -46,10 +46,10 @@ pub(super) trait Columns: Sync {
     }
 }
 
-impl Product<'_> {
+impl ConvGemm<'_> {
     /// The sums for every image, output channel and window. `weights` gives rows of one group, `columns` the taps of
     /// one image and group; each is given a budget that lasts as long as what it gives.
-    pub(super) fn compute<C: Columns>(
+    pub(super) fn compute<C: Im2Col>(
         &self,
         weights: impl Fn(&Budget, usize, Range<usize>) -> Result<Vec<f64>> + Sync,
         columns: impl Fn(&Budget, usize, usize) -> Result<C> + Sync,
@@ -76,8 +76,8 @@ impl Product<'_> {
     }
 
     /// One image and group, a block of windows at a time.
-    fn one(&self, weights: &Weights<'_>, columns: &dyn Columns, out: &mut [f64]) -> Result<(), KernelError> {
-        let Product { depth, windows, .. } = *self;
+    fn one(&self, weights: &Weights<'_>, columns: &dyn Im2Col, out: &mut [f64]) -> Result<(), KernelError> {
+        let ConvGemm { depth, windows, .. } = *self;
         if let Some(unfolded) = columns.unfolded() {
             return self.rows(weights, Matrix::row_major(unfolded, depth, windows), out);
         }
@@ -88,7 +88,7 @@ impl Product<'_> {
             let width = width.min(windows - from);
             let taps = &mut taps[..depth * width];
             taps.par_chunks_mut(width).enumerate().try_for_each(|(row, out)| {
-                budget.work(out.len())?;
+                budget.count_work(out.len())?;
                 columns.fill(row, from, out);
                 Ok::<_, KernelError>(())
             })?;
@@ -141,7 +141,7 @@ fn copy_rows(
 
 /// The windows along one axis whose given tap lies on the input: both they and the positions come at even steps.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct WindowRun {
     window: usize,
     window_step: usize,
     position: usize,
@@ -149,25 +149,25 @@ struct Run {
     count: usize,
 }
 
-impl Run {
+impl WindowRun {
     /// Window `w` reads position `w * stride + tap * dilation - before`.
-    fn forward(axis: &Axis, tap: usize) -> Run {
+    fn forward(axis: &Axis, tap: usize) -> WindowRun {
         let reach = tap * axis.dilation;
         let window = axis.before.saturating_sub(reach).div_ceil(axis.stride);
         let end = (axis.before + axis.input).saturating_sub(reach).div_ceil(axis.stride).min(axis.output);
         let position = (window * axis.stride + reach).saturating_sub(axis.before);
         let count = end.saturating_sub(window);
-        Run { window, window_step: 1, position, position_step: axis.stride, count }
+        WindowRun { window, window_step: 1, position, position_step: axis.stride, count }
     }
 
     /// Position `p` is added to window `p * stride + tap * dilation - before`.
-    fn transposed(axis: &Axis, tap: usize) -> Run {
+    fn transposed(axis: &Axis, tap: usize) -> WindowRun {
         let reach = tap * axis.dilation;
         let position = axis.before.saturating_sub(reach).div_ceil(axis.stride);
         let end = (axis.before + axis.output).saturating_sub(reach).div_ceil(axis.stride).min(axis.input);
         let window = (position * axis.stride + reach).saturating_sub(axis.before);
         let count = end.saturating_sub(position);
-        Run { window, window_step: axis.stride, position, position_step: 1, count }
+        WindowRun { window, window_step: axis.stride, position, position_step: 1, count }
     }
 
     fn position(&self, window: usize) -> Option<usize> {
@@ -208,7 +208,7 @@ pub(super) struct Patches {
     image: Vec<f64>,
     unfolded: bool,
     /// For each axis and tap, the windows that read the input.
-    runs: Vec<Vec<Run>>,
+    runs: Vec<Vec<WindowRun>>,
     outputs: Vec<usize>,
     steps: Vec<usize>,
     plane: usize,
@@ -220,8 +220,8 @@ impl Patches {
     pub(super) fn new(image: Vec<f64>, axes: &[Axis], direction: Direction) -> Result<Patches> {
         let inputs: Vec<usize> = axes.iter().map(|axis| axis.input).collect();
         let run = |axis, tap| match direction {
-            Direction::Forward => Run::forward(axis, tap),
-            Direction::Transposed => Run::transposed(axis, tap),
+            Direction::Forward => WindowRun::forward(axis, tap),
+            Direction::Transposed => WindowRun::transposed(axis, tap),
         };
         let plain = |axis: &Axis| (axis.kernel, axis.stride, axis.before, axis.output) == (1, 1, 0, axis.input);
         Ok(Patches {
@@ -236,8 +236,8 @@ impl Patches {
     }
 
     /// The run of each axis at a tap, counted in row-major order.
-    fn runs_of(&self, mut tap: usize) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
+    fn runs_of(&self, mut tap: usize) -> Vec<WindowRun> {
+        let mut runs: Vec<WindowRun> = Vec::new();
         for of_axis in self.runs.iter().rev() {
             runs.push(of_axis[tap % of_axis.len()]);
             tap /= of_axis.len();
@@ -247,7 +247,7 @@ impl Patches {
     }
 
     /// Where in a plane the windows of a line read, a line being what differs in the last axis alone.
-    fn line(&self, runs: &[Run], mut line: usize) -> Option<usize> {
+    fn line(&self, runs: &[WindowRun], mut line: usize) -> Option<usize> {
         let mut start = 0;
         for ((run, &output), &step) in runs.iter().zip(&self.outputs).zip(&self.steps).rev().skip(1) {
             start += run.position(line % output)? * step;
@@ -257,7 +257,7 @@ impl Patches {
     }
 }
 
-impl Columns for Patches {
+impl Im2Col for Patches {
     fn unfolded(&self) -> Option<&[f64]> {
         self.unfolded.then_some(&self.image)
     }

@@ -7,7 +7,7 @@ use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::lanes::{Lane, Lanes};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, normalize_axis};
 use crate::tensor::sum::{dot, sum};
 use crate::value::Value;
@@ -69,7 +69,7 @@ impl Stash {
     }
 
     fn round(self, value: f64) -> f64 {
-        rounded(self.0, value)
+        self.0.round(value)
     }
 
     /// The elements of a tensor as the first stage takes them.
@@ -80,11 +80,6 @@ impl Stash {
         }
         Ok(values)
     }
-}
-
-/// The number that an element type has for `value`.
-fn rounded(element: ElementType, value: f64) -> f64 {
-    element.decode_f64(element.round(value))
 }
 
 /// The number of channels of `[N, C, D1, ...]`.
@@ -110,7 +105,7 @@ fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<imp
     if broadcast(tensor.shape(), shape)? != shape {
         return Err(invalid(format!("an input of shape {:?} does not broadcast to {shape:?}", tensor.shape())));
     }
-    Ok(Walk::broadcast(tensor.shape(), shape).map(|position| values[position]))
+    Ok(StridedIter::broadcast(tensor.shape(), shape).map(|position| values[position]))
 }
 
 /// Each channel of each instance by its own mean and variance.
@@ -140,7 +135,7 @@ fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// Everything from the axis on: standardized in the stash type, rounded to the type of the input, then scaled.
+/// Everything from the axis on: standardized in the stash type to the type of the input, then scaled.
 fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
@@ -153,7 +148,7 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
         let (mean, variance) = statistics[lane];
         standardize(accumulate, values, mean, (variance + epsilon).sqrt());
         for value in &mut *values {
-            *value = rounded(element, stash.round(*value));
+            *value = element.round(stash.round(*value));
         }
     })?;
 
@@ -261,7 +256,7 @@ fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let bias = accumulate.of(one_each(call, 2, groups.channels, "channel")?);
     let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
     let mut values = stash.floats(call, data)?;
-    groups.standardize(call, &mut values, (epsilon, accumulate), |value| rounded(element, stash.round(value)))?;
+    groups.standardize(call, &mut values, (epsilon, accumulate), |value| element.round(stash.round(value)))?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
     Ok(call.floats(accumulate.output(element), data.shape(), values)?.into())
 }
@@ -277,7 +272,7 @@ fn root_mean_square(call: &Call<'_>) -> Result {
         let mean = dot(values.iter().map(|&value| (value, value))) / values.len() as f64;
         let root = (mean + epsilon).sqrt();
         for value in &mut *values {
-            *value = rounded(element, stash.round(*value / root));
+            *value = element.round(stash.round(*value / root));
         }
     })?;
     let scales = call.budget.read_floats(scale)?;
@@ -335,7 +330,7 @@ fn local_response(call: &Call<'_>) -> Result {
     Lanes::along(call, data.shape(), 1)?.change(call, &mut values, |_, lane| {
         let original: Vec<f64> = lane.to_vec();
         for (at, value) in lane.iter_mut().enumerate() {
-            if call.budget.work(largest).is_err() {
+            if call.budget.count_work(largest).is_err() {
                 return;
             }
             let region = at.saturating_sub(before)..at.saturating_add(after).saturating_add(1).min(original.len());

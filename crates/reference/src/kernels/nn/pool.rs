@@ -1,18 +1,19 @@
 //! Windows of a tensor reduced to one value: the pools and `MaxUnpool`.
 
 use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::window::{Axis, Rounding, Window, axes, each_window, per_axis, spatial};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
-use crate::tensor::sum::Sum;
+use crate::tensor::sum::CompensatedSum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::with_magnitude("AveragePool", 1, |call| average_pool(call, Rounding::Ceil), average_magnitude),
-    Kernel::with_magnitude("AveragePool", 19, |call| average_pool(call, Rounding::CeilInside), average_magnitude),
-    Kernel::with_magnitude("GlobalAveragePool", 1, global_average, global_average_magnitude),
+    Kernel::accumulating("AveragePool", 1, |call, accumulate| average_pool(call, Rounding::Ceil, accumulate)),
+    Kernel::accumulating("AveragePool", 19, |call, accumulate| average_pool(call, Rounding::CeilInside, accumulate)),
+    Kernel::accumulating("GlobalAveragePool", 1, global_average),
     Kernel::new("GlobalLpPool", 1, |call| norm_pool(call, &global(call)?)),
     Kernel::new("GlobalMaxPool", 1, global_max_pool),
     Kernel::new("LpPool", 1, |call| norm_pool(call, &local(call, Rounding::Ceil)?)),
@@ -51,36 +52,23 @@ fn pooled(x: &Tensor, axes: &[Axis]) -> Result<(Vec<usize>, usize)> {
 
 // Averages.
 
-fn average_pool(call: &Call<'_>, ceil: Rounding) -> Result {
-    let x = call.tensor(0)?;
-    average(call, &local(call, ceil)?, &call.budget.read_floats(x)?, x.element_type())
+fn average_pool(call: &Call<'_>, ceil: Rounding, accumulate: Accumulate) -> Result {
+    average(call, &local(call, ceil)?, accumulate)
 }
 
-fn global_average(call: &Call<'_>) -> Result {
-    let x = call.tensor(0)?;
-    average(call, &global(call)?, &call.budget.read_floats(x)?, x.element_type())
-}
-
-fn average_magnitude(call: &Call<'_>) -> Result {
-    let ceil = if call.since() < 19 { Rounding::Ceil } else { Rounding::CeilInside };
-    average(call, &local(call, ceil)?, &magnitudes(call)?, ElementType::Double)
-}
-
-fn global_average_magnitude(call: &Call<'_>) -> Result {
-    average(call, &global(call)?, &magnitudes(call)?, ElementType::Double)
-}
-
-fn magnitudes(call: &Call<'_>) -> Result<Vec<f64>> {
-    call.budget.collect(call.tensor(0)?.stream(Tensor::floats).map(f64::abs))
+fn global_average(call: &Call<'_>, accumulate: Accumulate) -> Result {
+    average(call, &global(call)?, accumulate)
 }
 
 /// The sum under each window by the number of elements, those of the padding among them where `count_include_pad`
 /// says so; what `ceil_mode` adds behind the padding never counts.
-fn average(call: &Call<'_>, axes: &[Axis], values: &[f64], element: ElementType) -> Result {
+fn average(call: &Call<'_>, axes: &[Axis], accumulate: Accumulate) -> Result {
+    let x = call.tensor(0)?;
+    let (values, element) = (accumulate.read(call.budget, x)?, accumulate.output(x.element_type()));
     let (shape, planes) = pooled(call.tensor(0)?, axes)?;
     let with_padding = call.optional_int("count_include_pad").unwrap_or(0) != 0;
     let averages = each_window(call, planes, axes, |window| {
-        let (mut sum, mut count) = (Sum::default(), 0usize);
+        let (mut sum, mut count) = (CompensatedSum::default(), 0usize);
         window.for_each(|at| {
             sum.add(values[at]);
             count += 1;
@@ -107,7 +95,7 @@ fn norm_pool(call: &Call<'_>, axes: &[Axis]) -> Result {
 }
 
 fn norm(window: &Window<'_>, values: &[f64], p: f64) -> f64 {
-    let mut sum = Sum::default();
+    let mut sum = CompensatedSum::default();
     if p == 1.0 {
         window.for_each(|at| sum.add(values[at].abs()));
         sum.value()
@@ -168,7 +156,7 @@ fn greatest(call: &Call<'_>, x: &Tensor, shape: &[usize], best: &[usize]) -> Res
     let lowest =
         call.floats(element, &[1], [if element.kind() == Kind::Unsigned { 0.0 } else { f64::NEG_INFINITY }])?;
     let positions = best.iter().map(|&at| if at == NOWHERE { (1, 0) } else { (0, at) });
-    Ok(call.allocate(element, shape)?.select(&[x, &lowest], positions)?)
+    Ok(call.allocate(element, shape)?.gather_from(&[x, &lowest], positions)?)
 }
 
 /// How `storage_order` counts the elements of one plane; batch and channels come first either way.
@@ -235,7 +223,7 @@ fn max_unpool(call: &Call<'_>) -> Result {
     }
     let zero = Tensor::zero(x.element_type())?;
     let positions = sources.into_iter().map(|from| from.checked_sub(1).map_or((1, 0), |from| (0, from)));
-    Ok(call.allocate(x.element_type(), &shape)?.select(&[x, &zero], positions)?.into())
+    Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, &zero], positions)?.into())
 }
 
 /// The shape that a pool with these attributes, with or without its pads, would have had as its input.

@@ -223,7 +223,7 @@ impl Window<'_> {
         }
         (0..count).step_by(TAPS).all(|from| {
             let taps = from..count.min(from + TAPS);
-            let has_time = self.budget.work(taps.len()).is_ok();
+            let has_time = self.budget.count_work(taps.len()).is_ok();
             taps.for_each(|tap| visit(start_of(tap)));
             has_time
         })
@@ -259,7 +259,7 @@ pub(super) fn each_window<T: Clone + Default + Send>(
         let mut index: Vec<usize> = axes.iter().map(|_| 0).collect();
         let start = plane * plane_size;
         for result in results {
-            call.budget.work(1)?;
+            call.budget.count_work(1)?;
             *result = reduce(&Window { axes, steps: &steps, index: &index, start, budget: call.budget });
             for (at, axis) in axes.iter().enumerate().rev() {
                 index[at] += 1;

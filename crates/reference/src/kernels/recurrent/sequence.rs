@@ -7,7 +7,7 @@ use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::value::Value;
 
 /// The order of the axes of X, Y and the states.
@@ -165,7 +165,7 @@ impl Inputs {
             let mut current: Vec<State> =
                 states.iter().map(|state| state[direction * block..][..block].to_vec()).collect();
             for at in 0..time {
-                call.budget.work(batch.saturating_mul(weights.recurrence.len()))?;
+                call.budget.count_work(batch.saturating_mul(weights.recurrence.len()))?;
                 let input = self.gather(&products, direction, at);
                 let mut next = current.clone();
                 step(direction, &weights, &input, &mut next)?;
@@ -277,8 +277,8 @@ fn sizes(call: &Call<'_>, [x, w, r]: [&Tensor; 3], directions: usize, gates: usi
         return Err(invalid(format!("hidden_size is {stated}, but R has {hidden} columns")));
     }
     let (time, batch) = if layout == Layout::TimeFirst { (first, second) } else { (second, first) };
-    call.budget.steps(&[directions, time, batch, 2 * gates, hidden])?;
-    call.budget.steps(&[directions, 2 * gates, hidden, input.max(hidden)])?;
+    call.budget.check_loop(&[directions, time, batch, 2 * gates, hidden])?;
+    call.budget.check_loop(&[directions, 2 * gates, hidden, input.max(hidden)])?;
     Ok(Sizes { time, batch, input, hidden, directions, gates })
 }
 
@@ -306,5 +306,5 @@ pub(super) fn check(name: &str, tensor: &Tensor, expected: &[usize]) -> Result<(
 
 /// The values of a tensor of `shape` with its axes in the order given.
 fn swap(call: &Call<'_>, values: &[f64], shape: &[usize], order: &[usize]) -> Result<Vec<f64>> {
-    call.budget.collect(Walk::transposed(shape, order).filter_map(|position| values.get(position).copied()))
+    call.budget.collect(StridedIter::transposed(shape, order).filter_map(|position| values.get(position).copied()))
 }

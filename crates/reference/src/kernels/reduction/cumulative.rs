@@ -7,7 +7,7 @@ use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
-use crate::tensor::sum::{Product, Sum};
+use crate::tensor::sum::{CompensatedProduct, CompensatedSum};
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::with_magnitude("CumSum", 11, |call| running(call, &SUM), magnitude),
@@ -22,7 +22,7 @@ struct Accumulation {
 
 const SUM: Accumulation = Accumulation {
     float: |lane, extent| {
-        let mut sum = Sum::default();
+        let mut sum = CompensatedSum::default();
         scan(lane, extent, 0.0, |value| {
             sum.add(value);
             sum.value()
@@ -39,7 +39,7 @@ const SUM: Accumulation = Accumulation {
 
 const PRODUCT: Accumulation = Accumulation {
     float: |lane, extent| {
-        let mut product = Product::default();
+        let mut product = CompensatedProduct::default();
         scan(lane, extent, 1.0, |value| {
             product.multiply(value);
             product.value()

@@ -1,6 +1,7 @@
 //! Reductions over axes, `ArgMax` and `ArgMin`.
 
 use crate::dtype::{ElementType, Kind};
+use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::lanes::{Lane, Lanes, extreme};
@@ -10,18 +11,18 @@ use crate::tensor::shape::normalize_axis;
 use crate::tensor::sum::{dot, product, sum};
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::with_magnitude("ReduceSum", 1, |call| reduce(call, AXES_ATTRIBUTE, &SUM), magnitude_by_attribute),
-    Kernel::with_magnitude("ReduceSum", 13, |call| reduce(call, AXES_INPUT, &SUM), magnitude_by_input),
-    Kernel::with_magnitude("ReduceMean", 1, |call| reduce(call, AXES_ATTRIBUTE, &MEAN), mean_by_attribute),
-    Kernel::with_magnitude("ReduceMean", 18, |call| reduce(call, AXES_INPUT, &MEAN), mean_by_input),
+    Kernel::accumulating("ReduceSum", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &SUM, accumulate)),
+    Kernel::accumulating("ReduceSum", 13, |call, accumulate| reduce_linear(call, AXES_INPUT, &SUM, accumulate)),
+    Kernel::accumulating("ReduceMean", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &MEAN, accumulate)),
+    Kernel::accumulating("ReduceMean", 18, |call, accumulate| reduce_linear(call, AXES_INPUT, &MEAN, accumulate)),
     Kernel::new("ReduceProd", 1, |call| reduce(call, AXES_ATTRIBUTE, &PRODUCT)),
     Kernel::new("ReduceProd", 18, |call| reduce(call, AXES_INPUT, &PRODUCT)),
     Kernel::new("ReduceMax", 1, |call| reduce(call, AXES_ATTRIBUTE, &MAX)),
     Kernel::new("ReduceMax", 18, |call| reduce(call, AXES_INPUT, &MAX)),
     Kernel::new("ReduceMin", 1, |call| reduce(call, AXES_ATTRIBUTE, &MIN)),
     Kernel::new("ReduceMin", 18, |call| reduce(call, AXES_INPUT, &MIN)),
-    Kernel::with_magnitude("ReduceL1", 1, |call| reduce(call, AXES_ATTRIBUTE, &L1), magnitude_by_attribute),
-    Kernel::with_magnitude("ReduceL1", 18, |call| reduce(call, AXES_INPUT, &L1), magnitude_by_input),
+    Kernel::accumulating("ReduceL1", 1, |call, accumulate| reduce_linear(call, AXES_ATTRIBUTE, &L1, accumulate)),
+    Kernel::accumulating("ReduceL1", 18, |call, accumulate| reduce_linear(call, AXES_INPUT, &L1, accumulate)),
     Kernel::new("ReduceL2", 1, |call| reduce(call, AXES_ATTRIBUTE, &L2)),
     Kernel::new("ReduceL2", 18, |call| reduce(call, AXES_INPUT, &L2_BY_BODY)),
     Kernel::new("ReduceSumSquare", 1, |call| reduce(call, AXES_ATTRIBUTE, &SUM_SQUARE)),
@@ -30,9 +31,22 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("ReduceLogSum", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM)),
     Kernel::new("ReduceLogSumExp", 1, |call| reduce(call, AXES_ATTRIBUTE, &LOG_SUM_EXP)),
     Kernel::new("ReduceLogSumExp", 18, |call| reduce(call, AXES_INPUT, &LOG_SUM_EXP)),
-    Kernel::new("ArgMax", 1, |call| arg(call, true)),
-    Kernel::new("ArgMin", 1, |call| arg(call, false)),
+    Kernel::new("ArgMax", 1, |call| arg(call, true, Empty::Elsewhere)),
+    Kernel::new("ArgMax", 11, |call| arg(call, true, Empty::Refused)),
+    Kernel::new("ArgMax", 12, |call| arg(call, true, Empty::Elsewhere)),
+    Kernel::new("ArgMin", 1, |call| arg(call, false, Empty::Elsewhere)),
+    Kernel::new("ArgMin", 11, |call| arg(call, false, Empty::Refused)),
+    Kernel::new("ArgMin", 12, |call| arg(call, false, Empty::Elsewhere)),
 ];
+
+/// Where ArgMax and ArgMin take a dimension of 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    /// Along every axis but the one that they choose from.
+    Elsewhere,
+    /// Nowhere.
+    Refused,
+}
 
 /// Where a version takes its axes from.
 type AxesOf = fn(&Call<'_>) -> Result<Axes>;
@@ -84,7 +98,7 @@ fn reduce(call: &Call<'_>, axes: AxesOf, reduction: &Reduction) -> Result {
     let mask = mask(&axes(call)?, data.rank())?;
     let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
     let lanes = Lanes::new(call, data.shape(), &mask)?;
-    call.budget.work(data.len())?;
+    call.budget.count_work(data.len())?;
     let element = data.element_type();
     if element.is_float() {
         let values = lanes.fold(call, &call.budget.read_floats(data)?, reduction.float)?;
@@ -104,20 +118,12 @@ fn magnitude(call: &Call<'_>, axes: AxesOf, float: fn(Lane<'_, f64>) -> f64) -> 
     Ok(call.floats(ElementType::Double, &shape, values)?.into())
 }
 
-fn magnitude_by_attribute(call: &Call<'_>) -> Result {
-    magnitude(call, AXES_ATTRIBUTE, SUM.float)
-}
-
-fn magnitude_by_input(call: &Call<'_>) -> Result {
-    magnitude(call, AXES_INPUT, SUM.float)
-}
-
-fn mean_by_attribute(call: &Call<'_>) -> Result {
-    magnitude(call, AXES_ATTRIBUTE, MEAN.float)
-}
-
-fn mean_by_input(call: &Call<'_>) -> Result {
-    magnitude(call, AXES_INPUT, MEAN.float)
+/// A reduction that is linear in the magnitudes of its terms.
+fn reduce_linear(call: &Call<'_>, axes: AxesOf, reduction: &Reduction, accumulate: Accumulate) -> Result {
+    match accumulate {
+        Accumulate::Value => reduce(call, axes, reduction),
+        Accumulate::Magnitude => magnitude(call, axes, reduction.float),
+    }
 }
 
 const SUM: Reduction = Reduction { float: |lane| sum(lane), integer: |lane, _| lane.sum() };
@@ -167,8 +173,8 @@ const L2_BY_BODY: Reduction = Reduction {
         let squares = lane.fold(0, |sum: i128, value| sum.wrapping_add(value.wrapping_mul(value)));
         let wrapped = element.decode_i128(element.wrap(squares));
         let float = ElementType::Float;
-        let root = float.decode_f64(float.round_i128(wrapped)).sqrt();
-        float.decode_i128(float.round(root))
+        let root = float.decode_f64(float.encode_i128(wrapped)).sqrt();
+        float.decode_i128(float.encode(root))
     },
 };
 
@@ -201,18 +207,17 @@ const LOG_SUM_EXP: Reduction = Reduction {
 };
 
 /// The places of the largest or smallest elements along an axis.
-fn arg(call: &Call<'_>, largest: bool) -> Result {
+fn arg(call: &Call<'_>, largest: bool, empty: Empty) -> Result {
     let data = call.tensor(0)?;
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
     let last = call.optional_int("select_last_index").is_some_and(|flag| flag != 0);
-    let nothing_may_be_empty = call.since() == 11;
-    if data.shape()[axis] == 0 || (nothing_may_be_empty && data.is_empty()) {
+    if data.shape()[axis] == 0 || (empty == Empty::Refused && data.is_empty()) {
         return Err(invalid(format!("nothing stands along axis {axis} of shape {:?} to choose from", data.shape())));
     }
     let mask: Vec<bool> = (0..data.rank()).map(|at| at == axis).collect();
     let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
     let lanes = Lanes::new(call, data.shape(), &mask)?;
-    call.budget.work(data.len())?;
+    call.budget.count_work(data.len())?;
     let places = match data.element_type().kind() {
         Kind::Float => lanes.fold(call, &call.budget.read_floats(data)?, |lane| extreme(lane, largest, last))?,
         _ => lanes.fold(call, &call.budget.read_integers(data)?, |lane| extreme(lane, largest, last))?,

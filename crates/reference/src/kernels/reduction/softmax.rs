@@ -8,9 +8,9 @@ use crate::tensor::shape::normalize_axis;
 use crate::tensor::sum::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, softmax)),
+    Kernel::new("Softmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| softmax(lane))),
     Kernel::new("Softmax", 13, |call| normalize(call, ALONG_AXIS, staged_softmax)),
-    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, full_log_softmax)),
+    Kernel::new("LogSoftmax", 1, |call| normalize(call, FROM_AXIS, |lane, _| log_softmax(lane))),
     Kernel::new("LogSoftmax", 13, |call| normalize(call, ALONG_AXIS, staged_log_softmax)),
     Kernel::new("Hardmax", 1, |call| normalize(call, FROM_AXIS, hardmax)),
     Kernel::new("Hardmax", 13, |call| normalize(call, ALONG_AXIS, hardmax)),
@@ -46,7 +46,8 @@ fn shift(lane: &mut [f64]) {
     }
 }
 
-fn softmax(lane: &mut [f64], _: ElementType) {
+/// Replaces a lane by its softmax: `exp(x[i] - max(x)) / sum(exp(x[j] - max(x)))`.
+pub(crate) fn softmax(lane: &mut [f64]) {
     shift(lane);
     for value in &mut *lane {
         *value = libm::exp(*value);
@@ -58,20 +59,20 @@ fn softmax(lane: &mut [f64], _: ElementType) {
 }
 
 /// As the function body of version 13 has it: a difference, an exponential, a sum and a quotient, each of the type.
-fn staged_softmax(lane: &mut [f64], element: ElementType) {
+pub(crate) fn staged_softmax(lane: &mut [f64], element: ElementType) {
     let total = staged_exponentials(lane, element);
     for value in &mut *lane {
-        *value = element.nearest(*value / total);
+        *value = element.round(*value / total);
     }
 }
 
 /// As the function body of version 13 has it: the logarithm of the staged softmax's sum taken from the difference.
 fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
     let mut exponentials = lane.to_vec();
-    let total = element.nearest(libm::log(staged_exponentials(&mut exponentials, element)));
+    let total = element.round(libm::log(staged_exponentials(&mut exponentials, element)));
     shift(lane);
     for value in &mut *lane {
-        *value = element.nearest(element.nearest(*value) - total);
+        *value = element.round(element.round(*value) - total);
     }
 }
 
@@ -79,13 +80,9 @@ fn staged_log_softmax(lane: &mut [f64], element: ElementType) {
 fn staged_exponentials(lane: &mut [f64], element: ElementType) -> f64 {
     shift(lane);
     for value in &mut *lane {
-        *value = element.nearest(libm::exp(element.nearest(*value)));
+        *value = element.round(libm::exp(element.round(*value)));
     }
-    element.nearest(sum(lane.iter().copied()))
-}
-
-fn full_log_softmax(lane: &mut [f64], _: ElementType) {
-    log_softmax(lane);
+    element.round(sum(lane.iter().copied()))
 }
 
 /// Replaces a lane by the logarithms of its softmax.

@@ -48,7 +48,7 @@ fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
             index[to] = place as i128;
         }
     }
-    let values = call.take(data, &shape, from)?;
+    let values = call.gather(data, &shape, from)?;
     Ok(vec![values, call.integers(ElementType::Int64, &shape, index)?].into())
 }
 
@@ -65,7 +65,7 @@ fn places<T: Copy + Sync>(
     let mut chosen: Vec<(usize, usize)> = call.budget.scratch(count.saturating_mul(k))?;
     let mut lane_places: Vec<(usize, usize)> = call.budget.scratch(lanes.len())?;
     for (lane, chosen) in chosen.chunks_exact_mut(k).enumerate() {
-        call.budget.work(lanes.len())?;
+        call.budget.count_work(lanes.len())?;
         lane_places.iter_mut().zip(lanes.positions(lane).enumerate()).for_each(|(slot, place)| *slot = place);
         lane_places.sort_by(|&(_, a), &(_, b)| {
             let order = compare(&values[a], &values[b]);

@@ -112,7 +112,7 @@ mod tests {
     use num_complex::Complex;
 
     use super::*;
-    use crate::tensor::Buffer;
+    use crate::tensor::TensorBuilder;
     use crate::testing::{floats, ints, node, strings, typed};
     use crate::value::Value;
 
@@ -163,7 +163,7 @@ mod tests {
         assert!(values.floats()[2].is_nan());
         assert_eq!(inverse, ints(&[4], &[2, 1, 2, 0]));
         let parts = [(1.0, 2.0), (1.0, -2.0), (-1.0, 9.0)].map(|(re, im)| Complex::new(re, im));
-        let complex = Buffer::unlimited(ElementType::Complex64, vec![3]).unwrap().complexes(parts).unwrap();
+        let complex = TensorBuilder::unlimited(ElementType::Complex64, vec![3]).unwrap().complexes(parts).unwrap();
         assert_eq!(unique(complex, None, 1)[1], ints(&[3], &[2, 1, 0]));
     }
 

@@ -11,7 +11,7 @@ use crate::kernels::framework::error::{Missing, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::sequence::regex_syntax::from_re2;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -26,7 +26,7 @@ fn check_bytes(call: &Call<'_>, lengths: impl Iterator<Item = usize>) -> Result<
     let budget = call.budget.nested();
     let (mut total, mut longest) = (0usize, 0);
     for length in lengths {
-        budget.work(1)?;
+        budget.count_work(1)?;
         total = total.saturating_add(length);
         longest = longest.max(length);
     }
@@ -40,7 +40,7 @@ fn string_concat(call: &Call<'_>) -> Result {
     let shape = broadcast(x.shape(), y.shape())?;
     let buffer = call.allocate(ElementType::String, &shape)?;
     let pairs = || {
-        let positions = Walk::broadcast(x.shape(), &shape).zip(Walk::broadcast(y.shape(), &shape));
+        let positions = StridedIter::broadcast(x.shape(), &shape).zip(StridedIter::broadcast(y.shape(), &shape));
         positions.filter_map(|(left, right)| x.strings().get(left).zip(y.strings().get(right)))
     };
     check_bytes(call, pairs().map(|(left, right)| left.len() + right.len()))?;
@@ -57,7 +57,7 @@ fn string_split(call: &Call<'_>) -> Result {
         .strings()
         .iter()
         .map(|text| {
-            call.budget.work(text.len())?;
+            call.budget.count_work(text.len())?;
             let parts =
                 if delimiter.is_empty() { split_at_whitespace(text, most) } else { split_at(text, delimiter, most) };
             // A list grows by doubling.
@@ -106,12 +106,10 @@ fn string_normalizer(call: &Call<'_>) -> Result {
         return Err(invalid(format!("the input has shape {:?}; only [C] and [1, C] have a meaning", x.shape())));
     }
     check_locale(call)?;
-    let change: fn(&str) -> String = match call.string("case_change_action")? {
-        "NONE" => str::to_owned,
-        "LOWER" => str::to_lowercase,
-        "UPPER" => str::to_uppercase,
-        other => return Err(invalid(format!("case_change_action is '{other}'; it is one of NONE, LOWER, UPPER"))),
-    };
+    let change = call.one_of::<fn(&str) -> String>(
+        "case_change_action",
+        &[("NONE", str::to_owned), ("LOWER", str::to_lowercase), ("UPPER", str::to_uppercase)],
+    )?;
     let folded: fn(&str) -> String = if call.flag("is_case_sensitive")? { str::to_owned } else { str::to_lowercase };
     let stop_words = call.optional_strings("stopwords").unwrap_or_default();
     let stop_words: HashSet<String> = stop_words.iter().map(|word| folded(word)).collect();
@@ -121,7 +119,7 @@ fn string_normalizer(call: &Call<'_>) -> Result {
     for text in kept {
         // Changing the case makes a text at most three times as long.
         call.budget.count(text.len(), 3)?;
-        call.budget.work(text.len())?;
+        call.budget.count_work(text.len())?;
         changed.push(Arc::from(change(text)));
     }
     if changed.is_empty() {
@@ -156,7 +154,7 @@ fn regex_full_match(call: &Call<'_>) -> Result {
         .and_then(|pattern| Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(|error| first_line(&error)))
         .map_err(|why| invalid(format!("the pattern '{pattern}' is not RE2 syntax: {why}")))?;
     let matches = x.strings().iter().map(|text| {
-        call.budget.work(text.len())?;
+        call.budget.count_work(text.len())?;
         Ok(regex.is_match(text))
     });
     let matches = matches.collect::<Result<Vec<bool>>>()?;
@@ -171,7 +169,7 @@ fn first_line(error: &regex::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::testing::{OneNode, node, strings};
 
     #[test]
@@ -181,7 +179,7 @@ mod tests {
         assert_eq!((z.shape(), z.strings().join(" ")), (&[2, 2][..], "a az é éz".to_owned()));
         assert_eq!(concat(strings(&[0], &[]), strings(&[], &["z"])).tensor().shape(), [0]);
         let long = "x".repeat(600);
-        let limits = Limits { bytes: 1000, ..Limits::default() };
+        let limits = ExecutionLimits { bytes: 1000, ..ExecutionLimits::default() };
         let refused = concat(strings(&[], &[&long]), strings(&[], &[&long])).limits(limits);
         assert!(refused.error().contains("over the limit of 1000 bytes"));
     }

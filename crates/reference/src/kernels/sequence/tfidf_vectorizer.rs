@@ -65,7 +65,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         let tokens = tokens.iter().skip(row * columns).take(columns);
         let budget = call.budget.nested();
         let tokens = budget.collect(tokens.map(|token| numbers.get(token).copied()))?;
-        budget.work(found.len())?;
+        budget.count_work(found.len())?;
         found.fill(0);
         pool.count(call, &tokens, &mut found)?;
         for (at, (&found, &coordinate)) in found.iter().zip(pool.coordinates).enumerate() {
@@ -86,12 +86,10 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
 
 impl Weighting {
     fn of(call: &Call<'_>) -> Result<Weighting> {
-        match call.string("mode")? {
-            "TF" => Ok(Weighting::Count),
-            "IDF" => Ok(Weighting::Presence),
-            "TFIDF" => Ok(Weighting::WeightedCount),
-            other => Err(invalid(format!("mode is '{other}'; it is one of TF, IDF, TFIDF"))),
-        }
+        call.one_of(
+            "mode",
+            &[("TF", Weighting::Count), ("IDF", Weighting::Presence), ("TFIDF", Weighting::WeightedCount)],
+        )
     }
 }
 
@@ -152,7 +150,7 @@ impl<'a> Pool<'a> {
             for step in 1..=steps {
                 let Some(reach) = step.checked_mul(n - 1).filter(|&reach| reach < tokens.len()) else { break };
                 for start in 0..tokens.len() - reach {
-                    call.budget.work(n)?;
+                    call.budget.count_work(n)?;
                     ngram.clear();
                     ngram.extend(tokens.iter().skip(start).step_by(step).take(n).map_while(|&token| token));
                     for &place in self.ngrams.get(&ngram).filter(|_| ngram.len() == n).into_iter().flatten() {

@@ -62,7 +62,7 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
     let out_parts = if sides == Sides::Input { 1 } else { 2 };
     shape[axis] = out_size;
     shape[input.rank() - 1] = out_parts;
-    call.budget.steps(&[outer, inner, size.max(length), 2])?;
+    call.budget.check_loop(&[outer, inner, size.max(length), 2])?;
 
     let values = call.budget.read_floats(input)?;
     let mut transform = Transform::new(call, length, inverse, accumulate)?;
@@ -152,7 +152,7 @@ impl Transform {
     fn run(&mut self, call: &Call<'_>) -> Result<()> {
         let length = self.line.len();
         let steps = usize::try_from(length.checked_ilog2().unwrap_or(0) + 1).unwrap_or(1);
-        call.budget.work(length.saturating_mul(steps))?;
+        call.budget.count_work(length.saturating_mul(steps))?;
         match self.accumulate {
             Accumulate::Value => self.plan.process_with_scratch(&mut self.line, &mut self.scratch),
             Accumulate::Magnitude => {
@@ -205,7 +205,7 @@ fn integer(tensor: &Tensor, name: &str) -> Result<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::dtype::ElementType;
     use crate::testing::{OneNode, floats, ints, node, typed};
 
     fn check(node: OneNode, shape: &[usize], expected: &[f64]) {

@@ -30,7 +30,7 @@ fn window(call: &Call<'_>, coefficients: [f64; 3]) -> Result {
 }
 
 fn float(value: f64) -> f64 {
-    ElementType::Float.decode_f64(ElementType::Float.round(value))
+    ElementType::Float.round(value)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::kernels::framework::error::{KernelError, Missing, invalid, unsupporte
 use crate::kernels::framework::registry::Kernel;
 use crate::model::{Attribute, Node};
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 use crate::value::Value;
 
@@ -155,11 +155,12 @@ impl<'a> Tape<'a> {
         let y = self.tensor(output)?;
         let inputs = node.inputs.iter().map(|name| self.tensor(name)).collect::<Result<Vec<_>>>()?;
         check_broadcast(node, &inputs, &y)?;
-        self.call.budget.work(slope.len().saturating_mul(inputs.len()))?;
+        self.call.budget.count_work(slope.len().saturating_mul(inputs.len()))?;
         let budget = self.call.budget.nested();
         let values = inputs.iter().map(|input| budget.read_floats(input)).collect::<Result<Vec<_>>>()?;
-        let walk =
-            |at: usize| inputs.get(at).map(|input| Walk::broadcast(input.shape(), y.shape())).into_iter().flatten();
+        let walk = |at: usize| {
+            inputs.get(at).map(|input| StridedIter::broadcast(input.shape(), y.shape())).into_iter().flatten()
+        };
         let element = |at: usize, position: usize| values.get(at).and_then(|v| v.get(position)).copied().unwrap_or(0.0);
         let each: Vec<Vec<f64>> = match derivative(node) {
             Some(Derivative::Unary(rule)) => {
@@ -236,7 +237,7 @@ fn check_broadcast(node: &Node, inputs: &[Tensor], y: &Tensor) -> Result<()> {
 mod tests {
     use super::*;
     use crate::executor::{RunError, run};
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::model::{Graph, Model, Opsets, Parameter};
     use crate::testing::floats;
 
@@ -285,7 +286,7 @@ mod tests {
         let opsets = Opsets(BTreeMap::from([(String::new(), 14), (TRAINING.to_owned(), 1)]));
         let model = Model { ir_version: 10, opsets, functions: BTreeMap::new(), graph, bytes: 0 };
         let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), Value::Tensor(value.clone()))).collect();
-        let outputs = run(&model, inputs, Limits::default())?;
+        let outputs = run(&model, inputs, ExecutionLimits::default())?;
         Ok(outputs.iter().filter_map(|value| value.as_tensor().cloned()).collect())
     }
 

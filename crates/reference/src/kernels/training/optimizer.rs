@@ -4,7 +4,7 @@ use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
-use crate::tensor::index::Walk;
+use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -43,11 +43,12 @@ fn optimize<const N: usize, const M: usize>(call: &Call<'_>, step: impl Fn([f64;
         let group: Vec<&Tensor> = tensors.iter().skip(at).step_by(optimized).copied().collect();
         let shape = group.iter().try_fold(Vec::new(), |shape, tensor| broadcast(&shape, tensor.shape()))?;
         let inputs: Vec<Vec<f64>> = group.iter().map(|tensor| budget.read_floats(tensor)).collect::<Result<_>>()?;
-        let mut walks: Vec<Walk> = group.iter().map(|tensor| Walk::broadcast(tensor.shape(), &shape)).collect();
+        let mut walks: Vec<StridedIter> =
+            group.iter().map(|tensor| StridedIter::broadcast(tensor.shape(), &shape)).collect();
         let size = crate::tensor::shape::element_count(&shape)?;
         let mut results: Vec<Vec<f64>> = (0..M).map(|_| budget.scratch(size)).collect::<Result<_>>()?;
         for place in 0..size {
-            budget.work(N)?;
+            budget.count_work(N)?;
             let mut elements = [0.0; N];
             for (element, (values, walk)) in elements.iter_mut().zip(inputs.iter().zip(&mut walks)) {
                 *element = walk.next().and_then(|position| values.get(position)).copied().unwrap_or(0.0);
@@ -99,11 +100,7 @@ fn momentum(call: &Call<'_>) -> Result {
     let (rate, count) = (rate(call)?, count(call)?);
     let (alpha, norm) = (call.float("alpha")?, call.float("norm_coefficient")?);
     let beta = if count > 0.0 { call.float("beta")? } else { 1.0 };
-    let nesterov = match call.string("mode")? {
-        "standard" => false,
-        "nesterov" => true,
-        other => return Err(invalid(format!("mode is '{other}'; it is standard or nesterov"))),
-    };
+    let nesterov = call.one_of("mode", &[("standard", false), ("nesterov", true)])?;
     optimize(call, |[x, gradient, velocity]| {
         let gradient = norm * x + gradient;
         let velocity = alpha * velocity + beta * gradient;

@@ -14,20 +14,21 @@ use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
-pub(super) const KERNELS: &[Kernel] =
-    &[
-        Kernel::new("Bernoulli", 15, bernoulli),
-        Kernel::new("Dropout", 1, |call| {
-            if call.flag("is_test")? { keep(call) } else { drop_some(call, call.float("ratio")?) }
-        }),
-        Kernel::new("Dropout", 7, keep),
-        Kernel::new("Dropout", 12, dropout),
-        Kernel::new("Multinomial", 7, multinomial),
-        Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal(call)?)),
-        Kernel::new("RandomNormalLike", 1, |call| like(call, normal(call)?)),
-        Kernel::new("RandomUniform", 1, |call| random(call, &shape(call)?, None, uniform(call)?)),
-        Kernel::new("RandomUniformLike", 1, |call| like(call, uniform(call)?)),
-    ];
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::new("Bernoulli", 15, bernoulli),
+    Kernel::new("Dropout", 1, |call| {
+        let mask = call.tensor(0)?.element_type();
+        if call.flag("is_test")? { keep(call, mask) } else { drop_some(call, call.float("ratio")?, mask) }
+    }),
+    Kernel::new("Dropout", 7, |call| keep(call, call.tensor(0)?.element_type())),
+    Kernel::new("Dropout", 10, |call| keep(call, ElementType::Bool)),
+    Kernel::new("Dropout", 12, dropout),
+    Kernel::new("Multinomial", 7, multinomial),
+    Kernel::new("RandomNormal", 1, |call| random(call, &shape(call)?, None, normal(call)?)),
+    Kernel::new("RandomNormalLike", 1, |call| like(call, normal(call)?)),
+    Kernel::new("RandomUniform", 1, |call| random(call, &shape(call)?, None, uniform(call)?)),
+    Kernel::new("RandomUniformLike", 1, |call| like(call, uniform(call)?)),
+];
 
 /// `SplitMix64`.
 struct Generator {
@@ -156,7 +157,7 @@ fn multinomial(call: &Call<'_>) -> Result {
             let draw = (total * generator.unit()).min(total.next_down());
             *outcome = bounds.partition_point(|&bound| bound <= draw) as i128;
         }
-        call.budget.work(classes)?;
+        call.budget.count_work(classes)?;
     }
     Ok(buffer.integers(outcomes)?.into())
 }
@@ -182,13 +183,13 @@ fn dropout(call: &Call<'_>) -> Result {
         None => false,
     };
     if !training {
-        return keep(call);
+        return keep(call, ElementType::Bool);
     }
     let ratio = match call.optional_tensor(1)? {
         Some(ratio) => ratio.single_float().ok_or_else(|| not_one("ratio", ratio))?,
         None => 0.5,
     };
-    drop_some(call, ratio)
+    drop_some(call, ratio, ElementType::Bool)
 }
 
 fn not_one(name: &str, tensor: &Tensor) -> KernelError {
@@ -196,18 +197,18 @@ fn not_one(name: &str, tensor: &Tensor) -> KernelError {
 }
 
 /// The data as they are, and a mask of ones.
-fn keep(call: &Call<'_>) -> Result {
+fn keep(call: &Call<'_>, mask: ElementType) -> Result {
     let data = call.tensor(0)?;
-    masked(call, Value::from(data.clone()), (0..data.len()).map(|_| true))
+    masked(call, Value::from(data.clone()), mask, (0..data.len()).map(|_| true))
 }
 
 /// Data times mask times `1 / (1 - ratio)`, where the mask drops each element with probability `ratio`.
-fn drop_some(call: &Call<'_>, ratio: f64) -> Result {
+fn drop_some(call: &Call<'_>, ratio: f64, mask_type: ElementType) -> Result {
     if !(0.0..1.0).contains(&ratio) {
         return Err(invalid(format!("ratio is {ratio}; it must lie in [0, 1)")));
     }
     if ratio == 0.0 {
-        return keep(call);
+        return keep(call, mask_type);
     }
     let data = call.tensor(0)?;
     let mut generator = Generator::of(call);
@@ -218,15 +219,14 @@ fn drop_some(call: &Call<'_>, ratio: f64) -> Result {
     let scale = 1.0 / (1.0 - ratio);
     let scaled = data.stream(Tensor::floats).zip(&mask).map(|(x, &keep)| scale * x * f64::from(u8::from(keep)));
     let output = call.floats(data.element_type(), data.shape(), scaled)?;
-    masked(call, output.into(), mask)
+    masked(call, output.into(), mask_type, mask)
 }
 
-/// The output and, where it is wanted, the mask: of the data's type before version 10, then `bool`.
-fn masked(call: &Call<'_>, output: Value, mask: impl IntoIterator<Item = bool>) -> Result {
+/// The output and, where it is wanted, the mask in its type: that of the data before version 10, then `bool`.
+fn masked(call: &Call<'_>, output: Value, element: ElementType, mask: impl IntoIterator<Item = bool>) -> Result {
     let mut outputs = vec![Some(output)];
     if call.wants(1) {
         let data = call.tensor(0)?;
-        let element = if call.since() < 10 { data.element_type() } else { ElementType::Bool };
         outputs.push(Some(call.allocate(element, data.shape())?.bools(mask)?.into()));
     }
     Ok(Outputs(outputs))
@@ -235,7 +235,7 @@ fn masked(call: &Call<'_>, output: Value, mask: impl IntoIterator<Item = bool>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::framework::budget::Limits;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::testing::{OneNode, floats, ints, node, strings, typed};
     use ElementType as E;
 
@@ -256,7 +256,8 @@ mod tests {
         let draw = |seed: f32| uniform_of(8).set("seed", seed).tensor().floats();
         assert_eq!(draw(1.0), draw(1.0));
         assert_ne!(draw(1.0), draw(2.0));
-        let unseeded = |seed: u64| uniform_of(8).limits(Limits { seed, ..Limits::default() }).tensor().floats();
+        let unseeded =
+            |seed: u64| uniform_of(8).limits(ExecutionLimits { seed, ..ExecutionLimits::default() }).tensor().floats();
         assert_eq!(unseeded(0), unseeded(0));
         assert_ne!(unseeded(0), unseeded(1));
     }

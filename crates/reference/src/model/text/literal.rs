@@ -193,7 +193,7 @@ fn bits(element: ElementType, value: &Literal<'_>) -> Result<u64, String> {
     match value {
         Literal::String(text) => Err(format!("\"{text}\" is no {element}")),
         Literal::Integer(value) if matches!(element, ElementType::Float | ElementType::Double) => {
-            Ok(element.round_i128(*value))
+            Ok(element.encode_i128(*value))
         }
         Literal::Integer(value) if element.is_float() => u64::try_from(*value)
             .ok()
@@ -213,7 +213,7 @@ fn float_bits(element: ElementType, text: &str) -> Result<u64, String> {
         return float(text).map(|value| u64::from(value.to_bits()));
     }
     let value: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
-    let bits = element.round(value);
+    let bits = element.encode(value);
     if value.is_finite() == element.decode_f64(bits).is_finite() {
         Ok(bits)
     } else {

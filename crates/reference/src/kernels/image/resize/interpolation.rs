@@ -135,9 +135,9 @@ fn moved(call: &Call<'_>, x: &Tensor, plan: &Plan, shape: &[usize], lines: &[(us
     if positions.contains(&usize::MAX) {
         let outside = outside.map_err(|_| invalid("strings have no extrapolation_value"))?;
         let positions = positions.into_iter().map(|at| if at == usize::MAX { (1, 0) } else { (0, at) });
-        return Ok(room.select(&[x, &outside], positions)?);
+        return Ok(room.gather_from(&[x, &outside], positions)?);
     }
-    Ok(room.take(x, positions)?)
+    Ok(room.gather(x, positions)?)
 }
 
 /// Which elements of the output lie outside the input; nothing where none does.
@@ -168,7 +168,7 @@ fn interpolated(call: &Call<'_>, x: &Tensor, mut values: Vec<f64>, lines: &[(usi
             let blocks = out.par_chunks_mut(line.len() * inner).zip(values.par_chunks(input * inner));
             blocks.try_for_each(|(out, values)| {
                 for (taps, out) in line.iter().zip(out.chunks_mut(inner)) {
-                    call.budget.work(taps.len().saturating_mul(inner))?;
+                    call.budget.count_work(taps.len().saturating_mul(inner))?;
                     weigh(taps, values, compensated, out);
                 }
                 Ok::<_, KernelError>(())

@@ -3,7 +3,7 @@
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::ml::preprocessing::rows_and_columns;
-use crate::tensor::sum::Sum;
+use crate::tensor::sum::CompensatedSum;
 
 /// Trees over shared nodes, without cycles: every place in it lies inside it.
 pub(super) struct Forest {
@@ -80,7 +80,7 @@ pub(super) enum Aggregate {
 /// The votes for one target so far.
 #[derive(Clone, Copy, Default)]
 struct VoteAggregate {
-    sum: Sum,
+    sum: CompensatedSum,
     extreme: Option<f64>,
 }
 
@@ -118,7 +118,7 @@ impl Forest {
         let mut scores: Vec<f64> = call.budget.scratch(count)?;
         let mut totals: Vec<VoteAggregate> = call.budget.scratch(targets)?;
         for row in 0..rows {
-            call.budget.work(targets)?;
+            call.budget.count_work(targets)?;
             let features = values.get(row * columns..(row + 1) * columns).unwrap_or(&[]);
             totals.fill(VoteAggregate::default());
             for &root in &self.roots {
@@ -139,7 +139,7 @@ impl Forest {
     fn leaf(&self, call: &Call<'_>, root: usize, features: &[f64]) -> Result<&[(usize, f64)]> {
         let mut place = root;
         loop {
-            call.budget.work(1)?;
+            call.budget.count_work(1)?;
             match self.nodes.get(place) {
                 Some(Node::Branch(branch)) => {
                     let feature = features.get(branch.feature).copied().ok_or_else(|| {

@@ -21,7 +21,7 @@ pub(super) fn slice(call: &Call<'_>, source: &Tensor, axis: usize, index: usize)
         let start = (at * size + index) * inner;
         start..start + inner
     });
-    call.take(source, &shape, positions)
+    call.gather(source, &shape, positions)
 }
 
 /// The numbers of elements before and after an axis; none where the tensor is empty, whose other sizes may overflow.
@@ -33,16 +33,16 @@ fn extents(tensor: &Tensor, before: &[usize], after: &[usize]) -> (usize, usize)
 }
 
 /// What the body gave for one output in each trip, to be joined along a new axis.
-pub(super) struct Stack<'a> {
+pub(super) struct ScanOutputs<'a> {
     /// The body's output, which says the type where there is no trip.
     declared: &'a Parameter,
     parts: Vec<Tensor>,
 }
 
-impl<'a> Stack<'a> {
+impl<'a> ScanOutputs<'a> {
     /// An empty stack for an output of a body.
-    pub(super) fn new(declared: &'a Parameter) -> Stack<'a> {
-        Stack { declared, parts: Vec::new() }
+    pub(super) fn new(declared: &'a Parameter) -> ScanOutputs<'a> {
+        ScanOutputs { declared, parts: Vec::new() }
     }
 
     /// Adds the value of one trip, which must be a tensor of the same type and shape as those before.
@@ -91,7 +91,7 @@ impl<'a> Stack<'a> {
         };
         let places =
             (0..outer).flat_map(|o| (0..length).flat_map(move |trip| (0..inner).map(move |at| place(o, trip, at))));
-        Ok(call.allocate(element, &shape)?.select(&sources, places)?)
+        Ok(call.allocate(element, &shape)?.gather_from(&sources, places)?)
     }
 
     /// What no trip leaves: the declared type, the declared sizes, and 0 for each size that is not.
@@ -110,7 +110,7 @@ impl<'a> Stack<'a> {
         shape.insert(normalize_axis(axis, shape.len() + 1)?, length);
         let buffer = call.allocate(element, &shape)?;
         let places = (0..buffer.len()).map(|_| 0);
-        Ok(buffer.take(&blank(element)?, places)?)
+        Ok(buffer.gather(&blank(element)?, places)?)
     }
 }
 
