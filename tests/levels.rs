@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use onnx_conformance::case::{Case, Level, Want};
 use onnx_conformance::compare::Accuracy;
 use onnx_conformance::generate::{Ask, Operators, cases};
-use onnx_conformance::suite::{Corpus, Filter, Suite};
+use onnx_conformance::suite::{Filter, Suite, VendoredCases};
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::budget::Limits;
@@ -180,8 +180,7 @@ const CANCEL: &[&str] = &["DFT", "STFT"];
 
 #[test]
 fn no_stored_zero_of_a_sum_is_held_to_a_distance_alone() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let suite = Suite::new(vec![Box::new(Corpus::new(&root.join("testdata/onnx/1.23.2")))]);
+    let suite = Suite::new(vec![Box::new(VendoredCases::newest().unwrap())]);
     let patterns: Vec<String> = CANCEL.iter().map(|name| format!("**/test_{}*", name.to_lowercase())).collect();
     let mut found = Vec::new();
     let mut seen = 0;

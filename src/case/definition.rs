@@ -75,7 +75,7 @@ pub struct Expected {
     pub want: Want,
 }
 
-/// Why a vendored case is judged other than by its stored values; docs/accuracy.md argues each.
+/// Why a vendored case is judged other than by its stored values; docs/accuracy.md and docs/releases.md argue each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Judged {
@@ -87,9 +87,23 @@ pub enum Judged {
     Lossy,
     /// Stored elements that are the rounding noise of a sum whose exact value may be zero.
     Noise,
+    /// The outputs that a later release stores for the same model and inputs, where it mended the test.
+    Mended,
+    /// Values that are stored in another element type than the model declares.
+    Restored,
+    /// The test is wrong in its release and was never mended for the same model: recorded, not judged.
+    Defective,
 }
 
 impl Judged {
+    /// The document that argues the rule.
+    pub const fn document(self) -> &'static str {
+        match self {
+            Judged::Draws | Judged::Dropout | Judged::Lossy | Judged::Noise => "docs/accuracy.md",
+            Judged::Mended | Judged::Restored | Judged::Defective => "docs/releases.md",
+        }
+    }
+
     /// The rule in a few words.
     pub const fn reason(self) -> &'static str {
         match self {
@@ -97,6 +111,9 @@ impl Judged {
             Judged::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
             Judged::Lossy => "a lossy image format: 4 of 255 in a channel",
             Judged::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
+            Judged::Mended => "a test that a later release mended: the outputs stored there for the same inputs",
+            Judged::Restored => "values stored in another element type: the type that the model declares",
+            Judged::Defective => "a test that contradicts its release's own text: recorded, not judged",
         }
     }
 }

@@ -14,7 +14,7 @@ pub use definition::{Case, DataSet, Evidence, Expected, Judged, Level, Named, Re
 pub use digest::{digest, digest_of_texts};
 pub use external::external_locations;
 pub use file::{MOST_BINARY, read_file, read_text};
-pub use folder::{CaseError, Feed, FolderData, read_folder};
+pub use folder::{CaseError, Feed, FolderData, read_files, read_folder};
 pub use named::named_cells;
 pub(crate) use variant::name_dimensions;
 pub use variant::{Variant, vary};

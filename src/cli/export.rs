@@ -30,7 +30,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     for (source, unit, ids) in chosen {
         let ids: HashSet<String> = ids.into_iter().collect();
         for case in source.load(&unit, &|id| ids.contains(id))? {
-            exporter.add(&case)?;
+            exporter.add(&case, &source.files(&case.id)?)?;
         }
     }
     let written = exporter.written;

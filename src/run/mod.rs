@@ -25,7 +25,7 @@ pub use judge::judge;
 pub use outcome::{CaseResult, Outcome};
 pub use plan::{Plan, Shard, plan};
 pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
-pub use runner::{Event, Summary, run, run_inspected};
+pub use runner::{Event, OfRelease, Summary, run, run_inspected};
 pub use tally::{Conclusion, Fault, FaultKind, Scope, Tally};
 pub use update::{first_expectations, updated_expectations};
 pub use whole_file::{WholeFile, lock_folder, write_whole};

@@ -1,6 +1,6 @@
 //! Runs a plan in parallel and tells what happens as events.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::mpsc;
 
 use rayon::ThreadPoolBuilder;
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::case::{Case, Judged, Level, RefusalClass};
 use crate::run::{CaseResult, Outcome, Plan, judge};
 use crate::runtime::{Host, Stop};
-use crate::suite::SuiteError;
+use crate::suite::{Chosen, SuiteError};
 
 /// What happens during a run.
 #[derive(Debug)]
@@ -38,8 +38,9 @@ pub fn run_inspected(
     std::thread::scope(|scope| {
         let declaration = runtime.declaration();
         let run = move || {
-            plan.units.par_iter().for_each_with(sender, |sender, (source, unit, ids)| {
+            groups(plan).par_iter().for_each_with(sender, |sender, group| {
                 let event = |event| drop(sender.send(event));
+                let Some((source, unit, ids)) = group.first() else { return };
                 if stop.is_set() {
                     return;
                 }
@@ -57,6 +58,12 @@ pub fn run_inspected(
                                 return;
                             }
                             inspect(&case, &result);
+                            for id in group.iter().skip(1).flat_map(|(_, _, ids)| ids) {
+                                let id = plan.variant().id(id);
+                                let same = CaseResult { id: id.clone(), ..result.clone() };
+                                inspect(&Case { id, ..case.clone() }, &same);
+                                event(Event::Finished(Box::new(same)));
+                            }
                             event(Event::Finished(Box::new(result)));
                         }
                     }
@@ -74,6 +81,24 @@ pub fn run_inspected(
     });
 }
 
+/// The units of a plan, those of the same one case together: a test that several releases have is run once, and its result is
+/// that of each.
+fn groups<'a, 'b>(plan: &'b Plan<'a>) -> Vec<Vec<&'b Chosen<'a>>> {
+    let mut groups: Vec<Vec<&Chosen<'a>>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for chosen in &plan.units {
+        let (source, unit, ids) = chosen;
+        // What cannot be read is said when the cases are loaded.
+        let content = source.content(unit).ok().flatten().filter(|_| ids.len() == 1);
+        let place = content.map_or(groups.len(), |content| *places.entry(content).or_insert(groups.len()));
+        match groups.get_mut(place) {
+            Some(group) => group.push(chosen),
+            None => groups.push(vec![chosen]),
+        }
+    }
+    groups
+}
+
 /// How many cases ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
@@ -84,6 +109,19 @@ pub struct Summary {
     pub judged: BTreeMap<Judged, usize>,
     /// The judged cases that must be refused, and how many of them pass, apart from those with outputs.
     pub refusals: BTreeMap<RefusalClass, (usize, usize)>,
+    /// The tests of each ONNX release, by the beginning of their ids.
+    pub releases: BTreeMap<String, OfRelease>,
+}
+
+/// How the tests of an ONNX release ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfRelease {
+    /// How many there are.
+    pub total: usize,
+    /// Those that pass.
+    pub passed: usize,
+    /// Those of level `open`.
+    pub open: usize,
 }
 
 impl Summary {
@@ -91,6 +129,14 @@ impl Summary {
     pub fn add(&mut self, result: &CaseResult) {
         if let Some(judged) = result.judged {
             *self.judged.entry(judged).or_default() += 1;
+        }
+        if let Some((release, _)) = result.id.split_once('/').filter(|(group, _)| group.starts_with("onnx-")) {
+            let of_release = self.releases.entry(release.to_owned()).or_default();
+            of_release.total += 1;
+            match result.level {
+                Level::Open => of_release.open += 1,
+                _ => of_release.passed += usize::from(result.outcome == Outcome::Pass),
+            }
         }
         if result.level == Level::Open {
             self.open += 1;

@@ -1,16 +1,18 @@
 //! Every source of cases, and choosing among them by id.
 
-mod corpus;
+mod defects;
 mod export;
 mod filter;
 mod folder;
 mod generated;
 mod index;
 mod ir;
+mod releases;
 mod sources;
 mod upstream;
+mod vendored;
 
-pub use corpus::Corpus;
+pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};
 pub use filter::{Filter, FilterError};
 pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
@@ -18,4 +20,8 @@ pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use index::{Index, Recorded, records, stale_records};
 pub use ir::Ir;
+pub use releases::{
+    Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short, write_pack,
+};
 pub use sources::{Chosen, Source, Suite, SuiteError, Unit};
+pub use vendored::VendoredCases;

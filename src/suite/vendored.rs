@@ -1,0 +1,191 @@
+//! The backend tests of an ONNX release as cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use crate::case::{Case, Evidence, Feed, Judged, read_files};
+use crate::compare::Accuracy;
+use crate::suite::defects::Defects;
+use crate::suite::releases::{Releases, Tolerance};
+use crate::suite::upstream::rejudge;
+use crate::suite::{Source, SuiteError, Unit};
+
+/// What stands behind a case's name where the function body takes the place of the operator.
+const EXPANDED: &str = "_expanded";
+
+/// The group whose inputs upstream's runner makes.
+const RAMP: &str = "light/";
+
+/// The bound of upstream's runner where a test has no other.
+const USUAL: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
+
+/// The backend tests of an ONNX release as cases, called `onnx-1.7.0/node/test_abs`.
+#[derive(Debug)]
+pub struct VendoredCases {
+    releases: Arc<Releases>,
+    /// Which of them.
+    number: usize,
+    prefix: String,
+    defects: Arc<Defects>,
+    expanded: OnceLock<BTreeSet<String>>,
+}
+
+impl VendoredCases {
+    /// The tests of every release, oldest first.
+    pub fn all(releases: &Arc<Releases>) -> Result<Vec<VendoredCases>, SuiteError> {
+        let defects = Arc::new(Defects::parse(&releases.defects()?)?);
+        Ok((0..releases.all().len()).map(|number| VendoredCases::new(releases, number, &defects)).collect())
+    }
+
+    /// The tests of the newest release that the program was built with.
+    pub fn newest() -> Result<VendoredCases, SuiteError> {
+        let releases = Releases::embedded()?;
+        let missing = || SuiteError::File { path: "testdata/onnx".into(), rule: "holds no release".to_owned() };
+        VendoredCases::all(&releases)?.pop().ok_or_else(missing)
+    }
+
+    /// The tests of the release of this number, with what is known to be wrong with tests.
+    pub fn new(releases: &Arc<Releases>, number: usize, defects: &Arc<Defects>) -> VendoredCases {
+        let release = releases.all().get(number).map_or("", |release| &release.release);
+        VendoredCases {
+            releases: Arc::clone(releases),
+            number,
+            prefix: format!("onnx-{release}"),
+            defects: Arc::clone(defects),
+            expanded: OnceLock::new(),
+        }
+    }
+
+    fn release(&self) -> &str {
+        self.prefix.trim_start_matches("onnx-")
+    }
+
+    /// The test that an id of this release names.
+    fn test_of<'a>(&self, id: &'a str) -> Option<&'a str> {
+        id.strip_prefix(&self.prefix)?.strip_prefix('/')
+    }
+
+    /// The tests that are there a second time with the function body in the place of its operator.
+    fn expanded(&self) -> Result<&BTreeSet<String>, SuiteError> {
+        if let Some(expanded) = self.expanded.get() {
+            return Ok(expanded);
+        }
+        let tests = self.releases.index(self.number)?.tests.keys();
+        let expanded = tests.filter_map(|test| Some(test.split_once(EXPANDED)?.0.to_owned())).collect();
+        Ok(self.expanded.get_or_init(|| expanded))
+    }
+
+    fn tolerance(&self, test: &str) -> Tolerance {
+        let release = self.releases.all().get(self.number);
+        release.and_then(|release| release.exceptions.get(test)).copied().unwrap_or(USUAL)
+    }
+
+    /// Reads a test of some release under an id, judged as this release's runner does.
+    fn read(&self, number: usize, id: &str, test: &str) -> Result<Option<Case>, SuiteError> {
+        let Some(files) = self.releases.read_test(number, test)? else { return Ok(None) };
+        let Tolerance { rtol, atol } = self.tolerance(test);
+        let accuracy = Accuracy::Close { relative: rtol, absolute: atol };
+        let feed = if test.starts_with(RAMP) { Feed::Ramp } else { Feed::Files };
+        Ok(Some(read_files(id, &files, &self.place(test), &accuracy, feed)?))
+    }
+
+    /// What a message calls the place of a test.
+    fn place(&self, test: &str) -> PathBuf {
+        Path::new("testdata/onnx").join(self.release()).join(test)
+    }
+
+    fn mend(&self, case: &mut Case, test: &str) -> Result<(), SuiteError> {
+        let Some(defect) = self.defects.of(self.release(), test) else { return Ok(()) };
+        let later = match &defect.outputs_of {
+            None => None,
+            Some(release) => {
+                let later = self.releases.find(release).map(|number| self.read(number, &case.id, test)).transpose()?;
+                let missing = || {
+                    let rule = format!("there is no ONNX {release} that has {test}, whose outputs defects.yaml names");
+                    SuiteError::File { path: self.place(test), rule }
+                };
+                Some(later.flatten().ok_or_else(missing)?)
+            }
+        };
+        defect.apply(case, later);
+        Ok(())
+    }
+}
+
+impl Source for VendoredCases {
+    fn group(&self) -> Option<&str> {
+        Some(&self.prefix)
+    }
+
+    fn is_default(&self) -> bool {
+        self.number + 1 == self.releases.all().len()
+    }
+
+    fn units(&self) -> Result<Vec<Unit>, SuiteError> {
+        let tests = self.releases.index(self.number)?.tests.keys();
+        Ok(tests.map(|test| Unit { name: format!("{}/{test}", self.prefix) }).collect())
+    }
+
+    fn unit(&self, name: &str) -> Result<Option<Unit>, SuiteError> {
+        let Some(test) = self.test_of(name) else { return Ok(None) };
+        let is_there = self.releases.index(self.number)?.tests.contains_key(test);
+        Ok(is_there.then(|| Unit { name: name.to_owned() }))
+    }
+
+    fn ids(&self, unit: &Unit) -> Result<Vec<String>, SuiteError> {
+        Ok(vec![unit.name.clone()])
+    }
+
+    fn content(&self, unit: &Unit) -> Result<Option<String>, SuiteError> {
+        let Some(test) = self.test_of(&unit.name) else { return Ok(None) };
+        let Some((origin, _)) = self.releases.test(self.number, test)? else { return Ok(None) };
+        let Tolerance { rtol, atol } = self.tolerance(test);
+        let defect = self.defects.of(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
+        Ok(Some(format!("{origin} {test} {rtol} {atol} {defect}")))
+    }
+
+    fn files(&self, id: &str) -> Result<BTreeMap<String, Bytes>, SuiteError> {
+        let Some(test) = self.test_of(id) else { return Ok(BTreeMap::new()) };
+        Ok(self.releases.read_test(self.number, test)?.unwrap_or_default())
+    }
+
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        self.releases.fingerprint(self.number)
+    }
+
+    fn load(&self, unit: &Unit, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        let Some(test) = self.test_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
+        let Some(mut case) = self.read(self.number, &unit.name, test)? else { return Ok(Vec::new()) };
+        self.mend(&mut case, test)?;
+        rejudge(&mut case);
+        // What is drawn differs between an operator and its body.
+        let is_drawn = matches!(case.judged, Some(Judged::Draws | Judged::Dropout));
+        if !is_drawn && self.expanded()?.contains(test) {
+            case.evidence.push(Evidence::Body);
+        }
+        Ok(vec![case])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vendored_case_is_found_by_its_name() {
+        let cases = VendoredCases::newest().unwrap();
+        let units = cases.units().unwrap();
+        assert!(units.iter().all(|unit| cases.unit(&unit.name).unwrap().as_ref() == Some(unit)));
+        for name in ["onnx-1.23.2/node/test_no_such", "onnx-1.23.2/node", "onnx-1.23.2/simple/../node/test_abs"] {
+            assert_eq!(cases.unit(name).unwrap(), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_no_release_is_an_error() {
+        assert!(Releases::of_folder(Path::new("no/such/folder")).is_err());
+    }
+}
