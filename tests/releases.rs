@@ -77,7 +77,7 @@ fn every_defect_is_one() {
         let mut origins = BTreeSet::new();
         for &number in &numbers {
             match releases.test(number, &defect.test).unwrap() {
-                Some((origin, _)) => drop(origins.insert(origin)),
+                Some((origin, _)) => _ = origins.insert(origin),
                 None => wrong.push(format!("{}: is not in {}", defect.test, releases.all()[number].release)),
             }
             let stored = VendoredCases::new(&releases, number, &none);
@@ -95,7 +95,7 @@ fn every_defect_is_one() {
         }
         match &defect.outputs_of {
             Some(later) => wrong.extend(unlike(&releases, defect, &numbers, later)),
-            None if defect.stored_as.is_none() => drop(excused.insert(defect.test.clone())),
+            None if defect.stored_as.is_none() => _ = excused.insert(defect.test.clone()),
             None => {}
         }
     }
