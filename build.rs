@@ -1,5 +1,5 @@
-//! Embeds the text of every record of cases under `records/` by operator, and of every expectation file and the digests
-//! beside it by name, as sorted tables; nothing is parsed here.
+//! Embeds the text of every record of cases under `records/` by operator, every expectation file and the digests beside it by
+//! name, and the packed tests of ONNX's releases by path, as sorted tables; nothing is parsed here.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         expectations.push(file?.path());
     }
     expectations.retain(|file| file.extension().is_some_and(|extension| extension == "yaml" || extension == "digests"));
-    write_table(&Path::new(&project).join("expectations"), &expectations, Path::to_owned, "expectations.rs")
+    write_table(&Path::new(&project).join("expectations"), &expectations, Path::to_owned, "expectations.rs")?;
+    let vendored = Path::new(&project).join("testdata").join("onnx");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&vendored)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            for file in fs::read_dir(path)? {
+                files.push(file?.path());
+            }
+        } else {
+            files.push(path);
+        }
+    }
+    files.retain(|file| file.extension().is_some_and(|extension| extension != "md"));
+    write_table_of(&vendored, &files, Path::to_owned, "vendored.rs", "include_bytes")
 }
 
 fn write_table(
@@ -28,13 +42,24 @@ fn write_table(
     name: impl Fn(&Path) -> PathBuf,
     table: &str,
 ) -> Result<(), Box<dyn Error>> {
+    write_table_of(root, files, name, table, "include_str")
+}
+
+/// Writes a table whose rows include the files by this macro.
+fn write_table_of(
+    root: &Path,
+    files: &[PathBuf],
+    name: impl Fn(&Path) -> PathBuf,
+    table: &str,
+    include: &str,
+) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut rows = Vec::new();
     for file in files {
         let name = name(file);
         let name = name.strip_prefix(root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
         let path = file.to_str().ok_or("the path of the project is not UTF-8")?;
-        rows.push(format!("    ({name:?}, include_str!({path:?})),\n"));
+        rows.push(format!("    ({name:?}, {include}!({path:?})),\n"));
     }
     // By the text of the name, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
     rows.sort();

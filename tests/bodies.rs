@@ -30,7 +30,7 @@ fn outputs(case: &Case) -> Vec<Value> {
 #[test]
 fn kernels_and_function_bodies_agree() {
     let suite = Suite::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")).unwrap();
-    let expanded = suite.ids(&Filter::new(&["onnx-*/node/*_expanded*"]).unwrap()).unwrap();
+    let expanded = suite.ids(&Filter::new(&["onnx-1.23.2/node/*_expanded*"]).unwrap()).unwrap();
     let mut compared = 0;
     for id in &expanded {
         let base = id.split("_expanded").next().unwrap_or(id);

@@ -1,9 +1,10 @@
 """The plain loop that a runtime's author would write: every vendored node case through onnxruntime, in this process.
 
-    target/adapters/onnxruntime/bin/python adapters/onnxruntime/bench.py
+    onnx-conformance export DIR onnx-1.23.2/node
+    target/adapters/onnxruntime/bin/python adapters/onnxruntime/bench.py DIR/onnx-1.23.2/node
     onnx-conformance run --runtime onnxruntime -j 1 'onnx-1.23.2/node/*'
 
-The second does the same through the protocol and should take at most 1.5 times as long, and less with `-j 2`.
+The last does the same through the protocol and should take at most 1.5 times as long, and less with `-j 2`.
 """
 
 import sys
@@ -41,7 +42,7 @@ def read(data, declared):
 
 
 def main():
-    root = Path(__file__).resolve().parents[2] / "testdata/onnx/1.23.2/node"
+    root = Path(sys.argv[1])
     cases = sorted(path for path in root.iterdir() if (path / "model.onnx").exists())
     outcomes, started = {"pass": 0, "mismatch": 0, "error": 0}, time.perf_counter()
     for case in cases:

@@ -67,7 +67,7 @@ pub struct ExpectedOutput {
     pub expected: Expected,
 }
 
-/// Why a vendored case is judged other than by its stored values; docs/accuracy.md argues each.
+/// Why a vendored case is judged other than by its stored values; docs/accuracy.md and docs/releases.md argue each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UpstreamOverride {
@@ -79,9 +79,25 @@ pub enum UpstreamOverride {
     Lossy,
     /// Stored elements that are the rounding noise of a sum whose exact value may be zero.
     Noise,
+    /// The outputs that a later release stores for the same model and inputs, where it mended the test.
+    Mended,
+    /// Values that are stored in another element type than the model declares.
+    Restored,
+    /// The test is wrong in its release and was never mended for the same model: recorded, not judged.
+    Defective,
 }
 
 impl UpstreamOverride {
+    /// The document that argues the rule.
+    pub const fn document(self) -> &'static str {
+        match self {
+            UpstreamOverride::Draws | UpstreamOverride::Dropout | UpstreamOverride::Lossy | UpstreamOverride::Noise => {
+                "docs/accuracy.md"
+            }
+            UpstreamOverride::Mended | UpstreamOverride::Restored | UpstreamOverride::Defective => "docs/releases.md",
+        }
+    }
+
     /// The rule in a few words.
     pub const fn reason(self) -> &'static str {
         match self {
@@ -89,6 +105,11 @@ impl UpstreamOverride {
             UpstreamOverride::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
             UpstreamOverride::Lossy => "a lossy image format: 4 of 255 in a channel",
             UpstreamOverride::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
+            UpstreamOverride::Mended => {
+                "a test that a later release mended: the outputs stored there for the same inputs"
+            }
+            UpstreamOverride::Restored => "values stored in another element type: the type that the model declares",
+            UpstreamOverride::Defective => "a test that contradicts its release's own text: recorded, not judged",
         }
     }
 }

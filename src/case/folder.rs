@@ -1,8 +1,8 @@
 //! Reading a case from an ordinary ONNX test folder: `model.onnx` and `test_data_set_N/{input,output}_M.pb`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
@@ -57,14 +57,71 @@ pub enum Feed {
     Ramp,
 }
 
+/// The files of a test folder, on disk or in memory.
+#[derive(Clone, Copy)]
+enum TestFiles<'a> {
+    Folder(&'a Path),
+    /// By name, and where they are said to be.
+    Memory(&'a BTreeMap<String, Bytes>, &'a Path),
+}
+
+impl TestFiles<'_> {
+    fn place(&self, name: &str) -> PathBuf {
+        match self {
+            TestFiles::Folder(folder) | TestFiles::Memory(_, folder) => folder.join(name),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            TestFiles::Folder(folder) => folder.join(name).exists(),
+            TestFiles::Memory(files, _) => files.contains_key(name),
+        }
+    }
+
+    fn has_folder(&self, name: &str) -> bool {
+        match self {
+            TestFiles::Folder(folder) => folder.join(name).is_dir(),
+            TestFiles::Memory(files, _) => {
+                let below = format!("{name}/");
+                files.range(below.clone()..).next().is_some_and(|(file, _)| file.starts_with(&below))
+            }
+        }
+    }
+
+    fn read(&self, name: &str) -> Result<Bytes, CaseError> {
+        let io = |error| CaseError::Io { path: self.place(name), error };
+        match self {
+            TestFiles::Folder(folder) => read_file(&folder.join(name), MOST_BINARY).map(Bytes::from).map_err(io),
+            TestFiles::Memory(files, _) => files.get(name).cloned().ok_or_else(|| io(ErrorKind::NotFound.into())),
+        }
+    }
+}
+
 /// Reads a test folder under an id. The accuracy holds for floating types; all others are exact.
 ///
 /// A file `model.onnx` that holds no model makes a case too: what a runtime does with it is an outcome, and never a pass.
 pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
-    let path = folder.join("model.onnx");
-    let model = read(&path)?;
+    let case = read_test(id, TestFiles::Folder(folder), accuracy, feed)?;
+    Ok(Case { folder: Some(folder.to_owned()), ..case })
+}
+
+/// Reads a test from its files by name, as [`read_folder`] does; `place` is where they are said to be. The model has no data
+/// outside itself.
+pub fn read_files(
+    id: &str,
+    files: &BTreeMap<String, Bytes>,
+    place: &Path,
+    accuracy: &Accuracy,
+    feed: Feed,
+) -> Result<Case, CaseError> {
+    read_test(id, TestFiles::Memory(files, place), accuracy, feed)
+}
+
+fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) -> Result<Case, CaseError> {
+    let model = files.read("model.onnx")?;
     let data = match decode::model(model.clone()).ok().and_then(|model| model.graph) {
-        Some(graph) => read_data(folder, &path, &graph, accuracy, feed)?,
+        Some(graph) => read_data(files, &graph, accuracy, feed)?,
         None => vec![DataSet {
             inputs: Vec::new(),
             outputs: vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }],
@@ -73,7 +130,7 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
     let mut case = Case {
         id: id.to_owned(),
         model,
-        folder: Some(folder.to_owned()),
+        folder: None,
         data,
         refusal: None,
         level: Level::Required,
@@ -86,8 +143,7 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
 
 /// The data sets of a model's main graph.
 fn read_data(
-    folder: &Path,
-    path: &Path,
+    files: TestFiles<'_>,
     graph: &GraphProto,
     accuracy: &Accuracy,
     feed: Feed,
@@ -96,13 +152,16 @@ fn read_data(
     let inputs: Vec<&ValueInfoProto> = graph.input.iter().filter(|info| !initializers.contains(info.name())).collect();
     let outputs: Vec<&ValueInfoProto> = graph.output.iter().collect();
     let mut data = Vec::new();
-    for set in data_sets(folder)? {
+    for set in data_sets(files)? {
         data.push(DataSet {
             inputs: match feed {
-                Feed::Files => read_values(&set, "input", &inputs)?,
-                Feed::Ramp => inputs.iter().map(|info| ramp(path, info)).collect::<Result<_, _>>()?,
+                Feed::Files => read_values(files, &set, "input", &inputs)?,
+                Feed::Ramp => {
+                    let path = files.place("model.onnx");
+                    inputs.iter().map(|info| ramp(&path, info)).collect::<Result<_, _>>()?
+                }
             },
-            outputs: read_values(&set, "output", &outputs)?
+            outputs: read_values(files, &set, "output", &outputs)?
                 .into_iter()
                 .map(|Named { name, value }| ExpectedOutput {
                     name,
@@ -114,45 +173,47 @@ fn read_data(
     Ok(data)
 }
 
-fn read(path: &Path) -> Result<Bytes, CaseError> {
-    read_file(path, MOST_BINARY).map(Bytes::from).map_err(|error| CaseError::Io { path: path.to_owned(), error })
-}
-
 fn wrong(path: &Path, rule: impl Into<String>) -> CaseError {
     CaseError::Folder { path: path.to_owned(), rule: rule.into() }
 }
 
 /// The folders `test_data_set_0`, `test_data_set_1`, ... without a gap.
-fn data_sets(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
-    let set = |number: usize| folder.join(format!("test_data_set_{number}"));
-    let count = (0..usize::MAX).find(|number| !set(*number).is_dir()).unwrap_or(0);
-    let sets: Vec<PathBuf> = (0..count).map(set).collect();
-    if sets.is_empty() { Err(wrong(folder, "there is no test_data_set_0 beside model.onnx")) } else { Ok(sets) }
+fn data_sets(files: TestFiles<'_>) -> Result<Vec<String>, CaseError> {
+    let set = |number: usize| format!("test_data_set_{number}");
+    let count = (0..usize::MAX).find(|number| !files.has_folder(&set(*number))).unwrap_or(0);
+    let sets: Vec<String> = (0..count).map(set).collect();
+    let missing = || wrong(&files.place(""), "there is no test_data_set_0 beside model.onnx");
+    if sets.is_empty() { Err(missing()) } else { Ok(sets) }
 }
 
 /// The values `KIND_0.pb`, `KIND_1.pb`, ... of a data set, which belong to the parameters in order.
-fn read_values(set: &Path, kind: &str, parameters: &[&ValueInfoProto]) -> Result<Vec<Named>, CaseError> {
+fn read_values(
+    files: TestFiles<'_>,
+    set: &str,
+    kind: &str,
+    parameters: &[&ValueInfoProto],
+) -> Result<Vec<Named>, CaseError> {
     let mut values = Vec::new();
     for (number, info) in parameters.iter().enumerate() {
-        let path = set.join(format!("{kind}_{number}.pb"));
-        if !path.exists() {
+        let name = format!("{set}/{kind}_{number}.pb");
+        if !files.has(&name) {
             break;
         }
+        let path = files.place(&name);
         let declared = declared_type(&path, info)?;
-        let value =
-            decode::value(read(&path)?, &declared).map_err(|error| CaseError::Decode { path: path.clone(), error })?;
+        let value = decode::value(files.read(&name)?, &declared).map_err(|error| CaseError::Decode { path, error })?;
         values.push(Named { name: info.name().to_owned(), value });
     }
-    let next = set.join(format!("{kind}_{}.pb", parameters.len()));
-    if next.exists() {
+    let next = format!("{set}/{kind}_{}.pb", parameters.len());
+    if files.has(&next) {
         return Err(wrong(
-            &next,
+            &files.place(&next),
             format!("the model has {} {kind}s, so no file of this number belongs here", parameters.len()),
         ));
     }
     if kind == "output" && values.len() != parameters.len() {
         return Err(wrong(
-            set,
+            &files.place(set),
             format!("the model has {} outputs, but there are {} files", parameters.len(), values.len()),
         ));
     }

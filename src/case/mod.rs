@@ -20,7 +20,7 @@ pub use evidence::{Evidence, OutputEvidence};
 pub use expected::Expected;
 pub use external::external_locations;
 pub use file::{MOST_BINARY, read_file, read_text};
-pub use folder::{CaseError, Feed, FolderData, read_folder};
+pub use folder::{CaseError, Feed, FolderData, read_files, read_folder};
 pub use id::CaseId;
 pub(crate) use id::folders;
 pub use type_cell::{Cell, CellError, TypeCell};

@@ -30,8 +30,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;
     for group in plan.groups() {
+        let (source, ..) = group;
         for case in plan.load(group)? {
-            exporter.add(&case)?;
+            exporter.add(&case, &source.files(&case.id)?)?;
         }
     }
     let written = exporter.written;

@@ -1,21 +1,21 @@
 //! Options that several subcommands share.
 
-use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::case::{Variant, read_text};
-use crate::cli::usage::Nothing;
+use crate::cli::usage::{Nothing, Usage};
 use crate::evidence::ConfirmingRuntimes;
 use crate::expectations::Expectations;
 use crate::generate::OperatorCatalog;
-use crate::suite::{Filter, Generated, IrCases, Source as _, Suite, read_operators};
+use crate::suite::{Filter, Generated, IrCases, Releases, Source as _, Suite, read_operators};
 
 /// The file that makes a folder one of vendored cases.
-const RULES: &str = "tolerances.yaml";
+const LIST: &str = "onnx/releases.yaml";
 
 /// Which cases.
 #[derive(Debug, Args)]
@@ -28,6 +28,10 @@ pub(crate) struct Selection {
     /// left out
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+
+    /// Choose among the tests of this ONNX release, such as 1.7.0, or 1.8 for 1.8.0 and 1.8.1
+    #[arg(long, value_name = "RELEASE")]
+    release: Vec<String>,
 
     #[command(flatten)]
     pub(crate) sources: Sources,
@@ -72,9 +76,35 @@ impl Selection {
         Ok(patterns)
     }
 
-    /// The filter that the patterns make.
+    /// The filter that the patterns and releases make.
     pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
-        Ok(Filter::new(&self.patterns()?)?)
+        self.narrowed(Filter::new(&self.patterns()?)?)
+    }
+
+    /// The filter as far as it chooses tests of the releases that are named.
+    pub(crate) fn narrowed(&self, filter: Filter) -> anyhow::Result<Filter> {
+        if self.release.is_empty() {
+            return Ok(filter);
+        }
+        if self.sources.suite.is_some() {
+            bail!(Usage(
+                "--release is about the project's own cases, and --suite about others; leave out one".to_owned()
+            ));
+        }
+        let releases = self.sources.releases()?;
+        let mut groups = Vec::new();
+        for name in &self.release {
+            let below = format!("{name}.");
+            let named =
+                releases.all().iter().filter(|known| known.release == *name || known.release.starts_with(&below));
+            let before = groups.len();
+            groups.extend(named.map(|known| format!("onnx-{}", known.release)));
+            if groups.len() == before {
+                let known: Vec<&str> = releases.all().iter().map(|known| known.release.as_str()).collect();
+                bail!(Usage(format!("there is no ONNX release {name} here; there are {}", known.join(", "))));
+            }
+        }
+        Ok(filter.within(groups))
     }
 }
 
@@ -121,6 +151,11 @@ impl Sources {
         Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::none() })
     }
 
+    /// The releases whose tests are among the cases.
+    fn releases(&self) -> anyhow::Result<Arc<Releases>> {
+        releases(self.testdata.as_deref())
+    }
+
     /// The op.yaml files that the cases from specs are made from.
     pub(crate) fn operators(&self) -> anyhow::Result<OperatorCatalog> {
         Ok(match &self.specs {
@@ -140,31 +175,40 @@ pub(crate) fn shown(text: &str) -> Result<usize, String> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count })
 }
 
-/// The project's suite, with these cases from specs. A filter that chooses none of the others does without their files.
+/// The project's suite, with these cases from specs. The tests of releases are those that the program was built with, unless a
+/// folder is named. A filter that chooses no case of the format does without the files that these need.
 pub(crate) fn open_suite(testdata: Option<&Path>, filter: &Filter, generated: Generated) -> anyhow::Result<Suite> {
     let found = testdata.map(Path::to_owned).or_else(|| vendored(&[PathBuf::from("testdata"), built("testdata")]));
-    suite_of(found.as_deref(), filter, generated)
+    suite_of(&releases(testdata)?, found.as_deref(), filter, generated)
 }
 
-fn suite_of(testdata: Option<&Path>, filter: &Filter, generated: Generated) -> anyhow::Result<Suite> {
-    if let Some(folder) = testdata {
-        return Ok(Suite::with(folder, generated)?);
-    }
+fn releases(testdata: Option<&Path>) -> anyhow::Result<Arc<Releases>> {
+    Ok(match testdata {
+        Some(folder) => Releases::of_folder(&folder.join("onnx"))?,
+        None => Releases::embedded()?,
+    })
+}
+
+fn suite_of(
+    releases: &Arc<Releases>,
+    testdata: Option<&Path>,
+    filter: &Filter,
+    generated: Generated,
+) -> anyhow::Result<Suite> {
     let formats = IrCases::new(Path::new("")).units()?;
-    if filter.may_choose_from("onnx-") || formats.iter().any(|unit| filter.may_choose_from(&unit.name)) {
+    if testdata.is_none() && formats.iter().any(|unit| filter.may_choose_from(&unit.name)) {
         bail!(
-            "the vendored cases are not found; name their folder, `testdata` of a checkout of onnx-conformance, by \
-             --testdata (in a test binary: Harness::testdata), or choose cases from the specs alone: 'ai.onnx*/**'"
+            "the files of the cases of the format are not found; name their folder, `testdata` of a checkout of \
+             onnx-conformance, by --testdata (in a test binary: Harness::testdata), or choose other cases: 'ai.onnx*/**' \
+             'onnx-*/**'"
         );
     }
-    Ok(Suite::new(vec![Box::new(generated)]))
+    Ok(Suite::with(releases, generated, testdata)?)
 }
 
 /// The first of some folders that holds the vendored cases; a folder that is only called so does not.
 fn vendored(folders: &[PathBuf]) -> Option<PathBuf> {
-    let is_release = |entry: std::io::Result<DirEntry>| entry.is_ok_and(|entry| entry.path().join(RULES).is_file());
-    let is_vendored = |folder: &&PathBuf| folder.join("onnx").read_dir().is_ok_and(|mut all| all.any(is_release));
-    folders.iter().find(is_vendored).cloned()
+    folders.iter().find(|folder| folder.join(LIST).is_file()).cloned()
 }
 
 /// A folder of the project where the program was built.
@@ -195,10 +239,14 @@ mod tests {
 
     #[test]
     fn cases_from_specs_need_no_files() {
-        let open = |patterns: &[&str]| suite_of(None, &Filter::new(patterns).unwrap(), Generated::embedded());
-        let suite = open(&["ai.onnx/Abs-*/**"]).unwrap();
-        assert!(!suite.ids(&Filter::new(&["ai.onnx/Abs-13"]).unwrap()).unwrap().is_empty());
-        for patterns in [&[][..], &["onnx-*/node/test_abs"], &["**/test_abs"], &["!ai.onnx/Abs-13"]] {
+        let releases = Releases::embedded().unwrap();
+        let open =
+            |patterns: &[&str]| suite_of(&releases, None, &Filter::new(patterns).unwrap(), Generated::embedded());
+        let suite = open(&["ai.onnx/Abs-*/**", "onnx-*/node/test_abs"]).unwrap();
+        for name in ["ai.onnx/Abs-13", "onnx-1.7.0/node/test_abs"] {
+            assert!(!suite.ids(&Filter::new(&[name]).unwrap()).unwrap().is_empty());
+        }
+        for patterns in [&[][..], &["ir/**"], &["**/test_abs"], &["!ai.onnx/Abs-13"]] {
             let error = open(patterns).err().unwrap().to_string();
             assert!(error.contains("--testdata") && error.contains("Harness::testdata"), "{error}");
             assert!(!error.contains(env!("CARGO_MANIFEST_DIR")), "{error}");

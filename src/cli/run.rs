@@ -173,7 +173,7 @@ impl Arguments {
             }
             plain.push(base);
         }
-        Ok((Filter::new(&plain)?, named.unwrap_or_default()))
+        Ok((self.selection.narrowed(Filter::new(&plain)?)?, named.unwrap_or_default()))
     }
 
     /// Options that do not go together.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::expectations::GateResult;
 use crate::report::escape;
-use crate::run::{CaseResult, Summary};
+use crate::run::{CaseResult, OfRelease, Summary};
 use crate::runtime::Declaration;
+use crate::suite::release_key;
 
 /// What is shown of the cases that did not go as expected.
 #[derive(Clone, Debug)]
@@ -97,7 +98,14 @@ pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     }
     for (judged, count) in &tally.summary.judged {
         let cases = if *count == 1 { "case" } else { "cases" };
-        lines.push(format!("{count} vendored {cases} judged otherwise (docs/accuracy.md): {}", judged.reason()));
+        lines.push(format!("{count} vendored {cases} judged otherwise ({}): {}", judged.document(), judged.reason()));
+    }
+    if tally.summary.releases.len() > 1 {
+        let mut releases: Vec<_> = tally.summary.releases.iter().collect();
+        releases.sort_by_key(|(release, _)| release_key(release.trim_start_matches("onnx-")));
+        lines.extend(releases.into_iter().map(|(release, OfRelease { total, passed, open })| {
+            format!("{release}: {total} cases, {passed} pass, {} do not, {open} open", total - passed - open)
+        }));
     }
     for (class, (total, passed)) in &tally.summary.refusals {
         lines.push(format!("{class}: {passed} of {total} cases pass, which must be refused"));

@@ -49,7 +49,8 @@ impl<'a> Plan<'a> {
     pub fn load(&self, (source, group, ids): &SelectedGroup<'_>) -> Result<Vec<Case>, SuiteError> {
         let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let mut cases = source.load(group, &|id| chosen.contains(id))?;
-        if let Some(evidence) = self.evidence {
+        // Of ONNX's older releases, which a whole run leaves out, the evidence says nothing.
+        if let Some(evidence) = self.evidence.filter(|_| source.is_default()) {
             cases.iter_mut().for_each(|case| evidence.confirm(case));
         }
         Ok(cases)

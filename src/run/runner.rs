@@ -1,6 +1,6 @@
 //! Runs a plan in parallel and tells what happens as events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc;
 
 use rayon::ThreadPoolBuilder;
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::case::{Case, Level, RefusalClass, UpstreamOverride};
 use crate::run::{CaseResult, Outcome, Plan, judge};
 use crate::runtime::{Host, Stop};
-use crate::suite::SuiteError;
+use crate::suite::{SelectedGroup, SuiteError};
 
 /// What happens during a run.
 #[derive(Debug)]
@@ -38,12 +38,13 @@ pub fn run_inspected(
     std::thread::scope(|scope| {
         let declaration = runtime.declaration();
         let run = move || {
-            plan.groups().par_iter().for_each_with(sender, |sender, group| {
+            same_cases(plan).par_iter().for_each_with(sender, |sender, same| {
                 let event = |event| drop(sender.send(event));
+                let Some(first) = same.first() else { return };
                 if stop.is_set() {
                     return;
                 }
-                match plan.load(group) {
+                match plan.load(first) {
                     Ok(cases) => {
                         for case in cases {
                             let (case, has_form) = plan.varied(case);
@@ -56,6 +57,12 @@ pub fn run_inspected(
                                 return;
                             }
                             inspect(&case, &result);
+                            for id in same.iter().skip(1).flat_map(|(_, _, ids)| ids) {
+                                let id = plan.variant().id(id);
+                                let same = CaseResult { id: id.clone(), ..result.clone() };
+                                inspect(&Case { id, ..case.clone() }, &same);
+                                event(Event::Finished(Box::new(same)));
+                            }
                             event(Event::Finished(Box::new(result)));
                         }
                     }
@@ -73,6 +80,24 @@ pub fn run_inspected(
     });
 }
 
+/// The groups of a plan, those of the same one case together: a test that several releases have is run once, and its result is
+/// that of each.
+fn same_cases<'a, 'b>(plan: &'b Plan<'a>) -> Vec<Vec<&'b SelectedGroup<'a>>> {
+    let mut groups: Vec<Vec<&SelectedGroup<'a>>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for chosen in &plan.groups {
+        let (source, group, ids) = chosen;
+        // What cannot be read is said when the cases are loaded.
+        let content = source.content(group).ok().flatten().filter(|_| ids.len() == 1);
+        let place = content.map_or(groups.len(), |content| *places.entry(content).or_insert(groups.len()));
+        match groups.get_mut(place) {
+            Some(group) => group.push(chosen),
+            None => groups.push(vec![chosen]),
+        }
+    }
+    groups
+}
+
 /// How many cases ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
@@ -83,6 +108,19 @@ pub struct Summary {
     pub judged: BTreeMap<UpstreamOverride, usize>,
     /// The judged cases that must be refused, and how many of them pass, apart from those with outputs.
     pub refusals: BTreeMap<RefusalClass, (usize, usize)>,
+    /// The tests of each ONNX release, by the beginning of their ids.
+    pub releases: BTreeMap<String, OfRelease>,
+}
+
+/// How the tests of an ONNX release ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfRelease {
+    /// How many there are.
+    pub total: usize,
+    /// Those that pass.
+    pub passed: usize,
+    /// Those of level `open`.
+    pub open: usize,
 }
 
 impl Summary {
@@ -90,6 +128,14 @@ impl Summary {
     pub fn add(&mut self, result: &CaseResult) {
         if let Some(judged) = result.judged {
             *self.judged.entry(judged).or_default() += 1;
+        }
+        if let Some((release, _)) = result.id.split_once('/').filter(|(group, _)| group.starts_with("onnx-")) {
+            let of_release = self.releases.entry(release.to_owned()).or_default();
+            of_release.total += 1;
+            match result.level {
+                Level::Open => of_release.open += 1,
+                _ => of_release.passed += usize::from(result.outcome == Outcome::Pass),
+            }
         }
         if result.level == Level::Open {
             self.open += 1;

@@ -151,7 +151,7 @@ fn wrong(path: &Path, rule: impl Into<String>) -> SuiteError {
 /// manifest of this one case, by which it is judged as in the suite.
 pub fn export_case(folder: &Path, case: &Case) -> Result<(), SuiteError> {
     let mut exporter = Exporter::new(folder, &digest(std::slice::from_ref(case)))?;
-    let entry = write_case(&exporter.temporary, ALONE, case)?;
+    let entry = write_case(&exporter.temporary, ALONE, case, &BTreeMap::new())?;
     exporter.line(&entry)?;
     exporter.finish()
 }
@@ -188,8 +188,8 @@ impl Exporter {
         Ok(exporter)
     }
 
-    /// Writes a case.
-    pub fn add(&mut self, case: &Case) -> Result<(), SuiteError> {
+    /// Writes a case, with these files as they are among its own, such as those of the release that it is from.
+    pub fn add(&mut self, case: &Case, original: &BTreeMap<String, Bytes>) -> Result<(), SuiteError> {
         let base = safe(&case.id);
         let base = if case.refusal.is_some() { format!("refuse/{base}") } else { base };
         let mut folder = base.clone();
@@ -199,7 +199,7 @@ impl Exporter {
             number += 1;
             folder = format!("{base}~{number}");
         }
-        let entry = write_case(&self.temporary, &folder, case)?;
+        let entry = write_case(&self.temporary, &folder, case, original)?;
         self.written += 1;
         self.line(&entry)
     }
@@ -232,11 +232,13 @@ fn safe(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || "-_./=,+@".contains(c) { c } else { '_' }).collect()
 }
 
-fn write_case(root: &Path, folder: &str, case: &Case) -> Result<Entry, SuiteError> {
+fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String, Bytes>) -> Result<Entry, SuiteError> {
     let home = root.join(folder);
     let mut contents = files(case);
     contents.extend(more_files(case));
     contents.extend(external(case)?);
+    contents.retain(|(name, _)| !original.contains_key(name));
+    contents.extend(original.iter().map(|(name, bytes)| (name.clone(), bytes.to_vec())));
     let mut sha256 = BTreeMap::new();
     for (name, bytes) in contents {
         let path = home.join(&name);
@@ -249,7 +251,7 @@ fn write_case(root: &Path, folder: &str, case: &Case) -> Result<Entry, SuiteErro
     let refuse = match &case.refusal {
         None => None,
         Some(Refusal { rule, control }) => {
-            let control = write_case(root, &format!("{folder}/control"), control)?;
+            let control = write_case(root, &format!("{folder}/control"), control, &BTreeMap::new())?;
             Some(Refused { rule: rule.clone(), control: Box::new(control) })
         }
     };

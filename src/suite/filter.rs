@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use crate::case::folders;
+use crate::suite::Releases;
 
 /// A choice of cases: those that a pattern matches, and no pattern with a leading `!` does.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Filter {
     unwanted: Patterns,
     /// The paths of which everything below is wanted.
     groups: BTreeSet<String>,
+    /// The groups that a case must be in one of, where there are any.
+    within: BTreeSet<String>,
 }
 
 /// Any number of patterns, in which an id is looked up without trying each.
@@ -54,9 +57,21 @@ impl Filter {
         Ok(filter)
     }
 
+    /// The filter as far as it chooses cases in these groups.
+    #[must_use]
+    pub fn within(self, groups: impl IntoIterator<Item = String>) -> Filter {
+        Filter { within: groups.into_iter().collect(), ..self }
+    }
+
     /// Whether the case is chosen.
     pub fn matches(&self, id: &str) -> bool {
-        (self.wanted.is_empty() || self.wanted.matches(id)) && !self.unwanted.matches(id)
+        let is_within = self.within.is_empty() || folders(id).any(|group| self.within.contains(group));
+        is_within && (self.wanted.is_empty() || self.wanted.matches(id)) && !self.unwanted.matches(id)
+    }
+
+    /// Whether neither a pattern nor a group says which cases are wanted, so that they are those of the suite as a whole.
+    pub fn names_none(&self) -> bool {
+        self.wanted.is_empty() && self.within.is_empty()
     }
 
     /// Whether the unit as a whole is chosen, by its name.
@@ -66,23 +81,41 @@ impl Filter {
 
     /// Whether some case of a unit may be chosen, by the unit's name; a unit of which this is not so need not be read.
     pub fn may_choose_from(&self, unit: &str) -> bool {
-        self.wanted.is_empty() || self.wanted.may_match_from(unit)
+        let meets = |group: &String| is_in(unit, group) || is_in(group, unit);
+        let is_within = self.within.is_empty() || self.within.iter().any(meets);
+        is_within && (self.wanted.is_empty() || self.wanted.may_match_from(unit))
     }
 
     /// Whether every case that a pattern can match is chosen; where that is not plain, it is not so.
     pub fn chooses_all_of(&self, pattern: &str) -> bool {
+        let start = &pattern[..wildcard(pattern)];
+        if self.names_none() && !may_be_default(start) {
+            return false;
+        }
         if !is_glob(pattern) && self.matches(pattern) {
             return true;
         }
         let start = &pattern[..wildcard(pattern)];
         let is_in_group = || folders(start).any(|group| self.groups.contains(group));
-        self.is_everything() || (self.unwanted.is_empty() && is_in_group())
+        self.is_everything() || (self.unwanted.is_empty() && self.within.is_empty() && is_in_group())
     }
 
     /// Whether every case is chosen.
     pub fn is_everything(&self) -> bool {
-        self.wanted.is_empty() && self.unwanted.is_empty()
+        self.names_none() && self.unwanted.is_empty()
     }
+}
+
+/// Whether a path is a group or in it.
+fn is_in(path: &str, group: &str) -> bool {
+    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether all ids that begin so may be among those that are chosen without a filter: of ONNX's releases only the newest is.
+fn may_be_default(start: &str) -> bool {
+    let newest =
+        Releases::embedded().ok().and_then(|releases| Some(format!("onnx-{}/", releases.all().last()?.release)));
+    !start.starts_with("onnx-") || newest.is_some_and(|newest| start.starts_with(&newest))
 }
 
 impl Patterns {

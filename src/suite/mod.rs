@@ -1,15 +1,18 @@
 //! Every source of cases, and choosing among them by id.
 
+mod defects;
 mod export;
 mod filter;
 mod folder;
 mod generated;
 mod ir;
 mod records;
+mod releases;
 mod sources;
 mod upstream;
 mod vendored;
 
+pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};
 pub use filter::{Filter, FilterError};
 pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
@@ -17,5 +20,8 @@ pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use ir::IrCases;
 pub use records::{OperatorRecord, VersionRecord, recorded_digests, records, stale_records};
+pub use releases::{
+    Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short, write_pack,
+};
 pub use sources::{CaseGroup, SelectedGroup, Source, Suite, SuiteError};
 pub use vendored::VendoredCases;

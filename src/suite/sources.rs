@@ -1,8 +1,10 @@
 //! The sources of cases, behind one index of ids.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use bytes::Bytes;
 use miette::Diagnostic;
 
 use rayon::prelude::*;
@@ -11,7 +13,7 @@ use walkdir::WalkDir;
 use crate::case::{Case, CaseError, CaseId, Variant, digest_of_texts, folders, vary};
 use crate::generate::GenerateError;
 use crate::suite::export::MANIFEST;
-use crate::suite::{Exported, Filter, FolderSuite, Generated, IrCases, VendoredCases};
+use crate::suite::{Exported, Filter, FolderSuite, Generated, IrCases, Releases, VendoredCases};
 
 /// Cases that are made or read together: one vendored case, or those of one operator version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +38,26 @@ pub trait Source: Sync {
 
     /// A text that changes when the cases may have.
     fn fingerprint(&self) -> Result<String, SuiteError>;
+
+    /// The path that all ids begin with, where there is one: a filter that chooses nothing below it does without the units.
+    fn group(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether the cases are chosen where no filter names any: those of ONNX's older releases are not.
+    fn is_default(&self) -> bool {
+        true
+    }
+
+    /// What the cases of a unit are, the same text for units of the same cases: such a test need be run once.
+    fn content(&self, _unit: &CaseGroup) -> Result<Option<String>, SuiteError> {
+        Ok(None)
+    }
+
+    /// The files that a case was read from, by name, where it is to be written as it was.
+    fn files(&self, _id: &str) -> Result<BTreeMap<String, Bytes>, SuiteError> {
+        Ok(BTreeMap::new())
+    }
 
     /// What a user is told before the cases are run, such as by what they are judged.
     fn remark(&self) -> Option<String> {
@@ -120,19 +142,21 @@ impl Suite {
         Ok(Suite::new(sources))
     }
 
-    /// The suite that comes with the project: every vendored release under `testdata`, and the cases from the specs.
+    /// The suite that comes with the project: every release under `testdata`, and the cases from the specs.
     pub fn open(testdata: &Path) -> Result<Suite, SuiteError> {
-        Suite::with(testdata, Generated::embedded())
+        Suite::with(&Releases::of_folder(&testdata.join("onnx"))?, Generated::embedded(), Some(testdata))
     }
 
-    /// Every vendored release under `testdata`, and these cases from specs.
-    pub fn with(testdata: &Path, generated: Generated) -> Result<Suite, SuiteError> {
+    /// These releases, these cases from specs, and the cases of the format where there is `testdata`, which holds data of theirs.
+    pub fn with(releases: &Arc<Releases>, generated: Generated, testdata: Option<&Path>) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
-        for release in releases(&testdata.join("onnx"))? {
-            sources.push(Box::new(VendoredCases::new(&release)));
+        for release in VendoredCases::all(releases)? {
+            sources.push(Box::new(release));
         }
         sources.push(Box::new(generated));
-        sources.push(Box::new(IrCases::new(testdata)));
+        if let Some(testdata) = testdata {
+            sources.push(Box::new(IrCases::new(testdata)));
+        }
         Ok(Suite::new(sources))
     }
 
@@ -141,20 +165,36 @@ impl Suite {
         self.sources.iter().filter_map(|source| source.remark())
     }
 
-    /// Every unit with its source, in order.
+    /// Every unit that is chosen without a filter with its source, in order.
     pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+        self.units_for(&Filter::default())
+    }
+
+    /// The units of which a filter may choose cases, in order.
+    fn units_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+        let is_meant = |source: &&Box<dyn Source + Send>| {
+            let names_it = || source.group().is_none_or(|group| filter.may_choose_from(group));
+            if filter.names_none() { source.is_default() } else { names_it() }
+        };
         let mut units = Vec::new();
-        for source in &self.sources {
-            units.extend(source.units()?.into_iter().map(|unit| (source.as_ref(), unit)));
+        for source in self.sources.iter().filter(is_meant) {
+            let of_source = source.units()?.into_iter().filter(|unit| filter.may_choose_from(&unit.name));
+            units.extend(of_source.map(|unit| (source.as_ref(), unit)));
         }
         Ok(units)
     }
 
     /// The unit of this name with its source, if there is one, found without listing all.
     pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
-        for source in &self.sources {
+        let found = self.place(name)?;
+        Ok(found.and_then(|(at, unit)| Some((self.sources.get(at)?.as_ref(), unit))))
+    }
+
+    /// The unit of this name with the place of its source.
+    fn place(&self, name: &str) -> Result<Option<(usize, CaseGroup)>, SuiteError> {
+        for (at, source) in self.sources.iter().enumerate() {
             if let Some(unit) = source.unit(name)? {
-                return Ok(Some((source.as_ref(), unit)));
+                return Ok(Some((at, unit)));
             }
         }
         Ok(None)
@@ -173,8 +213,7 @@ impl Suite {
 
     /// The units of which a filter chooses cases, with the ids that it chooses, in order.
     pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<SelectedGroup<'a>>, SuiteError> {
-        let mut units = self.units()?;
-        units.retain(|(_, unit)| filter.may_choose_from(&unit.name));
+        let units = self.units_for(filter)?;
         let choose = |(source, unit): (&'a (dyn Source + Send), CaseGroup)| {
             let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
             Ok((source, unit, ids))
@@ -201,21 +240,20 @@ impl Suite {
         ids: &[&str],
         sink: &mut dyn FnMut(Case) -> Result<(), SuiteError>,
     ) -> Result<(), SuiteError> {
-        let units = self.units()?;
-        let places: HashMap<&str, usize> =
-            units.iter().enumerate().map(|(at, (_, unit))| (unit.name.as_str(), at)).collect();
-        let mut wanted: BTreeMap<usize, BTreeSet<(&str, Variant)>> = BTreeMap::new();
+        let mut wanted: BTreeMap<(usize, CaseGroup), BTreeSet<(&str, Variant)>> = BTreeMap::new();
         for id in ids {
             let CaseId { path: id, variant } = CaseId::parse(id);
-            let place = std::iter::once(id).chain(folders(id).rev()).find_map(|name| places.get(name));
-            if let Some(&place) = place {
-                wanted.entry(place).or_default().insert((id, variant));
+            for name in std::iter::once(id).chain(folders(id).rev()) {
+                if let Some(place) = self.place(name)? {
+                    wanted.entry(place).or_default().insert((id, variant));
+                    break;
+                }
             }
         }
-        for (place, chosen) in wanted {
-            let (source, unit) = &units[place];
+        for ((at, unit), chosen) in wanted {
+            let Some(source) = self.sources.get(at) else { continue };
             let names: HashSet<&str> = chosen.iter().map(|(id, _)| *id).collect();
-            for case in source.load(unit, &|id| names.contains(id))? {
+            for case in source.load(&unit, &|id| names.contains(id))? {
                 for (_, variant) in chosen.iter().filter(|(id, _)| *id == case.id) {
                     let case = if *variant == Variant::Runtime { Some(case.clone()) } else { vary(&case, *variant) };
                     case.map_or(Ok(()), &mut *sink)?;
@@ -236,17 +274,4 @@ fn folders_with_manifest(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
         }
     }
     Ok(roots)
-}
-
-fn releases(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
-    let io = |error| SuiteError::Io { path: folder.to_owned(), error };
-    let mut releases = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(io)? {
-        let path = entry.map_err(io)?.path();
-        if path.is_dir() {
-            releases.push(path);
-        }
-    }
-    releases.sort();
-    Ok(releases)
 }

@@ -1,157 +1,169 @@
-//! The vendored cases of an ONNX release, indexed by its list of checksums.
+//! The backend tests of an ONNX release as cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use onnx_conformance_reference::spec::yaml;
-use serde::Deserialize;
+use bytes::Bytes;
 
-use crate::case::{Case, Evidence, Feed, UpstreamOverride, read_folder, read_text};
+use crate::case::{Case, Evidence, Feed, UpstreamOverride, read_files};
 use crate::compare::Accuracy;
+use crate::suite::defects::Defects;
+use crate::suite::releases::{Releases, Tolerance};
 use crate::suite::upstream::rejudge;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// What stands behind a case's name where the function body takes the place of the operator.
 const EXPANDED: &str = "_expanded";
 
-/// The vendored cases of an ONNX release.
+/// The group whose inputs upstream's runner makes.
+const RAMP: &str = "light/";
+
+/// The bound of upstream's runner where a test has no other.
+const USUAL: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
+
+/// The backend tests of an ONNX release as cases, called `onnx-1.7.0/node/test_abs`.
 #[derive(Debug)]
 pub struct VendoredCases {
-    folder: PathBuf,
+    releases: Arc<Releases>,
+    /// Which of them.
+    number: usize,
     prefix: String,
-    rules: OnceLock<Rules>,
+    defects: Arc<Defects>,
     expanded: OnceLock<BTreeSet<String>>,
 }
 
-/// `tolerances.yaml`: what upstream's runner knows of the cases besides their files.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rules {
-    release: String,
-    cases: BTreeMap<String, usize>,
-    #[expect(clippy::zero_sized_map_values, reason = "the names are what the file says; only one is known")]
-    inputs: BTreeMap<String, Inputs>,
-    default: Tolerance,
-    exceptions: BTreeMap<String, Tolerance>,
-}
-
-/// Where the inputs of a group come from that has no files for them.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Inputs {
-    Ramp,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Tolerance {
-    rtol: f64,
-    atol: f64,
-}
-
 impl VendoredCases {
-    /// The cases in the folder of a release, called as the release is. No file is read before it is needed.
-    pub fn new(folder: &Path) -> VendoredCases {
-        let release = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let prefix = format!("onnx-{release}");
-        VendoredCases { folder: folder.to_owned(), prefix, rules: OnceLock::new(), expanded: OnceLock::new() }
+    /// The tests of every release, oldest first.
+    pub fn all(releases: &Arc<Releases>) -> Result<Vec<VendoredCases>, SuiteError> {
+        let defects = Arc::new(Defects::parse(&releases.defects()?)?);
+        Ok((0..releases.all().len()).map(|number| VendoredCases::new(releases, number, &defects)).collect())
     }
 
-    fn rules(&self) -> Result<&Rules, SuiteError> {
-        if let Some(rules) = self.rules.get() {
-            return Ok(rules);
-        }
-        let path = self.folder.join("tolerances.yaml");
-        let wrong = |rule: String| SuiteError::File { path: path.clone(), rule };
-        let rules: Rules =
-            yaml::read(&path.display().to_string(), &read(&path)?).map_err(|error| wrong(error.message))?;
-        if self.prefix != format!("onnx-{}", rules.release) {
-            return Err(wrong(format!(
-                "is about release {}, not the one that its folder is called after",
-                rules.release
-            )));
-        }
-        Ok(self.rules.get_or_init(|| rules))
+    /// The tests of the newest release that the program was built with.
+    pub fn newest() -> Result<VendoredCases, SuiteError> {
+        let releases = Releases::embedded()?;
+        let missing = || SuiteError::File { path: "testdata/onnx".into(), rule: "holds no release".to_owned() };
+        VendoredCases::all(&releases)?.pop().ok_or_else(missing)
     }
 
-    /// The case that an id of this corpus names, in the form that the files use.
-    fn case_of<'a>(&self, id: &'a str) -> Option<&'a str> {
+    /// The tests of the release of this number, with what is known to be wrong with tests.
+    pub fn new(releases: &Arc<Releases>, number: usize, defects: &Arc<Defects>) -> VendoredCases {
+        let release = releases.all().get(number).map_or("", |release| &release.release);
+        VendoredCases {
+            releases: Arc::clone(releases),
+            number,
+            prefix: format!("onnx-{release}"),
+            defects: Arc::clone(defects),
+            expanded: OnceLock::new(),
+        }
+    }
+
+    fn release(&self) -> &str {
+        self.prefix.trim_start_matches("onnx-")
+    }
+
+    /// The test that an id of this release names.
+    fn test_of<'a>(&self, id: &'a str) -> Option<&'a str> {
         id.strip_prefix(&self.prefix)?.strip_prefix('/')
     }
 
-    /// The cases that are there a second time with the function body in the place of its operator.
+    /// The tests that are there a second time with the function body in the place of its operator.
     fn expanded(&self) -> Result<&BTreeSet<String>, SuiteError> {
         if let Some(expanded) = self.expanded.get() {
             return Ok(expanded);
         }
-        let checksums = read(&self.folder.join("SHA256SUMS"))?;
-        let expanded = listed(&checksums).filter_map(|case| Some(case.split_once(EXPANDED)?.0.to_owned())).collect();
+        let tests = self.releases.index(self.number)?.tests.keys();
+        let expanded = tests.filter_map(|test| Some(test.split_once(EXPANDED)?.0.to_owned())).collect();
         Ok(self.expanded.get_or_init(|| expanded))
     }
 
-    fn accuracy(rules: &Rules, case: &str) -> Accuracy {
-        let tolerance = rules.exceptions.get(case).unwrap_or(&rules.default);
-        Accuracy::Close { relative: tolerance.rtol, absolute: tolerance.atol }
+    fn tolerance(&self, test: &str) -> Tolerance {
+        let release = self.releases.all().get(self.number);
+        release.and_then(|release| release.exceptions.get(test)).copied().unwrap_or(USUAL)
     }
 
-    fn feed(rules: &Rules, case: &str) -> Feed {
-        match case.split_once('/').and_then(|(group, _)| rules.inputs.get(group)) {
-            Some(Inputs::Ramp) => Feed::Ramp,
-            None => Feed::Files,
-        }
+    /// Reads a test of some release under an id, judged as this release's runner does.
+    fn read(&self, number: usize, id: &str, test: &str) -> Result<Option<Case>, SuiteError> {
+        let Some(files) = self.releases.read_test(number, test)? else { return Ok(None) };
+        let Tolerance { rtol, atol } = self.tolerance(test);
+        let accuracy = Accuracy::Close { relative: rtol, absolute: atol };
+        let feed = if test.starts_with(RAMP) { Feed::Ramp } else { Feed::Files };
+        Ok(Some(read_files(id, &files, &self.place(test), &accuracy, feed)?))
     }
-}
 
-/// The cases of a list of checksums.
-fn listed(checksums: &str) -> impl Iterator<Item = &str> {
-    checksums.lines().filter_map(|line| line.split_once("  ")?.1.strip_suffix("/model.onnx"))
-}
+    /// What a message calls the place of a test.
+    fn place(&self, test: &str) -> PathBuf {
+        Path::new("testdata/onnx").join(self.release()).join(test)
+    }
 
-fn read(path: &Path) -> Result<String, SuiteError> {
-    read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })
+    fn mend(&self, case: &mut Case, test: &str) -> Result<(), SuiteError> {
+        let Some(defect) = self.defects.of(self.release(), test) else { return Ok(()) };
+        let later = match &defect.outputs_of {
+            None => None,
+            Some(release) => {
+                let later = self.releases.find(release).map(|number| self.read(number, &case.id, test)).transpose()?;
+                let missing = || {
+                    let rule = format!("there is no ONNX {release} that has {test}, whose outputs defects.yaml names");
+                    SuiteError::File { path: self.place(test), rule }
+                };
+                Some(later.flatten().ok_or_else(missing)?)
+            }
+        };
+        defect.apply(case, later);
+        Ok(())
+    }
 }
 
 impl Source for VendoredCases {
-    /// As many cases as `tolerances.yaml` records: a corpus that collapsed is none.
+    fn group(&self) -> Option<&str> {
+        Some(&self.prefix)
+    }
+
+    fn is_default(&self) -> bool {
+        self.number + 1 == self.releases.all().len()
+    }
+
     fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        let path = self.folder.join("SHA256SUMS");
-        let checksums = read(&path)?;
-        let cases: Vec<&str> = listed(&checksums).collect();
-        for (group, &recorded) in &self.rules()?.cases {
-            let of_group = |case: &&&str| case.split_once('/').is_some_and(|(name, _)| name == group);
-            let found = cases.iter().filter(of_group).count();
-            if found != recorded {
-                let rule =
-                    format!("lists {found} cases of {group}, but {recorded} are recorded; vendor the release again");
-                return Err(SuiteError::File { path, rule });
-            }
-        }
-        Ok(cases.iter().map(|case| CaseGroup { name: format!("{}/{case}", self.prefix) }).collect())
+        let tests = self.releases.index(self.number)?.tests.keys();
+        Ok(tests.map(|test| CaseGroup { name: format!("{}/{test}", self.prefix) }).collect())
     }
 
     fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
-        // A case is there where its model is; the list of checksums is long, and read only to list all.
-        let is_there = |case: &&str| !case.contains("..") && self.folder.join(case).join("model.onnx").is_file();
-        Ok(self.case_of(name).filter(is_there).map(|_| CaseGroup { name: name.to_owned() }))
+        let Some(test) = self.test_of(name) else { return Ok(None) };
+        let is_there = self.releases.index(self.number)?.tests.contains_key(test);
+        Ok(is_there.then(|| CaseGroup { name: name.to_owned() }))
     }
 
     fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         Ok(vec![unit.name.clone()])
     }
 
+    fn content(&self, unit: &CaseGroup) -> Result<Option<String>, SuiteError> {
+        let Some(test) = self.test_of(&unit.name) else { return Ok(None) };
+        let Some((origin, _)) = self.releases.test(self.number, test)? else { return Ok(None) };
+        let Tolerance { rtol, atol } = self.tolerance(test);
+        let defect = self.defects.of(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
+        Ok(Some(format!("{origin} {test} {rtol} {atol} {defect}")))
+    }
+
+    fn files(&self, id: &str) -> Result<BTreeMap<String, Bytes>, SuiteError> {
+        let Some(test) = self.test_of(id) else { return Ok(BTreeMap::new()) };
+        Ok(self.releases.read_test(self.number, test)?.unwrap_or_default())
+    }
+
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        read(&self.folder.join("SHA256SUMS"))
+        self.releases.fingerprint(self.number)
     }
 
     fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let Some(name) = self.case_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
-        let (folder, rules) = (self.folder.join(name), self.rules()?);
-        let mut case = read_folder(&unit.name, &folder, &Self::accuracy(rules, name), Self::feed(rules, name))?;
+        let Some(test) = self.test_of(&unit.name).filter(|_| wanted(&unit.name)) else { return Ok(Vec::new()) };
+        let Some(mut case) = self.read(self.number, &unit.name, test)? else { return Ok(Vec::new()) };
+        self.mend(&mut case, test)?;
         rejudge(&mut case);
         // What is drawn differs between an operator and its body.
         let is_drawn = matches!(case.judged, Some(UpstreamOverride::Draws | UpstreamOverride::Dropout));
-        if !is_drawn && self.expanded()?.contains(name) {
+        if !is_drawn && self.expanded()?.contains(test) {
             case.confirm(Evidence::Body);
         }
         Ok(vec![case])
@@ -164,18 +176,16 @@ mod tests {
 
     #[test]
     fn a_vendored_case_is_found_by_its_name() {
-        let corpus = VendoredCases::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx/1.23.2"));
-        let units = corpus.units().unwrap();
-        assert!(units.iter().all(|unit| corpus.unit(&unit.name).unwrap().as_ref() == Some(unit)));
+        let cases = VendoredCases::newest().unwrap();
+        let units = cases.units().unwrap();
+        assert!(units.iter().all(|unit| cases.unit(&unit.name).unwrap().as_ref() == Some(unit)));
         for name in ["onnx-1.23.2/node/test_no_such", "onnx-1.23.2/node", "onnx-1.23.2/simple/../node/test_abs"] {
-            assert_eq!(corpus.unit(name).unwrap(), None, "{name}");
+            assert_eq!(cases.unit(name).unwrap(), None, "{name}");
         }
     }
 
     #[test]
     fn a_folder_that_is_no_release_is_an_error() {
-        let corpus = VendoredCases::new(Path::new("no/such/folder"));
-        assert!(corpus.units().is_err());
-        assert_eq!(corpus.unit("ai.onnx/Sum-13").unwrap(), None);
+        assert!(Releases::of_folder(Path::new("no/such/folder")).is_err());
     }
 }

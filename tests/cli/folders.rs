@@ -25,11 +25,12 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn a_vendored_case_passes_as_a_folder_of_ones_own() {
     let folder = Folder::new();
-    let vendored = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx/1.23.2/node/test_sum_example");
-    copy(&vendored, &folder.path().join("mine/test_sum_example"));
-    let called = call(&["list", "--suite", &folder.argument()]).expect(0, "");
-    assert_eq!(called.out, "mine/test_sum_example\n");
-    call(&["run", "--suite", &folder.argument()]).expect(0, "1 cases, 1 pass in ");
+    let id = "onnx-1.23.2/node/test_sum_example";
+    call(&["export", &folder.file("exported"), id]).expect(0, "1 cases");
+    copy(&folder.path().join("exported").join(id), &folder.path().join("mine/test_sum_example"));
+    let called = call(&["list", "--suite", &folder.file("mine")]).expect(0, "");
+    assert_eq!(called.out, "test_sum_example\n");
+    call(&["run", "--suite", &folder.file("mine")]).expect(0, "1 cases, 1 pass in ");
 }
 
 #[test]

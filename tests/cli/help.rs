@@ -23,6 +23,8 @@ fn a_wrong_command_line_is_bad_usage() {
         &["diff", "Sum", "8"],
         &["diff", "Sum"],
         &["run", "--suite", "a", "--specs", "b"],
+        &["list", "--release", "1.24.0"],
+        &["list", "--release", "1", "--suite", "a"],
         &["run", "--update-expectations", "ai.onnx/**"],
         &["list", "a[b"],
     ] {
@@ -43,6 +45,21 @@ fn ids_are_sorted_and_stable() {
         assert!(called.out.lines().any(|line| line == id), "no {id} in\n{}", called.out);
     }
     assert_eq!(call(&["list", "ai.onnx/Sum-13"]).out, called.out);
+}
+
+#[test]
+fn a_release_is_chosen_by_its_name_and_not_without() {
+    let sum = "**/test_sum_example";
+    let list = |arguments: &[&str]| call(&[&["list"], arguments].concat()).expect(0, "").out;
+    assert_eq!(list(&["--release", "1.7", sum]), "onnx-1.7.0/node/test_sum_example\n");
+    assert_eq!(list(&["--release", "1.8", sum]).lines().count(), 2);
+    assert_eq!(list(&["--release", "1.8.1", "--release", "1.2.2", sum]).lines().count(), 2);
+    assert_eq!(list(&["--release", "1.2.2", "onnx-*/node"]).lines().count(), 295);
+    let all = list(&["!ai.onnx*/**"]);
+    assert!(all.contains("onnx-1.23.2/node/test_abs\n") && !all.contains("onnx-1.7.0/"), "{}", all.len());
+    call(&["list", "--release", "1.24.0"]).expect(64, "there is no ONNX release 1.24.0 here; there are 1.2.2, 1.2.3,");
+    call(&["list", "--release", "1.7", "ai.onnx/Abs-13"]).expect(3, "no case matches");
+    call(&["run", "--release", "1.7", "onnx-1.7.0/node/test_sum_example"]).expect(0, "1 cases, 1 pass");
 }
 
 #[test]

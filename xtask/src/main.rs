@@ -50,7 +50,7 @@ enum Task {
     Report(report::Arguments),
     /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
     Tidy,
-    /// Write the cases of the onnx Python package into testdata/onnx/RELEASE.
+    /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
     Vendor(vendor::Arguments),
 }
 

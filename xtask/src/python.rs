@@ -21,7 +21,9 @@ pub(crate) fn environment(name: &str, requirements: &[&str]) -> Result<PathBuf> 
     let base = if cfg!(windows) { "python" } else { "python3" };
     succeed(Command::new(base).args(["-m", "venv", "--clear"]).arg(&folder))?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    succeed(Command::new(&python).args(pip).args(requirements))?;
+    if !requirements.is_empty() {
+        succeed(Command::new(&python).args(pip).args(requirements))?;
+    }
     // Written last, so that an interrupted installation is made again.
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
     Ok(python)

@@ -7,7 +7,7 @@ use onnx_conformance::case::Case;
 use onnx_conformance::generate::{OperatorCatalog, cases, ids};
 use onnx_conformance::run::{Header, Selected, write_header};
 use onnx_conformance::runtime::Declaration;
-use onnx_conformance::suite::{CaseGroup, Source, VendoredCases};
+use onnx_conformance::suite::{CaseGroup, Releases, Source, VendoredCases};
 use onnx_conformance_reference::proto::{Message, ModelProto, encode};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
@@ -20,13 +20,10 @@ static OPERATORS: LazyLock<OperatorCatalog> = LazyLock::new(OperatorCatalog::emb
 static VERSIONS: LazyLock<Vec<OperatorVersion>> =
     LazyLock::new(|| Specs::embedded().all().filter(|version| OPERATORS.has(version)).collect());
 
-/// The vendored cases; none where the project's folder is not there.
+/// The vendored cases of every release; none where they cannot be read.
 static VENDORED: LazyLock<Vec<(VendoredCases, Vec<CaseGroup>)>> = LazyLock::new(|| {
-    let releases = std::fs::read_dir(project("testdata/onnx")).into_iter().flatten().filter_map(Result::ok);
-    let mut paths: Vec<PathBuf> = releases.map(|entry| entry.path()).collect();
-    paths.sort();
-    let corpora = paths.iter().map(|path| VendoredCases::new(path));
-    corpora.filter_map(|corpus| corpus.units().ok().map(|units| (corpus, units))).collect()
+    let all = Releases::embedded().and_then(|releases| VendoredCases::all(&releases)).unwrap_or_default();
+    all.into_iter().filter_map(|cases| cases.units().ok().map(|units| (cases, units))).collect()
 });
 
 fn project(name: &str) -> PathBuf {
@@ -47,8 +44,8 @@ fn generated(random: &mut Random) -> Option<Case> {
 }
 
 fn vendored(random: &mut Random) -> Option<Case> {
-    let (corpus, units) = pick(random, &VENDORED)?;
-    corpus.load(pick(random, units)?, &|_| true).ok()?.pop()
+    let (vendored, units) = pick(random, &VENDORED)?;
+    vendored.load(pick(random, units)?, &|_| true).ok()?.pop()
 }
 
 fn with_inputs(case: &Case) -> Vec<u8> {

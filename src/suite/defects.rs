@@ -1,0 +1,157 @@
+//! `defects.yaml`: the tests of releases that no right implementation passes as they are stored, one by one, and why.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{ValueInfoProto, decode};
+use onnx_conformance_reference::spec::yaml;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+use serde::Deserialize;
+
+use crate::case::{Case, Expected, Level, UpstreamOverride};
+use crate::suite::SuiteError;
+use crate::suite::releases::release_key;
+
+/// What is wrong with a test, and how it is judged instead. Without `outputs_of` or `stored_as` it is recorded and not judged.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defect {
+    /// The test, such as `node/test_abs`.
+    pub test: String,
+    /// The first release that has it so.
+    pub from: String,
+    /// The last release that has it so.
+    pub to: String,
+    /// The later release whose outputs, for the same model and inputs, are expected instead.
+    #[serde(default)]
+    pub outputs_of: Option<String>,
+    /// The element type that values are stored in, with the bits of the declared one.
+    #[serde(default)]
+    pub stored_as: Option<String>,
+    /// What is wrong, by what sentence.
+    pub because: String,
+}
+
+/// Every defect, by the test.
+#[derive(Debug, Default)]
+pub struct Defects {
+    by_test: BTreeMap<String, Vec<Defect>>,
+}
+
+impl Defects {
+    /// Reads the file.
+    pub fn parse(text: &str) -> Result<Defects, SuiteError> {
+        let wrong = |rule: String| SuiteError::File { path: "testdata/onnx/defects.yaml".into(), rule };
+        let list: Vec<Defect> = yaml::read("defects.yaml", text).map_err(|error| wrong(error.message))?;
+        let mut defects = Defects::default();
+        for defect in list {
+            let Defect { test, from, to, .. } = &defect;
+            if release_key(from) > release_key(to) {
+                return Err(wrong(format!("{test}: the first release, {from}, comes after the last, {to}")));
+            }
+            if defect.outputs_of.is_some() && defect.stored_as.is_some() {
+                return Err(wrong(format!("{test}: write outputs_of or stored_as, not both")));
+            }
+            let others = defects.by_test.entry(test.clone()).or_default();
+            if let Some(other) = others.iter().find(|other| other.has(from) || defect.has(&other.from)) {
+                return Err(wrong(format!("{test}: {from} to {to} and {} to {} overlap", other.from, other.to)));
+            }
+            others.push(defect);
+        }
+        Ok(defects)
+    }
+
+    /// What is wrong with a test in a release.
+    pub fn of(&self, release: &str, test: &str) -> Option<&Defect> {
+        self.by_test.get(test)?.iter().find(|defect| defect.has(release))
+    }
+
+    /// Every defect, in the order of the tests.
+    pub fn iter(&self) -> impl Iterator<Item = &Defect> {
+        self.by_test.values().flatten()
+    }
+}
+
+impl Defect {
+    /// Whether the test is so in a release.
+    pub fn has(&self, release: &str) -> bool {
+        (release_key(&self.from)..=release_key(&self.to)).contains(&release_key(release))
+    }
+
+    /// Judges the case as the defect says; `later` is the test of the release that `outputs_of` names.
+    pub(super) fn apply(&self, case: &mut Case, later: Option<Case>) {
+        if let Some(later) = later {
+            for (data, mended) in case.data.iter_mut().zip(later.data) {
+                data.outputs = mended.outputs;
+            }
+            case.judged = Some(UpstreamOverride::Mended);
+        } else if let Some(stored) = self.stored_as.as_deref() {
+            restore(case, stored);
+            case.judged = Some(UpstreamOverride::Restored);
+        } else {
+            case.level = Level::Open;
+            case.evidence.clear();
+            case.judged = Some(UpstreamOverride::Defective);
+        }
+    }
+}
+
+/// Gives values that are stored in one element type the type that the model declares, bit by bit.
+fn restore(case: &mut Case, stored: &str) {
+    let Some(graph) = decode::model(case.model.clone()).ok().and_then(|model| model.graph) else { return };
+    let infos = graph.input.iter().chain(&graph.output);
+    let declared: BTreeMap<&str, ElementType> = infos.filter_map(|info| Some((info.name(), element(info)?))).collect();
+    let bits = |name: &str, value: &mut Value| {
+        let Some((tensor, element)) = value.as_tensor().zip(declared.get(name)) else { return };
+        if tensor.element_type().to_string() == stored && tensor.element_type() != *element {
+            let restored = Tensor::from_bytes(*element, tensor.shape().to_vec(), tensor.bytes().clone());
+            // Where the widths differ the value stays, and the case says so when it is run.
+            if let Ok(restored) = restored {
+                *value = Value::Tensor(restored);
+            }
+        }
+    };
+    for data in &mut case.data {
+        for input in &mut data.inputs {
+            bits(&input.name, &mut input.value);
+        }
+        for output in &mut data.outputs {
+            if let Expected::Value(value, _) = &mut output.expected {
+                bits(&output.name, value);
+            }
+        }
+    }
+}
+
+fn element(info: &ValueInfoProto) -> Option<ElementType> {
+    match decode::value_type(info.r#type.as_ref()?).ok()? {
+        ValueType::Tensor(element) => Some(element),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_named() {
+        let entry = |from: &str, to: &str| format!("- {{test: node/a, from: {from}, to: {to}, because: b}}\n");
+        let defects = Defects::parse(&format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.10.0", "1.10.2"))).unwrap();
+        assert_eq!(defects.of("1.10.1", "node/a").map(|defect| defect.from.as_str()), Some("1.10.0"));
+        assert_eq!(defects.of("1.10.1", "node/b"), None);
+        assert_eq!(defects.of("1.11.0", "node/a"), None);
+        for (text, expected) in [
+            (entry("1.10.0", "1.9.0"), "comes after"),
+            (format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.9.0", "1.10.0")), "overlap"),
+            (format!("{}{}", entry("1.9.0", "1.9.0"), entry("1.2.2", "1.10.0")), "overlap"),
+            (entry("1.9.0", "1.9.0").replace("because", "why"), "why"),
+            (entry("1.9.0", "1.9.0").replace("because", "stored_as: a, outputs_of: b, because"), "not both"),
+        ] {
+            let error = Defects::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

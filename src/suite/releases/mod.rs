@@ -1,0 +1,9 @@
+//! The files of the backend tests of every ONNX release, packed: an index for each release, and each file's content once.
+
+mod index;
+mod pack;
+mod store;
+
+pub use index::{Index as ReleaseIndex, Test, release_key};
+pub use pack::{Pack, PackError, PackedObject, short, write_pack};
+pub use store::{Release, Releases, Tolerance};

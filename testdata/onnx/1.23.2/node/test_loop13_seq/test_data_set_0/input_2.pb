@@ -1,2 +1,0 @@
-
-	seq_empty

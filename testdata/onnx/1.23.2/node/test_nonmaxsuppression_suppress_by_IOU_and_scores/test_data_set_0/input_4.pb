@@ -1,1 +1,0 @@
-Bscore_thresholdJмлл>

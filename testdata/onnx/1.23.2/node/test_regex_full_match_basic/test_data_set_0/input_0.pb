@@ -1,1 +1,0 @@
-2www.google.com2www.facebook.com2www.bbc.co.ukBX

@@ -1,1 +1,0 @@
-2abc.com2def.netBresult

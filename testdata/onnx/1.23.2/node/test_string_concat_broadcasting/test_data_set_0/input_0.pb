@@ -1,1 +1,0 @@
-2cat2dog2snakeBx

@@ -1,1 +1,0 @@
-2cats2dogs2snakesBresult

@@ -1,2 +1,0 @@
-2abc2com2def2netB
-substrings

@@ -1,2 +1,0 @@
-2hello2world2!2hello2world2!2hello2world2!B
-substrings

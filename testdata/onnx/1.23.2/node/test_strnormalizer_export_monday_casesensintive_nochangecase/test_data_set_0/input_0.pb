@@ -1,1 +1,0 @@
-2monday2tuesday2	wednesday2thursdayBx

@@ -1,1 +1,0 @@
-2monday2tuesdayBy

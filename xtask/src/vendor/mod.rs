@@ -1,0 +1,132 @@
+//! `cargo xtask vendor`: the backend tests of ONNX's releases, from their Python packages, packed under testdata.
+
+mod store;
+mod take;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use onnx_conformance::suite::{Release, Tolerance, release_key};
+use serde::Deserialize;
+
+use crate::workspace;
+
+/// What `cargo xtask vendor` is asked to do.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// An ONNX release whose tests are wanted, such as 1.7.0; all without one
+    #[arg(long)]
+    release: Vec<String>,
+    /// Write nothing: take the tests from the packages again and compare them with the committed ones, byte by byte
+    #[arg(long)]
+    check: bool,
+}
+
+/// Where the tests of a release are from: a wheel on PyPI.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Package {
+    release: String,
+    file: String,
+    sha256: String,
+    /// The other packages that its tests are made with, where it ships them as code.
+    #[serde(default)]
+    run: Vec<String>,
+}
+
+/// What was taken from a package, as files in a folder.
+struct Taken {
+    folder: PathBuf,
+    /// The tolerances of the tests, which all have one.
+    cases: BTreeMap<String, Tolerance>,
+    licence: String,
+}
+
+const PACKAGES: &str = include_str!("packages.yaml");
+
+/// Upstream's loader and collectors use these unless a case says otherwise.
+const DEFAULT: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
+
+/// Writes the releases' folders, or with `--check` compares them with what would be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let packages = chosen(&arguments.release)?;
+    let home = workspace::root().join("testdata").join("onnx");
+    let mut different = Vec::new();
+    for package in &packages {
+        let taken = take::take(package)?;
+        let packed = store::pack(&home, package, &taken)?;
+        if arguments.check {
+            different.extend(packed.differences(&home)?);
+        } else {
+            refuse_a_collapse(&home, &packed.release)?;
+            packed.write(&home)?;
+        }
+        fs::remove_dir_all(&taken.folder)?;
+        let verb = if arguments.check { "compared" } else { "wrote" };
+        anstream::println!("{verb} {}: {}", package.release, packed.summary());
+    }
+    let source = source(&store::read_list(&home)?);
+    let path = home.join("SOURCE.md");
+    if arguments.check {
+        if fs::read_to_string(&path).ok().as_ref() != Some(&source) {
+            different.push(path.display().to_string());
+        }
+        ensure!(different.is_empty(), "not what the packages give:\n  {}", different.join("\n  "));
+        return Ok(());
+    }
+    fs::write(&path, source).with_context(|| path.display().to_string())
+}
+
+/// The packages of these releases, oldest first, since a release refers to the ones before it.
+fn chosen(names: &[String]) -> Result<Vec<Package>> {
+    let mut packages: Vec<Package> = serde_yaml::from_str(PACKAGES).context("xtask/src/vendor/packages.yaml")?;
+    packages.sort_by_key(|package| release_key(&package.release));
+    for name in names {
+        if !packages.iter().any(|package| package.release == *name) {
+            let known: Vec<&str> = packages.iter().map(|package| package.release.as_str()).collect();
+            bail!(
+                "no package is pinned for ONNX {name}, only for {}; add it to xtask/src/vendor/packages.yaml",
+                known.join(", ")
+            );
+        }
+    }
+    packages.retain(|package| names.is_empty() || names.contains(&package.release));
+    Ok(packages)
+}
+
+/// Fails if the list records more tests of the release than were taken now.
+fn refuse_a_collapse(home: &Path, fresh: &Release) -> Result<()> {
+    let list = store::read_list(home)?;
+    let Some(recorded) = list.iter().find(|release| release.release == fresh.release) else { return Ok(()) };
+    for (group, count) in &recorded.cases {
+        let now = fresh.cases.get(group).copied().unwrap_or(0);
+        ensure!(now >= *count, "{group}: only {now} tests were taken, {count} are recorded; nothing was replaced");
+    }
+    Ok(())
+}
+
+/// How many tests each group has.
+fn count(cases: &BTreeMap<String, Tolerance>) -> Result<BTreeMap<String, usize>> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for case in cases.keys() {
+        let (group, _) = case.split_once('/').with_context(|| format!("test {case} has no group"))?;
+        *counts.entry(group.to_owned()).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+/// SOURCE.md: what was taken from where.
+fn source(list: &[Release]) -> String {
+    let groups: BTreeSet<&String> = list.iter().flat_map(|release| release.cases.keys()).collect();
+    let heads: Vec<&str> = groups.iter().map(|group| group.as_str()).collect();
+    let mut table = format!("| release | {} | licence | package |\n", heads.join(" | "));
+    table += &format!("|---|{}---|---|\n", "--:|".repeat(heads.len()));
+    for Release { release, cases, licence, package, .. } in list {
+        let counts: Vec<String> =
+            groups.iter().map(|group| cases.get(*group).map_or(String::new(), usize::to_string)).collect();
+        table += &format!("| {release} | {} | {licence} | `{package}` |\n", counts.join(" | "));
+    }
+    include_str!("source.md").replace("{table}\n", &table)
+}

@@ -1,0 +1,216 @@
+//! The folder of a release under testdata/onnx: an index of names, and a pack of the contents that no earlier release has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use onnx_conformance::suite::{Pack, Release, ReleaseIndex, Releases, Test, release_key, short, write_pack};
+use sha2::{Digest, Sha256};
+use walkdir::WalkDir;
+
+use super::{DEFAULT, Package, Taken, count};
+
+const LIST: &str = "releases.yaml";
+
+const HEADING: &str =
+    "# Written by `cargo xtask vendor`; ARCHITECTURE.md says how the tests are kept, SOURCE.md where they are from.\n";
+
+/// A release as it is written.
+pub(super) struct Packed {
+    pub(super) release: Release,
+    index: String,
+    /// The text and the bytes of the pack; nothing where no content is new.
+    pack: Option<(String, Vec<u8>)>,
+    distinct: usize,
+    objects: usize,
+}
+
+/// Packs what was taken from a package, after the releases before it.
+pub(super) fn pack(home: &Path, package: &Package, taken: &Taken) -> Result<Packed> {
+    let name = &package.release;
+    let files = files(&taken.folder)?;
+    let (earlier, known) = earlier(home, name)?;
+    let mut index = ReleaseIndex::default();
+    let mut tests: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (path, (digest, _)) in &files {
+        let digits = short(digest).to_owned();
+        match taken.cases.keys().find_map(|case| Some((case, path.strip_prefix(case.as_str())?.strip_prefix('/')?))) {
+            Some((case, file)) => tests.entry(case.clone()).or_default().push((file.to_owned(), digits)),
+            None => drop(index.files.insert(path.clone(), digits)),
+        }
+    }
+    let mut distinct = 0;
+    for (test, files) in tests {
+        let same = earlier.iter().find(|(_, index)| index.tests.get(&test) == Some(&Test::Files(files.clone())));
+        distinct += usize::from(same.is_none());
+        let entry = same.map_or(Test::Files(files), |(release, _)| Test::SameAs(release.clone()));
+        index.tests.insert(test, entry);
+    }
+    let new = new_contents(&files, &known)?;
+    let contents: Vec<&[u8]> = new.iter().map(|bytes| bytes.as_slice()).collect();
+    let heading = format!("The contents of files that came with ONNX {name}; written by `cargo xtask vendor`.");
+    let pack = if contents.is_empty() { None } else { Some(write_pack(&heading, &contents)?) };
+    let heading = format!("The files of the backend tests of ONNX {name}; written by `cargo xtask vendor`.");
+    let release = Release {
+        release: name.clone(),
+        package: std::iter::once(&package.file).chain(&package.run).cloned().collect::<Vec<_>>().join(", "),
+        sha256: package.sha256.clone(),
+        licence: taken.licence.clone(),
+        cases: count(&taken.cases)?,
+        files: checksums(&files)?,
+        exceptions: taken
+            .cases
+            .iter()
+            .filter(|(_, tolerance)| **tolerance != DEFAULT)
+            .map(|(k, v)| (k.clone(), *v))
+            .collect(),
+    };
+    Ok(Packed { release, index: index.to_text(&heading), pack, distinct, objects: new.len() })
+}
+
+/// The contents that no pack has, models first, since those are alike.
+fn new_contents<'a>(
+    files: &'a BTreeMap<String, (String, Vec<u8>)>,
+    known: &BTreeMap<String, String>,
+) -> Result<Vec<&'a Vec<u8>>> {
+    let mut ordered: Vec<_> = files.iter().collect();
+    ordered.sort_by_key(|(path, _)| (!path.ends_with("model.onnx"), *path));
+    let mut known = known.clone();
+    let mut new = Vec::new();
+    for (path, (digest, bytes)) in ordered {
+        match known.insert(short(digest).to_owned(), digest.clone()) {
+            None => new.push(bytes),
+            Some(other) => ensure!(other == *digest, "{path}: {digest} and {other} begin alike; use more digits"),
+        }
+    }
+    Ok(new)
+}
+
+/// The indexes of the releases before one, newest first, and the digests of the objects in their packs.
+fn earlier(home: &Path, name: &str) -> Result<(Vec<(String, ReleaseIndex)>, BTreeMap<String, String>)> {
+    let (mut indexes, mut known) = (Vec::new(), BTreeMap::new());
+    for Release { release, .. } in read_list(home)?.into_iter().rev() {
+        if release_key(&release) >= release_key(name) {
+            continue;
+        }
+        let path = home.join(&release).join("index.txt");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let index = ReleaseIndex::parse(&text);
+        let index = index.map_err(|line| anyhow::anyhow!("{}:{line}: is no line of an index", path.display()))?;
+        indexes.push((release.clone(), index));
+        let path = home.join(&release).join("objects.txt");
+        if path.exists() {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let pack = Pack::parse(&text).with_context(|| path.display().to_string())?;
+            known.extend(pack.objects().iter().map(|object| (short(&object.sha256).to_owned(), object.sha256.clone())));
+        }
+    }
+    Ok((indexes, known))
+}
+
+impl Packed {
+    /// What was packed, in a few words.
+    pub(super) fn summary(&self) -> String {
+        let total: usize = self.release.cases.values().sum();
+        format!("{total} tests, {} of them new, {} new contents of files", self.distinct, self.objects)
+    }
+
+    /// Writes the folder of the release, and its entry in the list last.
+    pub(super) fn write(&self, home: &Path) -> Result<()> {
+        let folder = home.join(&self.release.release);
+        let put = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            fs::write(&path, bytes).with_context(|| path.display().to_string())
+        };
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        }
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        if let Some((text, bytes)) = &self.pack {
+            put("objects.txt", text.as_bytes())?;
+            put("objects.bin", bytes)?;
+        }
+        put("index.txt", self.index.as_bytes())?;
+        let mut list = read_list(home)?;
+        list.retain(|release| release.release != self.release.release);
+        list.push(self.release.clone());
+        list.sort_by_key(|release| release_key(&release.release));
+        let path = home.join(LIST);
+        fs::write(&path, format!("{HEADING}{}", serde_yaml::to_string(&list)?))
+            .with_context(|| path.display().to_string())
+    }
+
+    /// What of the committed release is not what was taken now. Of the pack the table is compared, which has the digests, and
+    /// every object is read: another version of the compressor gives other bytes.
+    pub(super) fn differences(&self, home: &Path) -> Result<Vec<String>> {
+        let name = &self.release.release;
+        let read = |file: &str| fs::read_to_string(home.join(name).join(file)).unwrap_or_default();
+        let digests = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !line.starts_with("block ")).map(str::to_owned).collect()
+        };
+        let mut different = Vec::new();
+        if read("index.txt") != self.index {
+            different.push(format!("{name}/index.txt"));
+        }
+        let table = self.pack.as_ref().map_or("", |(text, _)| text);
+        if digests(&read("objects.txt")) != digests(table) {
+            different.push(format!("{name}/objects.txt"));
+        }
+        if !read_list(home)?.contains(&self.release) {
+            different.push(format!("{LIST}, the entry of {name}"));
+        }
+        let releases = Releases::of_folder(home)?;
+        if let Some(number) = releases.find(name) {
+            let tests: Vec<String> = releases.index(number)?.tests.keys().cloned().collect();
+            for test in tests {
+                releases.read_test(number, &test)?;
+            }
+        }
+        Ok(different)
+    }
+}
+
+/// The releases that are vendored; none where there is no list yet.
+pub(super) fn read_list(home: &Path) -> Result<Vec<Release>> {
+    let path = home.join(LIST);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    serde_yaml::from_str(&text).with_context(|| path.display().to_string())
+}
+
+/// The files below a folder with their digests, by paths with `/` between the names.
+fn files(folder: &Path) -> Result<BTreeMap<String, (String, Vec<u8>)>> {
+    let mut found = BTreeMap::new();
+    for entry in WalkDir::new(folder) {
+        let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
+        if entry.file_type().is_file() {
+            let names: Vec<_> = entry.path().strip_prefix(folder)?.iter().map(|name| name.to_string_lossy()).collect();
+            let bytes = fs::read(entry.path()).with_context(|| entry.path().display().to_string())?;
+            found.insert(names.join("/"), (hexadecimal(&bytes)?, bytes));
+        }
+    }
+    let names: BTreeSet<String> = found.keys().map(|path| path.to_lowercase()).collect();
+    ensure!(names.len() == found.len(), "two files differ by case alone, which not every file system knows");
+    Ok(found)
+}
+
+/// The digest of what `sha256sum` prints of these files, sorted by path.
+fn checksums(files: &BTreeMap<String, (String, Vec<u8>)>) -> Result<String> {
+    let mut text = String::new();
+    for (path, (digest, _)) in files {
+        writeln!(text, "{digest}  {path}")?;
+    }
+    hexadecimal(text.as_bytes())
+}
+
+fn hexadecimal(bytes: &[u8]) -> Result<String> {
+    let mut text = String::new();
+    for byte in Sha256::digest(bytes) {
+        write!(text, "{byte:02x}")?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,110 @@
+//! Taking the tests out of a package, as files in a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use onnx_conformance::suite::Tolerance;
+use serde::Deserialize;
+use walkdir::WalkDir;
+
+use super::{Package, Taken};
+use crate::{python, workspace};
+
+/// numpy and the C library choose code by processor, and the last bits with it; these make every
+/// x86-64 machine run the same code.
+const SAME_BITS: [(&str, &str); 7] = [
+    ("NPY_DISABLE_CPU_FEATURES", "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"),
+    ("OPENBLAS_CORETYPE", "Prescott"),
+    ("OPENBLAS_NUM_THREADS", "1"),
+    ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable"),
+    ("PYTHONHASHSEED", "0"),
+    // No folder of the working directory stands in for a package.
+    ("PYTHONSAFEPATH", "1"),
+    // Cases about overflow and infinities make numpy warn; that is their point.
+    ("PYTHONWARNINGS", "ignore"),
+];
+
+/// What the scripts print.
+#[derive(Deserialize)]
+struct Made {
+    cases: Vec<MadeCase>,
+    licence: String,
+}
+
+#[derive(Deserialize)]
+struct MadeCase {
+    case: String,
+    rtol: f64,
+    atol: f64,
+}
+
+/// Fills a folder below the target with the tests of a release.
+pub(super) fn take(package: &Package) -> Result<Taken> {
+    let folder = workspace::target().join("vendor").join(&package.release);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let made = if package.run.is_empty() {
+        let wheel = download(package)?;
+        let interpreter = python::environment("vendor", &[])?;
+        run(&interpreter, include_str!("files.py"), &[&wheel, &folder])?
+    } else {
+        let onnx = format!("onnx=={}", package.release);
+        let requirements: Vec<&str> =
+            std::iter::once(onnx.as_str()).chain(package.run.iter().map(String::as_str)).collect();
+        let interpreter = python::environment(&format!("vendor-{}", package.release), &requirements)?;
+        run(&interpreter, include_str!("collect.py"), &[&folder])?
+    };
+    let tolerance = |MadeCase { case, rtol, atol }| (case, Tolerance { rtol, atol });
+    let taken = Taken { folder, cases: made.cases.into_iter().map(tolerance).collect(), licence: made.licence };
+    check_models(&taken)?;
+    Ok(taken)
+}
+
+/// Fails unless each test has its model, and each model is that of a test.
+fn check_models(taken: &Taken) -> Result<()> {
+    let models = WalkDir::new(&taken.folder).min_depth(3).max_depth(3).into_iter();
+    let found = models.flatten().filter(|entry| entry.file_name() == "model.onnx").count();
+    ensure!(found == taken.cases.len(), "{found} models were taken for {} tests", taken.cases.len());
+    Ok(())
+}
+
+/// The wheel, which pip takes from the index or from an earlier download, by its digest.
+fn download(package: &Package) -> Result<PathBuf> {
+    let folder = workspace::target().join("vendor").join("wheels");
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let interpreter = python::environment("vendor", &[])?;
+    let requirement = folder.join(format!("{}.txt", package.release));
+    fs::write(&requirement, format!("onnx=={} --hash=sha256:{}\n", package.release, package.sha256))?;
+    let tags: Vec<&str> = package.file.trim_end_matches(".whl").split('-').collect();
+    let &[_, _, python, _, platforms] = tags.as_slice() else {
+        anyhow::bail!("{} has not the name of a wheel", package.file)
+    };
+    let mut command = Command::new(interpreter);
+    command.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    command.args(["--only-binary", ":all:", "--implementation", "cp", "--require-hashes"]);
+    command.args(["--python-version", python.trim_start_matches("cp")]);
+    for platform in platforms.split('.') {
+        command.args(["--platform", platform]);
+    }
+    let status = command.arg("-d").arg(&folder).arg("-r").arg(&requirement).status().context("cannot start pip")?;
+    let wheel = folder.join(&package.file);
+    ensure!(status.success() && wheel.is_file(), "pip did not download {}", package.file);
+    Ok(wheel)
+}
+
+fn run(interpreter: &Path, script: &str, arguments: &[&Path]) -> Result<Made> {
+    let output = Command::new(interpreter)
+        .args(["-c", script])
+        .args(arguments)
+        .env_remove("PYTHONPATH")
+        .envs(SAME_BITS)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", interpreter.display()))?;
+    ensure!(output.status.success(), "the script of xtask/src/vendor failed: {}", output.status);
+    serde_json::from_slice(&output.stdout).context("the script of xtask/src/vendor did not print the JSON it should")
+}
