@@ -194,3 +194,18 @@ pub(crate) fn default_path(runtime: &str) -> PathBuf {
     let file = PathBuf::from(format!("{runtime}.yaml"));
     options::folder_with("expectations", &file).join(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::test_results::result;
+
+    #[test]
+    fn a_measurement_is_of_cases_that_were_sent() {
+        let results = [result("a", Outcome::Error), result("b", Outcome::NotApplicable)];
+        assert!(check_measured(Path::new("a.yaml"), &results).is_ok());
+        let results = [result("a", Outcome::Pass), result("b", Outcome::NotDeclared)];
+        let error = check_measured(Path::new("a.yaml"), &results).unwrap_err().to_string();
+        assert!(error.starts_with("a.yaml: says `exact: true`, but 1 cases were not sent, such as b"), "{error}");
+    }
+}

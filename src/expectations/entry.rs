@@ -6,7 +6,7 @@ use crate::expectations::condition::Condition;
 use crate::run::{CaseResult, Outcome};
 use crate::suite::{FilterError, globs, is_glob, loose_glob};
 
-/// Cases that a runtime does not pass. An entry selects either by id or by what the runtime says it lacks.
+/// Cases that a runtime does not pass. An entry selects either by id or by the missing feature.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry for what a runtime lacks.
+    /// An entry for a missing feature.
     pub fn lacking(what: &str) -> Entry {
         Entry { unsupported: Some(what.to_owned()), ..Entry::default() }
     }

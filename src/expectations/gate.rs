@@ -28,7 +28,7 @@ pub struct GateResult {
     pub broken: Vec<String>,
     /// What the runtime did wrong outside of any case, such as not ending when asked.
     pub problems: Vec<String>,
-    met: BTreeMap<usize, EntryMatches>,
+    by_entry: BTreeMap<usize, EntryMatches>,
 }
 
 /// What of the suite a run is about.
@@ -73,7 +73,7 @@ impl GateResult {
         self.flaky.extend(result.flaky.is_some().then(|| result.clone()));
         let (verdict, owner) = matcher.verdict(result);
         if let Some(index) = owner.filter(|_| result.counts_when_strict()) {
-            self.met.entry(index).or_default().add(result, matcher);
+            self.by_entry.entry(index).or_default().add(result, matcher);
         }
         match verdict {
             Verdict::Regression => self.regressions.push(result.clone()),
@@ -91,8 +91,8 @@ impl GateResult {
         self.improvements.sort_by(|a, b| a.id.cmp(&b.id));
         let entries = matcher.expectations().expect.iter().enumerate().filter(|(index, _)| matcher.is_active(*index));
         for (index, entry) in entries {
-            let kind = match self.met.get(&index) {
-                Some(met) => met.fault(entry),
+            let kind = match self.by_entry.get(&index) {
+                Some(matches) => matches.problem(entry),
                 None => scope.reaches(entry).then_some(ExpectationProblem::MatchesNothing),
             };
             self.entry_problems

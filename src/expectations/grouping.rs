@@ -13,7 +13,7 @@ use crate::runtime::{MissingFeature, OperatorName};
 /// An entry, and the positions of the failures that it stands for.
 pub(super) type EntryGroup = (Entry, Vec<usize>);
 
-/// What a runtime says it lacks, and the positions of the failures for which it does.
+/// A missing feature as the runtime says it, and the positions of the failures for which it does.
 type Missing<'a> = (&'a str, Vec<usize>);
 
 /// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
@@ -208,9 +208,9 @@ mod tests {
     fn check(results: &[CaseResult], expected: &[&str]) {
         let judged: Vec<&CaseResult> = results.iter().collect();
         let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
-        let folded = group_failures(&failures, &judged, false);
-        assert_eq!(folded.iter().map(|(entry, _)| entry.to_yaml()).collect::<Vec<_>>(), expected);
-        let mut covered: Vec<usize> = folded.into_iter().flat_map(|(_, cases)| cases).collect();
+        let groups = group_failures(&failures, &judged, false);
+        assert_eq!(groups.iter().map(|(entry, _)| entry.to_yaml()).collect::<Vec<_>>(), expected);
+        let mut covered: Vec<usize> = groups.into_iter().flat_map(|(_, cases)| cases).collect();
         covered.sort_unstable();
         assert_eq!(covered, (0..failures.len()).collect::<Vec<_>>());
     }
@@ -283,8 +283,8 @@ mod tests {
             result("d/B-1/y", Outcome::Pass),
         ];
         let judged: Vec<&CaseResult> = results.iter().collect();
-        let folded = group_failures(&judged[..2], &judged, true);
-        let lines: Vec<String> = folded.iter().map(|(entry, _)| entry.to_yaml()).collect();
+        let groups = group_failures(&judged[..2], &judged, true);
+        let lines: Vec<String> = groups.iter().map(|(entry, _)| entry.to_yaml()).collect();
         assert_eq!(lines, ["{cases: d/A-1/x, outcome: unsupported}", "{cases: d/B-1/x, outcome: unsupported}"]);
     }
 

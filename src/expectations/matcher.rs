@@ -14,7 +14,7 @@ use crate::suite::{Filter, globs, is_glob, loose_glob, wildcard};
 
 /// The expectations that apply to a runtime on this machine.
 ///
-/// A result belongs to one entry at most: to the one that names its id; else to one that names what the runtime lacks;
+/// A result belongs to one entry at most: to the one that names its id; else to one that names the missing feature;
 /// else to a group or glob over ids, one that says how the case ended if there is such a one, else the first.
 #[derive(Debug)]
 pub struct ExpectationMatcher {

@@ -55,7 +55,7 @@ impl EntryMatches {
         });
     }
 
-    pub(super) fn fault(&self, entry: &Entry) -> Option<ExpectationProblem> {
+    pub(super) fn problem(&self, entry: &Entry) -> Option<ExpectationProblem> {
         if self.outcomes.len() > 1 {
             return Some(ExpectationProblem::MixedOutcomes(
                 self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect(),

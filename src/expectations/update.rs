@@ -106,7 +106,7 @@ pub fn updated_expectations(
     let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
     let new: Vec<Entry> = group_failures(&plain, &judged, matcher.expectations().exact)
         .into_iter()
-        .map(|folded| with_reason(folded, &origins))
+        .map(|group| with_reason(group, &origins))
         .collect();
     Ok(lines.rewritten(&changes, &new))
 }
@@ -116,7 +116,7 @@ fn is_outside(entry: &Entry) -> bool {
     entry.cases.as_ref().is_some_and(|pattern| !Filter::default().chooses_all_of(Variant::of_id(pattern).0))
 }
 
-/// Whether an entry may be about cases of units, by their names. What a runtime lacks it may lack anywhere.
+/// Whether an entry may be about cases of groups, by their names. A feature may be missing anywhere.
 fn may_be_about(entry: &Entry, units: &[String]) -> bool {
     let Some(pattern) = &entry.cases else { return !units.is_empty() };
     let (pattern, _) = Variant::of_id(pattern);
@@ -139,11 +139,11 @@ fn change(
     if !matcher.is_active(index) || (!of_variant && cases.is_empty()) || (!cases.is_empty() && judged.is_empty()) {
         return Change::Keep;
     }
-    let mut met = EntryMatches::default();
+    let mut matches = EntryMatches::default();
     for result in cases {
-        met.add(result, matcher);
+        matches.add(result, matcher);
     }
-    if !judged.is_empty() && met.fault(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
+    if !judged.is_empty() && matches.problem(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
         return Change::Keep;
     }
     match judged.as_slice() {
@@ -236,14 +236,19 @@ mod tests {
 
     #[test]
     fn a_first_file_holds() {
+        const TYPES: [&str; 4] = ["float", "int8", "bfloat16", "string"];
+        const OPERATORS: [&str; 2] = ["A", "B"];
         let outcomes = [Outcome::Pass, Outcome::Error, Outcome::Error, Outcome::Mismatch, Outcome::Unsupported];
         for seed in 0..40_usize {
             let case = |index: usize| {
-                let id = format!("d/{}-{}/{}/T={}", ["A", "B"][index % 2], index / 2 % 3, index / 6 % 3, index / 18);
+                let id = format!("d/{}-{}/{}/T={}", OPERATORS[index % 2], index / 2 % 3, index / 6 % 3, index / 18);
                 match outcomes
                     [(index * index * (seed + 3) + index * seed * 7 + index / (1 + seed % 5)) % outcomes.len()]
                 {
-                    Outcome::Unsupported => lacking(&id, &format!("tensor(t{}) in {}", index % 4, index % 3)),
+                    Outcome::Unsupported => lacking(
+                        &id,
+                        &format!("tensor({}) in d/{}-{}", TYPES[index % 4], OPERATORS[index % 2], index % 3),
+                    ),
                     outcome => result(&id, outcome),
                 }
             };

@@ -154,6 +154,37 @@ fn a_first_file_holds_and_is_not_overwritten() {
 }
 
 #[test]
+fn a_scope_is_what_is_run_without_filters() {
+    let folder = with_failure();
+    let text = "runtime: builtin\nexact: true\nscope: [good]\nexpect: []\n";
+    let file = folder.write("expectations.yaml", text);
+    let arguments = |rest: &[&'static str]| {
+        let base = ["run", "--suite", &folder.argument(), "--expectations", &file].map(str::to_owned);
+        [base.to_vec(), rest.iter().map(|&word| word.to_owned()).collect()].concat()
+    };
+    call(&arguments(&[])).expect(0, "1 cases, 1 pass").expect(0, "1 of 2 cases are run, the scope of ");
+    call(&arguments(&["bad"])).expect(1, "unexpected: error bad");
+    call(&arguments(&["--update-expectations"])).expect(0, "wrote");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    assert!(!folder.path().join("expectations.digests").exists(), "a folder of test folders has no record");
+    folder.write("expectations.yaml", text.replace("exact: true\n", ""));
+    call(&arguments(&[])).expect(4, "expectations.yaml: `scope` says what was measured");
+}
+
+#[test]
+fn a_measurement_of_a_part_says_what_was_measured() {
+    let folder = Folder::new();
+    let file = folder.file("builtin.yaml");
+    call(&["init", "--scope", "ai.onnx/Abs-13", "-o", &file]).expect(0, "0 entries");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("exact: true\nscope: [ai.onnx/Abs-13]\nexpect: []\n"), "{text}");
+    let digests = std::fs::read_to_string(folder.path().join("builtin.digests")).unwrap();
+    let lines: Vec<&str> = digests.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(lines.len() == 1 && lines[0].starts_with("ai.onnx/Abs-13 "), "{digests}");
+    call(&["run", "--expectations", &file]).expect(0, "cases are run, the scope of ");
+}
+
+#[test]
 fn yaml_that_nests_too_deeply_is_refused_before_it_is_parsed() {
     run(&with_failure(), &format!("  - {}\n", "[".repeat(200_000))).expect(4, "nest deeper than 64");
     let specs = Folder::new();
