@@ -4,42 +4,43 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::compare::statistics::Distribution;
-use crate::compare::{
-    Accuracy, Agreement, Difference, DifferenceKind, compare, compare_bounded, statistics, unordered,
-};
+use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, compare, statistics, unordered};
 
-/// What an output must be.
-#[derive(Clone, Debug)]
-pub enum Expected {
+/// What an output must be, and by what rule it is judged.
+///
+/// A case holds values; the manifest of an exported case holds their types in the same places, and files hold the values.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Expected<V = Value, T = Tensor> {
     /// This value, as exactly as the accuracy says.
-    Value(Value, Accuracy),
-    /// This value within a bound for each element.
-    Bounded(Tensor, Tensor),
+    Value(V, Accuracy<T>),
     /// One of these values, exactly.
-    AnyOf(Vec<Value>),
+    AnyOf(Vec<V>),
     /// These slices along the first axis of a tensor, or these items of a sequence, in any order.
-    Set(Value),
+    Set(V),
     /// In each lane along the axis these elements, in any order.
-    PermutedAlongAxis(Tensor, i64),
+    PermutedAlongAxis(T, i64),
     /// A draw from a known distribution, as far as chance lets it be known.
     SampledFrom {
         /// The element type.
+        #[serde(with = "element_name")]
         element: ElementType,
         /// The shape.
         shape: Vec<usize>,
         /// The distribution.
-        law: Distribution,
+        law: Distribution<T>,
     },
     /// Any value of this type and, for tensors, this shape.
     Unspecified(ValueType, Option<Vec<usize>>),
     /// A draw from the distribution that this is a sample of: type and shape, and the mean as chance allows.
-    SameMeanAs(Tensor),
+    SameMeanAs(T),
     /// Each element of the source is 0 or scaled by 1 / (1 - ratio), as many as chance allows.
     DropoutOf {
         /// What went into the dropout.
-        source: Tensor,
+        source: T,
         /// The probability of 0.
         ratio: f64,
     },
@@ -52,6 +53,54 @@ pub enum Expected {
     },
 }
 
+/// What a value is for, among those that an expectation holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The output, or of several allowed ones the one of this number.
+    Output(usize),
+    /// The bound of each element.
+    Bound,
+    /// The probabilities or weights of a distribution.
+    Law,
+    /// What went into a dropout.
+    Source,
+}
+
+impl<V, T> Expected<V, T> {
+    /// The same expectation with another form of its values.
+    pub fn try_map<W, U, Error>(
+        &self,
+        value: impl Fn(Part, &V) -> Result<W, Error>,
+        tensor: impl Fn(Part, &T) -> Result<U, Error>,
+    ) -> Result<Expected<W, U>, Error> {
+        const OUTPUT: Part = Part::Output(0);
+        Ok(match self {
+            Expected::Value(expected, accuracy) => {
+                let accuracy = accuracy.try_map_bound(|bound| tensor(Part::Bound, bound));
+                Expected::Value(value(OUTPUT, expected)?, accuracy?)
+            }
+            Expected::AnyOf(values) => {
+                let values = values.iter().enumerate().map(|(number, one)| value(Part::Output(number), one));
+                Expected::AnyOf(values.collect::<Result<_, Error>>()?)
+            }
+            Expected::Set(expected) => Expected::Set(value(OUTPUT, expected)?),
+            Expected::PermutedAlongAxis(expected, axis) => {
+                Expected::PermutedAlongAxis(tensor(OUTPUT, expected)?, *axis)
+            }
+            Expected::SampledFrom { element, shape, law } => {
+                let law = law.try_map(|given| tensor(Part::Law, given))?;
+                Expected::SampledFrom { element: *element, shape: shape.clone(), law }
+            }
+            Expected::Unspecified(value_type, shape) => Expected::Unspecified(value_type.clone(), shape.clone()),
+            Expected::SameMeanAs(sample) => Expected::SameMeanAs(tensor(OUTPUT, sample)?),
+            Expected::DropoutOf { source, ratio } => {
+                Expected::DropoutOf { source: tensor(Part::Source, source)?, ratio: *ratio }
+            }
+            Expected::Mask { shape, ratio } => Expected::Mask { shape: shape.clone(), ratio: *ratio },
+        })
+    }
+}
+
 impl Expected {
     /// The type that the output has and, for a tensor, its shape.
     pub fn declared(&self) -> (ValueType, Option<Vec<usize>>) {
@@ -59,14 +108,52 @@ impl Expected {
         let of_value = |value: &Value| (value.value_type(), value.as_tensor().map(|tensor| tensor.shape().to_vec()));
         match self {
             Expected::Value(value, _) | Expected::Set(value) => of_value(value),
-            Expected::Bounded(tensor, _)
-            | Expected::PermutedAlongAxis(tensor, _)
+            Expected::PermutedAlongAxis(tensor, _)
             | Expected::SameMeanAs(tensor)
             | Expected::DropoutOf { source: tensor, .. } => of_tensor(tensor),
             Expected::SampledFrom { element, shape, .. } => (ValueType::Tensor(*element), Some(shape.clone())),
             Expected::AnyOf(values) => values.first().map_or((ValueType::Tensor(ElementType::Float), None), of_value),
             Expected::Unspecified(value_type, shape) => (value_type.clone(), shape.clone()),
             Expected::Mask { shape, .. } => (ValueType::Tensor(ElementType::Bool), Some(shape.clone())),
+        }
+    }
+
+    /// The values that the expectation holds, in the order in which a test folder has files for them.
+    pub fn parts(&self) -> Vec<(Part, Value)> {
+        let of_tensor = |part: Part, tensor: &Tensor| vec![(part, Value::Tensor(tensor.clone()))];
+        match self {
+            Expected::Value(value, accuracy) => {
+                let mut parts = vec![(Part::Output(0), value.clone())];
+                if let Accuracy::Bounded(bound) = accuracy {
+                    parts.extend(of_tensor(Part::Bound, bound));
+                }
+                parts
+            }
+            Expected::AnyOf(values) => {
+                values.iter().enumerate().map(|(number, value)| (Part::Output(number), value.clone())).collect()
+            }
+            Expected::Set(value) => vec![(Part::Output(0), value.clone())],
+            Expected::PermutedAlongAxis(tensor, _) | Expected::SameMeanAs(tensor) => of_tensor(Part::Output(0), tensor),
+            Expected::SampledFrom { law, .. } => {
+                law.tensor().map_or_else(Vec::new, |tensor| of_tensor(Part::Law, tensor))
+            }
+            Expected::DropoutOf { source, .. } => of_tensor(Part::Source, source),
+            Expected::Unspecified(..) | Expected::Mask { .. } => Vec::new(),
+        }
+    }
+
+    /// The rule by which an output is judged, for people.
+    pub fn rule(&self) -> String {
+        match self {
+            Expected::Value(_, accuracy) => accuracy.to_string(),
+            Expected::AnyOf(_) => "one of several values".to_owned(),
+            Expected::Set(_) => "in any order".to_owned(),
+            Expected::PermutedAlongAxis(_, axis) => format!("in any order along axis {axis}"),
+            Expected::SampledFrom { law, .. } => law.to_string(),
+            Expected::Unspecified(..) => "any values".to_owned(),
+            Expected::SameMeanAs(_) => "drawn; the mean as chance allows".to_owned(),
+            Expected::DropoutOf { ratio, .. } => format!("each element dropped with probability {ratio}, or scaled"),
+            Expected::Mask { ratio, .. } => format!("each element false with probability {ratio}"),
         }
     }
 
@@ -86,7 +173,6 @@ impl Expected {
     pub fn check(&self, actual: &Value) -> Result<Agreement, Difference> {
         match self {
             Expected::Value(expected, accuracy) => compare(expected, actual, accuracy),
-            Expected::Bounded(expected, bound) => compare_bounded(expected, bound, actual),
             Expected::AnyOf(values) => any_of(values, actual),
             Expected::Set(expected) => self.in_some_order(actual, |actual| unordered::same_set(expected, actual)),
             Expected::PermutedAlongAxis(expected, axis) => {
@@ -135,6 +221,23 @@ impl Expected {
             }
             _ => Ok(Agreement::default()),
         }
+    }
+}
+
+/// An element type by its name.
+mod element_name {
+    use onnx_conformance_reference::dtype::ElementType;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) fn serialize<S: Serializer>(element: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(element)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ElementType, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(|_| Error::custom(format!("'{name}' is no element type")))
     }
 }
 

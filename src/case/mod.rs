@@ -17,7 +17,7 @@ pub use declared_cells::named_cells;
 pub use definition::{Case, DataSet, ExpectedOutput, Level, Named, Refusal, RefusalClass, UpstreamOverride};
 pub use digest::{digest, digest_of_texts};
 pub use evidence::{Evidence, OutputEvidence};
-pub use expected::Expected;
+pub use expected::{Expected, Part};
 pub use external::external_locations;
 pub use file::{MOST_BINARY, read_file, read_text};
 pub use folder::{CaseError, Feed, FolderData, read_files, read_folder};

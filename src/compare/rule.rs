@@ -3,10 +3,16 @@
 use std::fmt;
 
 use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
+use onnx_conformance_reference::tensor::Tensor;
+use serde::{Deserialize, Serialize};
 
-/// How far an element of a floating type may be from the expected one. All other types are exact.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Accuracy {
+/// How far an element of a floating type may be from the expected one. All other types are exact, unless they are bounded.
+///
+/// A case holds the bound of each element as a tensor; op.yaml's rule, resolved for a type, says how it follows from the
+/// element, and the manifest of an exported case the type of the tensor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Accuracy<Bound = Tensor> {
     /// The same value: NaN equals NaN, and the sign of a zero does not count.
     Exact,
     /// The same value, zeros with the same sign.
@@ -24,6 +30,26 @@ pub enum Accuracy {
         /// atol.
         absolute: f64,
     },
+    /// At most so far away as the bound of the element says.
+    Bounded(Bound),
+}
+
+impl<Bound> Accuracy<Bound> {
+    /// The same rule with another form of the bounds.
+    pub fn try_map_bound<Other, Error>(
+        &self,
+        bound: impl FnOnce(&Bound) -> Result<Other, Error>,
+    ) -> Result<Accuracy<Other>, Error> {
+        Ok(match self {
+            Accuracy::Exact => Accuracy::Exact,
+            Accuracy::ExactZeroSign => Accuracy::ExactZeroSign,
+            Accuracy::Ulp(max) => Accuracy::Ulp(*max),
+            Accuracy::Absolute(distance) => Accuracy::Absolute(*distance),
+            Accuracy::Roundoffs(multiple) => Accuracy::Roundoffs(*multiple),
+            Accuracy::Close { relative, absolute } => Accuracy::Close { relative: *relative, absolute: *absolute },
+            Accuracy::Bounded(bounds) => Accuracy::Bounded(bound(bounds)?),
+        })
+    }
 }
 
 /// The relative tolerance below which upstream's runner does not go for bfloat16: two units in the last place.
@@ -36,7 +62,7 @@ impl Accuracy {
         if want.is_nan() || got.is_nan() {
             return want.is_nan() && got.is_nan();
         }
-        if *self == Accuracy::ExactZeroSign && want == 0.0 && got == 0.0 {
+        if matches!(self, Accuracy::ExactZeroSign) && want == 0.0 && got == 0.0 {
             return want_bits == got_bits;
         }
         if want == got {
@@ -50,7 +76,8 @@ impl Accuracy {
             return self.ulps_hold(element, want_bits, got_bits);
         }
         match self {
-            Accuracy::Exact | Accuracy::ExactZeroSign => false,
+            // The bounds of elements are looked up by `compare_bounded`.
+            Accuracy::Exact | Accuracy::ExactZeroSign | Accuracy::Bounded(_) => false,
             Accuracy::Ulp(_) => self.ulps_hold(element, want_bits, got_bits),
             Accuracy::Absolute(_) | Accuracy::Roundoffs(_) | Accuracy::Close { .. } => {
                 (got - want).abs() <= self.distance(element, want)
@@ -61,7 +88,7 @@ impl Accuracy {
     /// The largest distance allowed from an expected value, for rules that have one.
     pub(crate) fn distance(&self, element: ElementType, expected: f64) -> f64 {
         match self {
-            Accuracy::Exact | Accuracy::ExactZeroSign | Accuracy::Ulp(_) => 0.0,
+            Accuracy::Exact | Accuracy::ExactZeroSign | Accuracy::Ulp(_) | Accuracy::Bounded(_) => 0.0,
             Accuracy::Absolute(distance) => *distance,
             Accuracy::Roundoffs(multiple) => {
                 let roundoff = element.float_format().map_or(0.0, FloatFormat::unit_roundoff);
@@ -89,7 +116,7 @@ pub(crate) fn ulps(element: ElementType, a: u64, b: u64) -> Option<u64> {
     u64::try_from(distance.unsigned_abs()).ok()
 }
 
-impl fmt::Display for Accuracy {
+impl<Bound> fmt::Display for Accuracy<Bound> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Accuracy::Exact => f.write_str("exact"),
@@ -102,6 +129,7 @@ impl fmt::Display for Accuracy {
             Accuracy::Close { relative, absolute } => {
                 write!(f, "|actual - expected| <= {absolute:e} + {relative:e} * |expected|")
             }
+            Accuracy::Bounded(_) => f.write_str("the bound of each element"),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::tensor::Tensor;
+use serde::{Deserialize, Serialize};
 
 use crate::compare::values::{Difference, DifferenceKind, different};
 
@@ -76,8 +77,9 @@ fn as_many(fallen: usize, all: usize, ratio: f64) -> Result<(), Difference> {
 }
 
 /// A distribution that a draw has.
-#[derive(Clone, Debug)]
-pub enum Distribution {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Distribution<T = Tensor> {
     /// Normal.
     Normal {
         /// The mean.
@@ -93,9 +95,32 @@ pub enum Distribution {
         high: f64,
     },
     /// 1 with the probability that stands at the same place, or else 0.
-    Bernoulli(Tensor),
+    Bernoulli(T),
     /// Classes by the logarithms of their weights, a row of classes for a row of draws.
-    Multinomial(Tensor),
+    Multinomial(T),
+}
+
+impl<T> Distribution<T> {
+    /// The tensor that the distribution is given by.
+    pub fn tensor(&self) -> Option<&T> {
+        match self {
+            Distribution::Normal { .. } | Distribution::Uniform { .. } => None,
+            Distribution::Bernoulli(tensor) | Distribution::Multinomial(tensor) => Some(tensor),
+        }
+    }
+
+    /// The same distribution with another form of its tensor.
+    pub fn try_map<Other, Error>(
+        &self,
+        map: impl FnOnce(&T) -> Result<Other, Error>,
+    ) -> Result<Distribution<Other>, Error> {
+        Ok(match self {
+            Distribution::Normal { mean, deviation } => Distribution::Normal { mean: *mean, deviation: *deviation },
+            Distribution::Uniform { low, high } => Distribution::Uniform { low: *low, high: *high },
+            Distribution::Bernoulli(probabilities) => Distribution::Bernoulli(map(probabilities)?),
+            Distribution::Multinomial(weights) => Distribution::Multinomial(map(weights)?),
+        })
+    }
 }
 
 impl fmt::Display for Distribution {

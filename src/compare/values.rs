@@ -42,6 +42,9 @@ pub(super) fn different(kind: DifferenceKind, message: impl Into<String>) -> Dif
 
 /// Compares an actual value with the expected one. Strings, keys and lengths are always exact.
 pub fn compare(expected: &Value, actual: &Value, accuracy: &Accuracy) -> Result<Agreement, Difference> {
+    if let (Value::Tensor(expected), Accuracy::Bounded(bound)) = (expected, accuracy) {
+        return compare_bounded(expected, bound, actual);
+    }
     let (want, got) = (expected.value_type(), actual.value_type());
     if want != got {
         return Err(different(DifferenceKind::Type, format!("expected {want}, got {got}")));

@@ -8,6 +8,7 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, Expected};
+use crate::compare::Accuracy;
 use crate::report::escape::line;
 
 /// The elements of a tensor that are printed before it is cut.
@@ -66,13 +67,11 @@ fn describe_data(text: &mut String, case: &Case) {
         for output in &data.outputs {
             let name = line(&output.name);
             let _ = match &output.expected {
+                Expected::Value(value, Accuracy::Bounded(bound)) => {
+                    let bound = shown(&Value::Tensor(bound.clone()));
+                    write!(text, "\n  {name} = {}\n    within {bound}", shown(value))
+                }
                 Expected::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
-                Expected::Bounded(value, bound) => write!(
-                    text,
-                    "\n  {name} = {}\n    within {}",
-                    shown(&Value::Tensor(value.clone())),
-                    shown(&Value::Tensor(bound.clone()))
-                ),
                 Expected::AnyOf(values) => {
                     let values: Vec<String> = values.iter().map(shown).collect();
                     write!(text, "\n  {name} = one of {}", values.join(" or "))
@@ -178,18 +177,13 @@ fn attribute_text(attribute: &AttributeProto) -> String {
     }
 }
 
-/// What an output is free to be that is not compared with a value.
+/// The rule of an output that is not compared with a value as it is, and the values that may be in another order.
 fn freedom(expected: &Expected) -> String {
+    let rule = expected.rule();
     match expected {
-        Expected::Set(value) => format!("in any order {}", shown(value)),
-        Expected::PermutedAlongAxis(tensor, axis) => {
-            format!("in any order along axis {axis} {}", shown(&Value::Tensor(tensor.clone())))
-        }
-        Expected::SampledFrom { law, .. } => law.to_string(),
-        Expected::SameMeanAs(_) => "drawn; the mean as chance allows".to_owned(),
-        Expected::DropoutOf { ratio, .. } => format!("each element dropped with probability {ratio}, or scaled"),
-        Expected::Mask { ratio, .. } => format!("each element false with probability {ratio}"),
-        _ => "any values".to_owned(),
+        Expected::Set(value) => format!("{rule} {}", shown(value)),
+        Expected::PermutedAlongAxis(tensor, _) => format!("{rule} {}", shown(&Value::Tensor(tensor.clone()))),
+        _ => rule,
     }
 }
 

@@ -4,24 +4,22 @@
 //! such as the rule of each output. Refusals are below `refuse/`, each with its control in `control/`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use onnx_conformance_reference::proto::{decode, encode};
-use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{
-    Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Refusal, UpstreamOverride,
-    digest, external_locations, files, read_file, read_text,
+    Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Part, Refusal,
+    UpstreamOverride, digest, external_locations, files, read_file, read_text,
 };
-use crate::compare::Accuracy;
-use crate::compare::statistics::Distribution;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The name of the manifest.
@@ -71,64 +69,28 @@ struct Set {
 #[serde(deny_unknown_fields)]
 struct Port {
     name: String,
-    r#type: String,
+    r#type: ValueType,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Output {
     name: String,
-    r#type: String,
     rule: Rule,
 }
 
-/// How an output is judged. The value itself is in `output_N.pb`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Rule {
-    Exact,
-    ExactZeroSign,
-    Ulp(u64),
-    Absolute(f64),
-    Roundoffs(f64),
-    Close {
-        relative: f64,
-        absolute: f64,
-    },
-    /// Each element within that of `bound_N.pb`.
-    Bound,
-    /// One of so many values: `output_N.pb`, `output_N_1.pb` and so on.
-    AnyOf(usize),
-    /// Any value of the type, and of the shape where there is one.
-    Unspecified(Option<Vec<usize>>),
-    /// A draw from the distribution of which the file is a sample.
-    Drawn,
-    /// Each element of `source_N.pb` is 0 with this probability, or scaled.
-    Dropped(f64),
-    /// These slices along the first axis, or these items, in any order.
-    Set,
-    /// In each lane along this axis these elements, in any order.
-    Lanes(i64),
-    /// A draw of this shape from a known distribution.
-    Distributed {
-        shape: Vec<usize>,
-        law: Drawn,
-    },
-    /// False with this probability.
-    Mask {
-        shape: Vec<usize>,
-        ratio: f64,
-    },
-}
+/// How an output is judged: the expectation with the type of each value, which a file of the [`Part`]'s name holds.
+type Rule = Expected<ValueType, ValueType>;
 
-/// A distribution. The type is that of the probabilities or weights in `law_N.pb`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Drawn {
-    Normal { mean: f64, deviation: f64 },
-    Uniform { low: f64, high: f64 },
-    Bernoulli(String),
-    Multinomial(String),
+/// The file of a value, without its extension.
+fn file_name(number: usize, part: Part) -> String {
+    match part {
+        Part::Output(0) => format!("output_{number}"),
+        Part::Output(other) => format!("output_{number}_{other}"),
+        Part::Bound => format!("bound_{number}"),
+        Part::Law => format!("law_{number}"),
+        Part::Source => format!("source_{number}"),
+    }
 }
 
 /// What must be refused.
@@ -259,16 +221,12 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
         inputs: data
             .inputs
             .iter()
-            .map(|input| Port { name: input.name.clone(), r#type: input.value.value_type().to_string() })
+            .map(|input| Port { name: input.name.clone(), r#type: input.value.value_type() })
             .collect(),
         outputs: data
             .outputs
             .iter()
-            .map(|output| Output {
-                name: output.name.clone(),
-                r#type: output.expected.declared().0.to_string(),
-                rule: rule(&output.expected),
-            })
+            .map(|output| Output { name: output.name.clone(), rule: rule(&output.expected) })
             .collect(),
     });
     Ok(Entry {
@@ -297,23 +255,11 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for (set, data) in case.data.iter().enumerate() {
         for (number, output) in data.outputs.iter().enumerate() {
-            let mut add = |name: String, value: &Value| {
-                files.push((format!("test_data_set_{set}/{name}.pb"), encode::value(value, &output.name)));
-            };
-            match &output.expected {
-                Expected::AnyOf(values) => {
-                    for (at, value) in values.iter().enumerate().skip(1) {
-                        add(format!("output_{number}_{at}"), value);
-                    }
+            for (part, value) in output.expected.parts() {
+                if !matches!(part, Part::Output(0) | Part::Bound) {
+                    let name = format!("test_data_set_{set}/{}.pb", file_name(number, part));
+                    files.push((name, encode::value(&value, &output.name)));
                 }
-                Expected::SampledFrom {
-                    law: Distribution::Bernoulli(tensor) | Distribution::Multinomial(tensor),
-                    ..
-                } => {
-                    add(format!("law_{number}"), &Value::Tensor(tensor.clone()));
-                }
-                Expected::DropoutOf { source, .. } => add(format!("source_{number}"), &Value::Tensor(source.clone())),
-                _ => {}
             }
         }
     }
@@ -338,35 +284,9 @@ fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
 }
 
 fn rule(expected: &Expected) -> Rule {
-    match expected {
-        Expected::Value(_, Accuracy::Exact) => Rule::Exact,
-        Expected::Value(_, Accuracy::ExactZeroSign) => Rule::ExactZeroSign,
-        Expected::Value(_, Accuracy::Ulp(most)) => Rule::Ulp(*most),
-        Expected::Value(_, Accuracy::Absolute(distance)) => Rule::Absolute(*distance),
-        Expected::Value(_, Accuracy::Roundoffs(count)) => Rule::Roundoffs(*count),
-        Expected::Value(_, Accuracy::Close { relative, absolute }) => {
-            Rule::Close { relative: *relative, absolute: *absolute }
-        }
-        Expected::Bounded(..) => Rule::Bound,
-        Expected::AnyOf(values) => Rule::AnyOf(values.len()),
-        Expected::Unspecified(_, shape) => Rule::Unspecified(shape.clone()),
-        Expected::SameMeanAs(_) => Rule::Drawn,
-        Expected::DropoutOf { ratio, .. } => Rule::Dropped(*ratio),
-        Expected::Set(_) => Rule::Set,
-        Expected::PermutedAlongAxis(_, axis) => Rule::Lanes(*axis),
-        Expected::SampledFrom { shape, law, .. } => Rule::Distributed { shape: shape.clone(), law: drawn(law) },
-        Expected::Mask { shape, ratio } => Rule::Mask { shape: shape.clone(), ratio: *ratio },
-    }
-}
-
-fn drawn(law: &Distribution) -> Drawn {
-    let type_of = |tensor: &Tensor| ValueType::Tensor(tensor.element_type()).to_string();
-    match law {
-        Distribution::Normal { mean, deviation } => Drawn::Normal { mean: *mean, deviation: *deviation },
-        Distribution::Uniform { low, high } => Drawn::Uniform { low: *low, high: *high },
-        Distribution::Bernoulli(probabilities) => Drawn::Bernoulli(type_of(probabilities)),
-        Distribution::Multinomial(weights) => Drawn::Multinomial(type_of(weights)),
-    }
+    let value = |_, value: &Value| Ok::<_, Infallible>(value.value_type());
+    let Ok(rule) = expected.try_map(value, |_, tensor| Ok(ValueType::Tensor(tensor.element_type())));
+    rule
 }
 
 /// A folder that an [`Exporter`] has written.
@@ -433,21 +353,21 @@ impl Exported {
         };
         let mut data = Vec::new();
         for (set, ports) in entry.data.iter().enumerate() {
-            let value = |name: &str, type_text: &str| -> Result<Value, SuiteError> {
+            let value = |name: &str, declared: &ValueType| -> Result<Value, SuiteError> {
                 let name = format!("test_data_set_{set}/{name}.pb");
-                let path = home.join(&name);
-                let declared: ValueType =
-                    type_text.parse().map_err(|error| wrong(&path, format!("'{type_text}' is no type: {error}")))?;
-                decode::value(file(&name)?, &declared).map_err(|error| wrong(&path, error.to_string()))
+                decode::value(file(&name)?, declared).map_err(|error| wrong(&home.join(&name), error.to_string()))
             };
             let inputs = ports.inputs.iter().enumerate().map(|(number, port)| {
-                Ok(Named { name: port.name.clone(), value: value(&format!("input_{number}"), &port.r#type)? })
+                let value = value(&format!("input_{number}"), &port.r#type)?;
+                Ok(Named { name: port.name.clone(), value })
             });
             let outputs = ports.outputs.iter().enumerate().map(|(number, output)| {
-                Ok(ExpectedOutput {
-                    name: output.name.clone(),
-                    expected: expected_output(&home, number, output, &value)?,
-                })
+                let stored = |part: Part, declared: &ValueType| value(&file_name(number, part), declared);
+                let tensor = |part: Part, declared: &ValueType| match stored(part, declared)? {
+                    Value::Tensor(tensor) => Ok(tensor),
+                    _ => Err(wrong(&home, format!("{} holds {declared}, not a tensor", file_name(number, part)))),
+                };
+                Ok(ExpectedOutput { name: output.name.clone(), expected: output.rule.try_map(stored, tensor)? })
             });
             data.push(DataSet {
                 inputs: inputs.collect::<Result<_, SuiteError>>()?,
@@ -471,65 +391,6 @@ impl Exported {
             evidence: entry.evidence.clone(),
             judged: entry.judged,
         })
-    }
-}
-
-/// What an output must be, from its rule and its files.
-fn expected_output(
-    home: &Path,
-    number: usize,
-    output: &Output,
-    value: &dyn Fn(&str, &str) -> Result<Value, SuiteError>,
-) -> Result<Expected, SuiteError> {
-    let stored = |name: String| value(&name, &output.r#type);
-    let tensor = |name: String, type_text: &str| -> Result<Tensor, SuiteError> {
-        match value(&name, type_text)? {
-            Value::Tensor(tensor) => Ok(tensor),
-            other => Err(wrong(&home.join(name), format!("holds {}, not a tensor", other.value_type()))),
-        }
-    };
-    let main = format!("output_{number}");
-    let exactly = |accuracy: Accuracy| Ok(Expected::Value(stored(main.clone())?, accuracy));
-    match &output.rule {
-        Rule::Exact => exactly(Accuracy::Exact),
-        Rule::ExactZeroSign => exactly(Accuracy::ExactZeroSign),
-        Rule::Ulp(most) => exactly(Accuracy::Ulp(*most)),
-        Rule::Absolute(distance) => exactly(Accuracy::Absolute(*distance)),
-        Rule::Roundoffs(count) => exactly(Accuracy::Roundoffs(*count)),
-        Rule::Close { relative, absolute } => exactly(Accuracy::Close { relative: *relative, absolute: *absolute }),
-        Rule::Bound => {
-            Ok(Expected::Bounded(tensor(main, &output.r#type)?, tensor(format!("bound_{number}"), "tensor(double)")?))
-        }
-        Rule::AnyOf(count) => {
-            let name = |at: usize| if at == 0 { main.clone() } else { format!("{main}_{at}") };
-            Ok(Expected::AnyOf((0..*count).map(|at| stored(name(at))).collect::<Result<_, _>>()?))
-        }
-        Rule::Unspecified(shape) => {
-            let declared = output.r#type.parse();
-            let declared = declared.map_err(|error| wrong(home, format!("'{}' is no type: {error}", output.r#type)))?;
-            Ok(Expected::Unspecified(declared, shape.clone()))
-        }
-        Rule::Set => Ok(Expected::Set(stored(main)?)),
-        Rule::Lanes(axis) => Ok(Expected::PermutedAlongAxis(tensor(main, &output.r#type)?, *axis)),
-        Rule::Distributed { shape, law } => {
-            let Ok(ValueType::Tensor(element)) = output.r#type.parse() else {
-                return Err(wrong(home, format!("'{}' is no type of a tensor", output.r#type)));
-            };
-            let stored = |type_text: &String| tensor(format!("law_{number}"), type_text);
-            let law = match law {
-                Drawn::Normal { mean, deviation } => Distribution::Normal { mean: *mean, deviation: *deviation },
-                Drawn::Uniform { low, high } => Distribution::Uniform { low: *low, high: *high },
-                Drawn::Bernoulli(type_text) => Distribution::Bernoulli(stored(type_text)?),
-                Drawn::Multinomial(type_text) => Distribution::Multinomial(stored(type_text)?),
-            };
-            Ok(Expected::SampledFrom { element, shape: shape.clone(), law })
-        }
-        Rule::Drawn => Ok(Expected::SameMeanAs(tensor(main, &output.r#type)?)),
-        Rule::Dropped(ratio) => {
-            let source = tensor(format!("source_{number}"), &output.r#type)?;
-            Ok(Expected::DropoutOf { source, ratio: *ratio })
-        }
-        Rule::Mask { shape, ratio } => Ok(Expected::Mask { shape: shape.clone(), ratio: *ratio }),
     }
 }
 

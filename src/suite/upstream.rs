@@ -112,7 +112,7 @@ fn lossy_image(data: &mut DataSet) -> Option<UpstreamOverride> {
     for output in &mut data.outputs {
         if let Expected::Value(Value::Tensor(expected), _) = &output.expected {
             let bound = constant(expected.shape(), LOSSY)?;
-            output.expected = Expected::Bounded(expected.clone(), bound);
+            output.expected = Expected::Value(Value::Tensor(expected.clone()), Accuracy::Bounded(bound));
         }
     }
     Some(UpstreamOverride::Lossy)
@@ -160,7 +160,7 @@ fn noise(model: &Model, data: &mut DataSet, deadline: &Deadline) -> Option<Upstr
             .collect();
         if found {
             let bound = Tensor::of_floats(ElementType::Double, expected.shape(), &bounds).ok()?;
-            output.expected = Expected::Bounded(expected.clone(), bound);
+            output.expected = Expected::Value(Value::Tensor(expected.clone()), Accuracy::Bounded(bound));
             judged = Some(UpstreamOverride::Noise);
         }
     }

@@ -106,67 +106,52 @@ pub enum Source {
     Ours,
 }
 
-/// What a rule asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ResolvedAccuracy {
-    /// The same rule for every element.
-    Uniform(Accuracy),
-    /// A bound for each element: this multiple of unit roundoff times the magnitude.
-    Sum(f64),
-    /// A bound for each element: as of a computation in another type, and one rounding.
-    Through(Through),
-}
+/// What a rule asks for of an element type: where the bound depends on the element, how it follows from it.
+pub type ResolvedAccuracy = Accuracy<ErrorBound>;
 
-/// How far a result may be that is computed in a wider type and rounded once.
+/// How far each element of an output may be: as far as rounding takes a computation, in its own type or in a wider one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Through {
-    /// The type that is computed in.
-    pub element: ElementType,
-    /// The multiple of its unit roundoff.
+pub struct ErrorBound {
+    /// The wider type that is computed in, from which the result is rounded once.
+    pub through: Option<ElementType>,
+    /// The multiple of the unit roundoff of the type that is computed in.
     pub multiple: f64,
     /// Whether it is taken times the sum of absolute terms, or else times one and the expected value's size.
     pub is_sum: bool,
 }
 
-impl Through {
+impl ErrorBound {
     /// The bound of an element of a type that is expected to be this, where terms of this absolute sum are added up.
     pub fn bound(&self, element: ElementType, expected: f64, magnitude: f64) -> f64 {
-        let roundoff = self.element.float_format().map_or(0.0, FloatFormat::unit_roundoff);
+        let roundoff = self.through.unwrap_or(element).float_format().map_or(0.0, FloatFormat::unit_roundoff);
         let size = if self.is_sum { magnitude } else { 1.0 + expected.abs() };
-        let ulp = element.float_format().and_then(|format| format.ulp(expected)).unwrap_or(0.0);
+        let ulp = self.through.and_then(|_| element.float_format()?.ulp(expected)).unwrap_or(0.0);
         self.multiple * roundoff * size + ulp
-    }
-}
-
-impl ResolvedAccuracy {
-    /// Whether the bound follows from the sum of absolute terms.
-    pub fn is_about_sums(&self) -> bool {
-        matches!(self, ResolvedAccuracy::Sum(_) | ResolvedAccuracy::Through(Through { is_sum: true, .. }))
     }
 }
 
 impl AccuracyFile {
     /// What the rule asks for of an element type, given what names stand for.
-    pub fn ask(&self, element: ElementType, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
-        let AccuracyFile::Rule(rule) = self else { return Ok(ResolvedAccuracy::Uniform(Accuracy::Exact)) };
+    pub fn resolve(&self, element: ElementType, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+        let AccuracyFile::Rule(rule) = self else { return Ok(Accuracy::Exact) };
         if let Some(name) = rule.by_type.keys().find(|name| name.parse::<ElementType>().is_err()) {
             return Err(format!("by_type names '{name}', which is no element type"));
         }
         match rule.by_type.get(element.name()) {
-            Some(own) => own.ask(names),
+            Some(own) => own.resolve(names),
             None if rule.narrow.is_some() && element.is_float() && element.bits() <= 16 => {
-                rule.narrow.as_ref().map_or_else(|| rule.number().ask(names), |narrow| narrow.ask(names))
+                rule.narrow.as_ref().map_or_else(|| rule.number().resolve(names), |narrow| narrow.resolve(names))
             }
-            None => rule.number().ask(names),
+            None => rule.number().resolve(names),
         }
     }
 }
 
 impl TypeRule {
-    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+    fn resolve(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         match self {
-            TypeRule::Named(Exactness::Exact) => Ok(ResolvedAccuracy::Uniform(Accuracy::Exact)),
-            TypeRule::Number(number) => number.ask(names),
+            TypeRule::Named(Exactness::Exact) => Ok(Accuracy::Exact),
+            TypeRule::Number(number) => number.resolve(names),
         }
     }
 }
@@ -184,25 +169,28 @@ impl RuleFile {
 }
 
 impl NumberFile {
-    fn ask(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+    fn resolve(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         if let Some(name) = &self.through {
-            return self.ask_through(name, names);
+            return self.resolve_through(name, names);
         }
         match (&self.ulp, self.abs, self.roundoffs, &self.sum) {
             (Some(most), None, None, None) => {
                 let value = most.value(names)?;
                 let most =
                     u64::try_from(value).map_err(|_| format!("'{most}' is {value}, which is no number of ULP"))?;
-                Ok(ResolvedAccuracy::Uniform(Accuracy::Ulp(most)))
+                Ok(Accuracy::Ulp(most))
             }
-            (None, Some(distance), None, None) => Ok(ResolvedAccuracy::Uniform(Accuracy::Absolute(distance))),
-            (None, None, Some(multiple), None) => Ok(ResolvedAccuracy::Uniform(Accuracy::Roundoffs(multiple))),
-            (None, None, None, Some(multiple)) => Ok(ResolvedAccuracy::Sum(multiple.value(names)? as f64)),
+            (None, Some(distance), None, None) => Ok(Accuracy::Absolute(distance)),
+            (None, None, Some(multiple), None) => Ok(Accuracy::Roundoffs(multiple)),
+            (None, None, None, Some(multiple)) => {
+                let multiple = multiple.value(names)? as f64;
+                Ok(Accuracy::Bounded(ErrorBound { through: None, multiple, is_sum: true }))
+            }
             _ => Err("an accuracy is one of ulp, abs, roundoffs and sum".to_owned()),
         }
     }
 
-    fn ask_through(&self, name: &str, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
+    fn resolve_through(&self, name: &str, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         let element = name.parse::<ElementType>().ok().filter(|element| element.is_float());
         let element = element.ok_or_else(|| format!("through names '{name}', which is no floating type"))?;
         let (multiple, is_sum) = match (&self.ulp, self.abs, self.roundoffs, &self.sum) {
@@ -210,7 +198,7 @@ impl NumberFile {
             (None, None, None, Some(multiple)) => (multiple.value(names)? as f64, true),
             _ => return Err("`through` goes with one of roundoffs and sum".to_owned()),
         };
-        Ok(ResolvedAccuracy::Through(Through { element, multiple, is_sum }))
+        Ok(Accuracy::Bounded(ErrorBound { through: Some(element), multiple, is_sum }))
     }
 }
 
@@ -220,17 +208,21 @@ mod tests {
 
     fn ask(text: &str, element: ElementType) -> Result<ResolvedAccuracy, String> {
         let file: AccuracyFile = serde_yaml::from_str(text).unwrap();
-        file.ask(element, &BTreeMap::from([("N".to_owned(), 5)]))
+        file.resolve(element, &BTreeMap::from([("N".to_owned(), 5)]))
+    }
+
+    fn sum(multiple: f64) -> ResolvedAccuracy {
+        Accuracy::Bounded(ErrorBound { through: None, multiple, is_sum: true })
     }
 
     #[test]
     fn a_type_may_have_a_rule_of_its_own() {
         let text = "{ulp: 8, source: ours, by_type: {float16: {ulp: 2}, double: {sum: 4}, bfloat16: exact}}";
         for (element, expected) in [
-            (ElementType::Float, ResolvedAccuracy::Uniform(Accuracy::Ulp(8))),
-            (ElementType::Float16, ResolvedAccuracy::Uniform(Accuracy::Ulp(2))),
-            (ElementType::Double, ResolvedAccuracy::Sum(4.0)),
-            (ElementType::Bfloat16, ResolvedAccuracy::Uniform(Accuracy::Exact)),
+            (ElementType::Float, Accuracy::Ulp(8)),
+            (ElementType::Float16, Accuracy::Ulp(2)),
+            (ElementType::Double, sum(4.0)),
+            (ElementType::Bfloat16, Accuracy::Exact),
         ] {
             assert_eq!(ask(text, element), Ok(expected), "{element}");
         }
@@ -238,24 +230,21 @@ mod tests {
 
     #[test]
     fn a_number_of_ulp_may_grow_with_a_size() {
-        assert_eq!(
-            ask("{ulp: 2 + N, source: ours}", ElementType::Float),
-            Ok(ResolvedAccuracy::Uniform(Accuracy::Ulp(7)))
-        );
+        assert_eq!(ask("{ulp: 2 + N, source: ours}", ElementType::Float), Ok(Accuracy::Ulp(7)));
         assert!(ask("{ulp: 2 - N, source: ours}", ElementType::Float).is_err());
     }
 
     #[test]
     fn narrow_types_are_computed_in_float_and_rounded_once() {
         let text = "{sum: 8 * N, source: ours, narrow: {sum: N, through: float}, by_type: {float16: exact}}";
-        let through = Through { element: ElementType::Float, multiple: 5.0, is_sum: true };
-        assert_eq!(ask(text, ElementType::Float), Ok(ResolvedAccuracy::Sum(40.0)));
-        assert_eq!(ask(text, ElementType::Float16), Ok(ResolvedAccuracy::Uniform(Accuracy::Exact)));
-        assert_eq!(ask(text, ElementType::Bfloat16), Ok(ResolvedAccuracy::Through(through)));
+        let through = ErrorBound { through: Some(ElementType::Float), multiple: 5.0, is_sum: true };
+        assert_eq!(ask(text, ElementType::Float), Ok(sum(40.0)));
+        assert_eq!(ask(text, ElementType::Float16), Ok(Accuracy::Exact));
+        assert_eq!(ask(text, ElementType::Bfloat16), Ok(Accuracy::Bounded(through)));
         // A unit in the last place of bfloat16 at 3 is 2^-6; a unit of roundoff of float is 2^-24.
         let ulp = 0.015_625;
         assert_eq!(through.bound(ElementType::Bfloat16, 3.0, 16.0), ulp + 80.0 / 16_777_216.0);
-        let around_one = Through { is_sum: false, ..through };
+        let around_one = ErrorBound { is_sum: false, ..through };
         assert_eq!(around_one.bound(ElementType::Bfloat16, -3.0, 16.0), ulp + 20.0 / 16_777_216.0);
         assert!(ask("{ulp: 1, source: ours, narrow: {ulp: 1, through: float}}", ElementType::Float16).is_err());
         assert!(ask("{ulp: 1, source: ours, narrow: {sum: 1, through: int8}}", ElementType::Float16).is_err());

@@ -6,6 +6,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::Expected;
+use crate::compare::Accuracy;
 use crate::compare::statistics::Distribution;
 use crate::generate::file::check::{CheckFile, CheckName, CheckRule};
 use crate::generate::make::draft::NodeDraft;
@@ -62,5 +63,5 @@ fn tensor(expected: Option<&Value>) -> Result<Tensor, String> {
 fn bounded(expected: Tensor, distance: f64) -> Result<Expected, String> {
     let bounds = vec![distance; expected.len()];
     let bound = Tensor::of_floats(ElementType::Double, expected.shape(), &bounds).map_err(|error| error.to_string())?;
-    Ok(Expected::Bounded(expected, bound))
+    Ok(Expected::Value(Value::Tensor(expected), Accuracy::Bounded(bound)))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::{magnitudes, run};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::Model;
@@ -11,7 +11,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::case::{Evidence, Expected, ExpectedOutput, Named, OutputEvidence};
 use crate::compare::Accuracy;
-use crate::generate::file::accuracy::{ResolvedAccuracy, Through};
+use crate::generate::file::accuracy::{ErrorBound, ResolvedAccuracy};
 use crate::generate::file::output::OutputFile;
 use crate::generate::file::value_file::ValueFile;
 use crate::generate::make::check::checked;
@@ -102,14 +102,15 @@ impl Run<'_> {
     fn accuracy(&self, element: ElementType) -> Result<ResolvedAccuracy, GenerateError> {
         let accuracy = self.planned.case.accuracy.as_ref().unwrap_or(&self.version.file.accuracy);
         let names = self.planned.fitted.sizes().map_err(|message| self.error(message))?;
-        accuracy.ask(element, &names).map_err(|message| self.error(message))
+        accuracy.resolve(element, &names).map_err(|message| self.error(message))
     }
 
     /// The sums of absolute terms of every output, where the rule of any is about sums.
     fn magnitudes(&self, model: &Model, outputs: &[Declared]) -> Result<Option<Vec<Option<Tensor>>>, GenerateError> {
         let mut any = false;
         for declared in outputs {
-            any |= self.accuracy(declared.value_type.element_type())?.is_about_sums();
+            let accuracy = self.accuracy(declared.value_type.element_type())?;
+            any |= matches!(accuracy, Accuracy::Bounded(ErrorBound { is_sum: true, .. }));
         }
         if !any {
             return Ok(None);
@@ -146,26 +147,12 @@ impl Run<'_> {
         }
         let Some(value) = value else { return Ok(unspecified()) };
         let has_zero_sign = case.zero_sign || file.zero_sign;
-        match (self.accuracy(value.value_type().element_type())?, &value, magnitude) {
-            (ResolvedAccuracy::Uniform(Accuracy::Exact), ..) if has_zero_sign => {
-                Ok(Expected::Value(value, Accuracy::ExactZeroSign))
-            }
-            _ if has_zero_sign => Err(error("zero_sign goes with `accuracy: exact` alone".to_owned())),
-            (ResolvedAccuracy::Sum(multiple), Value::Tensor(tensor), Some(magnitude))
-                if tensor.element_type().is_float() =>
-            {
-                let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
-                Ok(Expected::Bounded(tensor.clone(), scaled(magnitude, multiple * roundoff)))
-            }
-            (ResolvedAccuracy::Through(through), Value::Tensor(tensor), _) if tensor.element_type().is_float() => {
-                let bounds = bounds(through, tensor, magnitude.filter(|_| through.is_sum));
-                Ok(Expected::Bounded(tensor.clone(), bounds))
-            }
-            (ResolvedAccuracy::Uniform(accuracy), ..) => Ok(Expected::Value(value, accuracy)),
-            (ResolvedAccuracy::Sum(_) | ResolvedAccuracy::Through(_), ..) => {
-                Ok(Expected::Value(value, Accuracy::Exact))
-            }
-        }
+        let accuracy = match self.accuracy(value.value_type().element_type())? {
+            Accuracy::Exact if has_zero_sign => Accuracy::ExactZeroSign,
+            _ if has_zero_sign => return Err(error("zero_sign goes with `accuracy: exact` alone".to_owned())),
+            resolved => bounded(&resolved, &value, magnitude),
+        };
+        Ok(Expected::Value(value, accuracy))
     }
 
     /// An output written in the file.
@@ -191,18 +178,22 @@ fn same_as(draft: &NodeDraft, name: &str) -> Result<Value, String> {
         .ok_or_else(|| format!("same_as names '{name}', which is no input of the case"))
 }
 
-/// How far each element may be that is computed in a wider type.
-fn bounds(through: Through, expected: &Tensor, magnitude: Option<&Tensor>) -> Tensor {
+/// The accuracy with the bound of each element; what is not of a floating type, and a sum without terms, is exact.
+fn bounded(accuracy: &ResolvedAccuracy, expected: &Value, magnitude: Option<&Tensor>) -> Accuracy {
+    let of_elements = |rule: &ErrorBound| {
+        let tensor = expected.as_tensor().filter(|tensor| tensor.element_type().is_float())?;
+        let magnitude = magnitude.filter(|_| rule.is_sum);
+        (rule.through.is_some() || magnitude.is_some()).then(|| bounds(*rule, tensor, magnitude))
+    };
+    accuracy.try_map_bound(|rule| of_elements(rule).ok_or(())).unwrap_or(Accuracy::Exact)
+}
+
+/// How far each element may be.
+fn bounds(rule: ErrorBound, expected: &Tensor, magnitude: Option<&Tensor>) -> Tensor {
     let element = expected.element_type();
     let expected_values = expected.floats();
     let magnitudes = magnitude.map_or_else(|| vec![0.0; expected_values.len()], Tensor::floats);
-    let bound = |(&expected, magnitude)| through.bound(element, expected, magnitude);
+    let bound = |(&expected, magnitude)| rule.bound(element, expected, magnitude);
     let values: Vec<f64> = expected_values.iter().zip(magnitudes).map(bound).collect();
     Tensor::of_floats(ElementType::Double, expected.shape(), &values).unwrap_or_else(|_| expected.clone())
-}
-
-/// A multiple of each magnitude.
-fn scaled(magnitude: &Tensor, multiple: f64) -> Tensor {
-    let values: Vec<f64> = magnitude.floats().into_iter().map(|value| value * multiple).collect();
-    Tensor::of_floats(ElementType::Double, magnitude.shape(), &values).unwrap_or_else(|_| magnitude.clone())
 }

@@ -62,7 +62,7 @@ pub(super) fn expects_infinity(expected: &Expected) -> bool {
         |tensor: &Tensor| tensor.element_type().is_float() && tensor.floats().iter().any(|value| value.is_infinite());
     match expected {
         Expected::Value(value, _) | Expected::Set(value) => tensors(value).into_iter().any(is_infinite),
-        Expected::Bounded(tensor, _) | Expected::PermutedAlongAxis(tensor, _) => is_infinite(tensor),
+        Expected::PermutedAlongAxis(tensor, _) => is_infinite(tensor),
         Expected::AnyOf(values) => values.iter().flat_map(tensors).any(is_infinite),
         Expected::Unspecified(..)
         | Expected::SampledFrom { .. }

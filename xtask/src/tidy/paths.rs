@@ -18,6 +18,47 @@ pub(crate) fn behind<'a>(code: &'a str, prefix: &str) -> Vec<(&'a str, usize)> {
     found
 }
 
+/// The whole paths behind a prefix, each with its line: `crate::{a, b::{c, d as e}}` names `a`, `b::c` and `b::d`. Behind a
+/// call or a type the path goes on to its last name.
+pub(crate) fn whole<'a>(code: &'a str, prefix: &str) -> Vec<(Vec<&'a str>, usize)> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices(prefix) {
+        if code[..at].ends_with(|c: char| is_word(c) || c == ':' || c == '$') {
+            continue;
+        }
+        let mut paths = Vec::new();
+        tree(&code[at + prefix.len()..], &[], &mut paths);
+        found.extend(paths.into_iter().map(|path| (path, line_of(code, at))));
+    }
+    found
+}
+
+/// Adds the paths of a tree such as `a::{b, c}`, and returns what is behind it.
+fn tree<'a>(text: &'a str, before: &[&'a str], found: &mut Vec<Vec<&'a str>>) -> &'a str {
+    let text = text.trim_start();
+    let Some(mut rest) = text.strip_prefix('{') else {
+        let name = word(text);
+        let path = [before, &[name]].concat();
+        let rest = &text[name.len()..];
+        return match rest.strip_prefix("::").filter(|next| next.starts_with(|c| is_word(c) || c == '{')) {
+            Some(next) if !name.is_empty() => tree(next, &path, found),
+            _ => {
+                found.push(path.into_iter().filter(|name| !name.is_empty()).collect());
+                rest
+            }
+        };
+    };
+    loop {
+        rest = tree(rest, before, found);
+        let Some(end) = rest.find([',', '}']) else { return "" };
+        let is_last = rest[end..].starts_with('}') || rest[end + 1..].trim_start().starts_with('}');
+        rest = &rest[end + 1..];
+        if is_last {
+            return rest.trim_start().strip_prefix('}').unwrap_or(rest);
+        }
+    }
+}
+
 /// The line of a position, counted from 1.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
@@ -58,5 +99,12 @@ mod tests {
     fn groups_and_single_paths_are_read() {
         let code = "use crate::a::b;\nuse crate::{\n    c::{d, e},\n    f,\n};\nlet x = crate::g::h(mycrate::i);\n";
         assert_eq!(behind(code, "crate::"), [("a", 1), ("c", 3), ("f", 4), ("g", 6)]);
+    }
+
+    #[test]
+    fn whole_paths_are_read_through_groups() {
+        let code = "use crate::a::b;\nuse crate::{\n    c::{d, e as f},\n    g::*,\n};\ncrate::h::I::<u8>::new();\n";
+        let paths: Vec<String> = whole(code, "crate::").into_iter().map(|(path, _)| path.join("::")).collect();
+        assert_eq!(paths, ["a::b", "c::d", "c::e", "g", "h::I"]);
     }
 }

@@ -1,0 +1,61 @@
+//! The bound of a sum follows from its terms, and most sums are not much smaller than they.
+
+use onnx_conformance::case::Expected;
+use onnx_conformance::compare::Accuracy;
+use onnx_conformance::generate::{AccuracyFile, OperatorFile};
+use onnx_conformance_reference::dtype::FloatFormat;
+use onnx_conformance_reference::value::Value;
+
+use crate::made::{Found, Made, assert_none, over_cases};
+
+#[test]
+fn the_bound_of_a_sum_follows_from_its_terms() {
+    let is_sum = |accuracy: &AccuracyFile| match accuracy {
+        AccuracyFile::Rule(rule) => {
+            rule.sum.is_some() || rule.by_type.0.iter().any(|(_, rule)| format!("{rule:?}").contains("sum: Some"))
+        }
+        _ => false,
+    };
+    let wanted = |file: &OperatorFile| {
+        is_sum(&file.accuracy) || file.cases.iter().any(|case| case.accuracy.as_ref().is_some_and(is_sum))
+    };
+    assert_none(&over_cases(wanted, |made| if made.filled.is_empty() { Found::new() } else { cancelled(made) }));
+}
+
+fn cancelled(made: &Made<'_>) -> Found {
+    let mut found = Found::new();
+    for output in &made.case.data[0].outputs {
+        let Expected::Value(Value::Tensor(value), Accuracy::Bounded(bound)) = &output.expected else { continue };
+        let Accuracy::Bounded(rule) = made.accuracy(value.element_type()) else { continue };
+        if rule.through.is_some() || !rule.is_sum {
+            continue;
+        }
+        let unit = rule.multiple * value.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
+        let terms: Vec<f64> = bound.floats().into_iter().map(|bound| bound / unit).collect();
+        found.extend(cancellation(&output.name, &value.floats(), &terms));
+    }
+    found
+}
+
+/// How many times larger than a sum its terms may be, and which share of an output may be an exception.
+const MOST_CANCELLED: f64 = 1024.0;
+const EXCEPTIONS: f64 = 0.5;
+
+/// A sum is no larger than its terms; and most sums are not much smaller, or any output would be within the bound.
+fn cancellation(output: &str, values: &[f64], terms: &[f64]) -> Found {
+    let pairs = || values.iter().zip(terms).enumerate().filter(|(_, (value, _))| value.is_finite());
+    let mut found = Found::new();
+    for (at, (value, terms)) in pairs() {
+        // A value of the element type may have been rounded up.
+        if libm::fabs(*value) > terms * 1.01 {
+            found.push((output.to_owned(), at, format!("{value} is more than {terms}")));
+        }
+    }
+    let cancelled =
+        pairs().filter(|(_, (value, terms))| **value != 0.0 && **terms > libm::fabs(**value) * MOST_CANCELLED);
+    let cancelled: Vec<usize> = cancelled.map(|(at, _)| at).collect();
+    if cancelled.len() as f64 > EXCEPTIONS * values.len() as f64 {
+        found.push((output.to_owned(), cancelled[0], format!("{} of {} sums cancel", cancelled.len(), values.len())));
+    }
+    found
+}

@@ -1,0 +1,176 @@
+//! Every case of some operators that must run, with what fills have made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance::case::{Case, Level};
+use onnx_conformance::generate::{AccuracyFile, OperatorCatalog, OperatorFile, ResolvedAccuracy, cases};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::decode;
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::tensor::shape::normalize_axis;
+use rayon::prelude::*;
+
+/// A case with its node.
+pub(crate) struct Made<'a> {
+    pub(crate) operator: &'a str,
+    pub(crate) since: u32,
+    pub(crate) case: &'a Case,
+    /// The names of the node's inputs.
+    pub(crate) names: Vec<String>,
+    /// The names of the node's outputs.
+    pub(crate) outputs: Vec<String>,
+    /// The inputs that a fill makes.
+    pub(crate) filled: BTreeSet<String>,
+    attributes: Vec<AttributeProto>,
+    accuracy: &'a AccuracyFile,
+    sizes: BTreeMap<String, i64>,
+}
+
+impl Made<'_> {
+    pub(crate) fn tensor(&self, position: usize) -> Option<&Tensor> {
+        let name = self.names.get(position)?;
+        self.case.data[0].inputs.iter().find(|input| input.name == *name)?.value.as_tensor()
+    }
+
+    /// An input that a fill makes.
+    pub(crate) fn fill(&self, position: usize) -> Option<&Tensor> {
+        let name = self.names.get(position)?;
+        self.filled.contains(name).then(|| self.tensor(position))?
+    }
+
+    pub(crate) fn attribute(&self, name: &str) -> Option<&AttributeProto> {
+        self.attributes.iter().find(|attribute| attribute.name() == name)
+    }
+
+    pub(crate) fn int(&self, name: &str, default: i64) -> i64 {
+        self.attribute(name).map_or(default, AttributeProto::i)
+    }
+
+    /// The axis along which the operator works on a tensor.
+    pub(crate) fn axis(&self, default: i64, rank: usize) -> usize {
+        normalize_axis(self.int("axis", default), rank).unwrap_or(0)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.attribute(name).map_or_else(String::new, |attribute| String::from_utf8_lossy(attribute.s()).into_owned())
+    }
+
+    /// What op.yaml asks of outputs of an element type.
+    pub(crate) fn accuracy(&self, element: ElementType) -> ResolvedAccuracy {
+        self.accuracy.resolve(element, &self.sizes).unwrap_or_else(|error| panic!("{}: {error}", self.case.id))
+    }
+}
+
+/// What a rule finds: the operand, the position in it, and what is wrong.
+pub(crate) type Found = Vec<(String, usize, String)>;
+
+/// Every violation of a rule by the cases of some operators.
+pub(crate) fn violations(operators: &[&str], rule: impl Fn(&Made<'_>) -> Found + Sync) -> Vec<String> {
+    over_cases(|file| operators.contains(&file.op.as_str()), rule)
+}
+
+/// Every violation of a rule, over every case of one node whose expectation is judged.
+pub(crate) fn over_cases(
+    wanted: impl Fn(&OperatorFile) -> bool + Sync,
+    rule: impl Fn(&Made<'_>) -> Found + Sync,
+) -> Vec<String> {
+    let operators = OperatorCatalog::embedded();
+    let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(|version| operators.has(version)).collect();
+    let of_version = |version: &OperatorVersion| {
+        let (file, _) = operators.get(version).unwrap_or_else(|error| panic!("{error}"));
+        if !wanted(file) {
+            return Vec::new();
+        }
+        let spec = Specs::embedded().get(version).unwrap_or_else(|error| panic!("{error}"));
+        let cases =
+            cases(&operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
+        let judged = cases.iter().filter(|case| case.level != Level::Open);
+        let found = judged.filter_map(|case| made(spec, file, case)).flat_map(|made| {
+            let line = |(operand, at, what)| format!("{} {operand}[{at}]: {what}", made.case.id);
+            rule(&made).into_iter().map(line).collect::<Vec<String>>()
+        });
+        found.collect()
+    };
+    let mut lines: Vec<String> = versions.par_iter().flat_map_iter(of_version).collect();
+    lines.sort();
+    lines
+}
+
+/// The node of a case; nothing where there are several.
+fn made<'a>(spec: &'a OpSpec, file: &'a OperatorFile, case: &'a Case) -> Option<Made<'a>> {
+    let rest = case.id.strip_prefix(&format!("{}/", spec.version.qualified()))?;
+    let rest = rest.strip_prefix("large/").unwrap_or(rest);
+    let is_named = |name: &str| {
+        rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('@'))
+    };
+    let own = file.cases.iter().filter(|own| is_named(&own.name)).max_by_key(|own| own.name.len());
+    let own = own.unwrap_or_else(|| panic!("{}: op.yaml has no such case", case.id));
+    if own.nodes.is_some() {
+        return None;
+    }
+    let mut filled = BTreeSet::new();
+    for (name, input) in &own.inputs.0 {
+        let older = file.rename.get(name).into_iter().flatten();
+        let mut spellings = std::iter::once(name).chain(older);
+        let formal = spellings.find_map(|name| spec.inputs.iter().find(|formal| formal.name == *name))?;
+        for (at, _) in input.values().0.iter().enumerate().filter(|(_, value)| value.is_filled()) {
+            filled.insert(if formal.is_variadic() { format!("{}_{at}", formal.name) } else { formal.name.clone() });
+        }
+    }
+    let mut sizes = BTreeMap::new();
+    for (name, size) in &own.names.0 {
+        let value = size.value(&sizes).unwrap_or_else(|error| panic!("{}: {error}", case.id));
+        sizes.insert(name.clone(), value);
+    }
+    let graph = decode::model(case.model.clone()).ok()?.graph?;
+    let NodeProto { input, output, attribute, .. } = graph.node.into_iter().next()?;
+    Some(Made {
+        operator: &spec.version.name,
+        since: spec.version.since,
+        case,
+        names: input,
+        outputs: output,
+        filled,
+        attributes: attribute,
+        accuracy: own.accuracy.as_ref().unwrap_or(&file.accuracy),
+        sizes,
+    })
+}
+
+pub(crate) fn assert_none(lines: &[String]) {
+    assert!(lines.is_empty(), "{} places, such as\n{}", lines.len(), lines[..lines.len().min(200)].join("\n"));
+}
+
+/// The elements of an operand that a test finds.
+pub(crate) fn places(
+    operand: &str,
+    values: impl IntoIterator<Item = f64>,
+    is_wrong: impl Fn(f64) -> bool,
+    what: &str,
+) -> Found {
+    let values = values.into_iter().enumerate().filter(|(_, value)| is_wrong(*value));
+    values.map(|(at, value)| (operand.to_owned(), at, format!("{value} {what}"))).collect()
+}
+
+/// Which elements are compared with each other.
+pub(crate) enum Lanes {
+    /// Those along an axis.
+    Along(usize),
+    /// Those of all axes from one on.
+    From(usize),
+}
+
+impl Lanes {
+    pub(crate) fn of(&self, shape: &[usize]) -> Vec<Vec<usize>> {
+        let count: usize = shape.iter().product();
+        let (size, inner) = match *self {
+            Lanes::Along(axis) => (shape.get(axis).copied().unwrap_or(1), shape.iter().skip(axis + 1).product()),
+            Lanes::From(axis) => (shape.iter().skip(axis).product::<usize>(), 1),
+        };
+        let (size, inner): (usize, usize) = (size.max(1), inner);
+        let starts = (0..count).filter(|at| at / inner.max(1) % size == 0);
+        starts.map(|start| (0..size).map(|along| start + along * inner).collect()).collect()
+    }
+}
