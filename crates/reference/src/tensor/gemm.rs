@@ -1,5 +1,7 @@
 //! Matrix products in `f64`: the one bounds-checked door to `matrixmultiply`, and the project's only unsafe code.
 
+#![expect(clippy::indexing_slicing, reason = "each public function asserts that its matrices lie inside their slices")]
+
 use std::ops::Range;
 
 use rayon::prelude::*;

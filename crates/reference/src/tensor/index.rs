@@ -1,5 +1,7 @@
 //! Index maps: for each element of a result, in row-major order, the flat position it comes from.
 
+#![expect(clippy::indexing_slicing, reason = "shape, strides and index have one entry an axis")]
+
 /// Visits positions of a row-major walk over `shape` where a step along axis `a` moves by `strides[a]`.
 ///
 /// Strides may be zero (broadcasting) or negative (reversal); `offset` is where the walk begins. Positions are

@@ -1,5 +1,10 @@
 //! `MatMul`, `Gemm` and their integer forms.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "positions are those of a broadcast that has been checked, and lists have a fixed length"
+)]
+
 mod product;
 
 use std::ops::Range;

@@ -1,5 +1,7 @@
 //! Matrix products of stacks: `out[s][i][j] = sum over k of a[s][i][k] * b[s][k][j]`, in the numbers that the caller reads.
 
+#![expect(clippy::indexing_slicing, reason = "blocks of columns end at the number of columns")]
+
 use std::ops::Range;
 
 use crate::deadline::Deadline;
@@ -120,7 +122,7 @@ impl MatMulShape {
                 block.copy_from_slice(&line);
             }
             let block = Matrix::row_major(&block, self.inner, columns.len());
-            self.into_columns(&budget, columns, out, |part| {
+            self.compute_columns(&budget, columns, out, |part| {
                 Ok((arithmetic.multiply_add)(a, block, part, budget.deadline())?)
             })?;
         }
@@ -141,7 +143,7 @@ impl MatMulShape {
             let from = start + columns.start * self.inner;
             let block = (arithmetic.read[1])(&budget, from..from + columns.len() * self.inner)?;
             let block = Matrix::row_major(&block, columns.len(), self.inner).transposed();
-            self.into_columns(&budget, columns, out, |part| {
+            self.compute_columns(&budget, columns, out, |part| {
                 Ok((arithmetic.multiply_add)(a, block, part, budget.deadline())?)
             })?;
         }
@@ -149,7 +151,7 @@ impl MatMulShape {
     }
 
     /// Computes some columns of the result, whose rows do not lie one after the other in `out` unless they are all.
-    fn into_columns<T: Copy + Default>(
+    fn compute_columns<T: Copy + Default>(
         &self,
         budget: &Budget,
         columns: Range<usize>,
@@ -185,12 +187,15 @@ fn blocks(lines: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
 /// Reads a range of the elements of a factor as numbers to compute with, counted by the budget.
 pub(super) type Read<'r, T> = &'r dyn Fn(&Budget, Range<usize>) -> Result<Vec<T>>;
 
+/// Adds the product of two matrices to a third, whose rows lie one after the other.
+pub(super) type MultiplyAdd<T> = fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>;
+
 /// The numbers in which a product is computed.
 pub(super) struct Arithmetic<'r, T> {
     /// Reads the first and the second factor.
     pub(super) read: [Read<'r, T>; 2],
     /// Adds the product of two matrices to a third.
-    pub(super) multiply_add: fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>,
+    pub(super) multiply_add: MultiplyAdd<T>,
     /// Whether a sum may be computed in several steps; a compensated one loses there what it carries.
     pub(super) sums_split: bool,
 }
