@@ -2,6 +2,8 @@
 //!
 //! Nothing here knows a case, a tolerance or an expectation, and nothing here reads a file or panics on its input.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 pub mod deadline;
 pub mod dtype;
 pub mod executor;

@@ -1,5 +1,7 @@
 //! Runs a model on given inputs.
 
+#![expect(clippy::indexing_slicing, reason = "the end of the slice is a position in the list, or 0")]
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::kernels::framework::budget::{Budget, ExecutionLimits};

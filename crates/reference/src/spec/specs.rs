@@ -127,6 +127,10 @@ impl Specs {
     pub fn embedded() -> &'static Specs {
         static SPECS: LazyLock<Specs> = LazyLock::new(|| {
             let files = embedded::FILES.iter().map(|(path, text)| (Text::Borrowed(*path), Text::Borrowed(*text)));
+            #[expect(
+                clippy::expect_used,
+                reason = "the embedded files are fixed at build time, and a test reads them all"
+            )]
             Specs::new("specs", files).expect("the embedded files stand where they belong, as a test checks")
         });
         &SPECS

@@ -1,5 +1,7 @@
 //! Matrix products in `f64`: the one bounds-checked door to `matrixmultiply`, and the project's only unsafe code.
 
+#![expect(clippy::indexing_slicing, reason = "each public function asserts that its matrices lie inside their slices")]
+
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -17,9 +19,9 @@ const DEPTH: usize = 1 << 13;
 
 /// A matrix as it lies in a slice: element (row, column) at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, Debug)]
-pub struct Matrix<'a> {
+pub struct Matrix<'a, T = f64> {
     /// The elements.
-    pub data: &'a [f64],
+    pub data: &'a [T],
     /// The number of rows.
     pub rows: usize,
     /// The number of columns.
@@ -30,15 +32,15 @@ pub struct Matrix<'a> {
     pub column_stride: usize,
 }
 
-impl<'a> Matrix<'a> {
+impl<'a, T: Copy> Matrix<'a, T> {
     /// A matrix whose rows lie one after the other.
-    pub fn row_major(data: &'a [f64], rows: usize, columns: usize) -> Matrix<'a> {
+    pub fn row_major(data: &'a [T], rows: usize, columns: usize) -> Matrix<'a, T> {
         Matrix { data, rows, columns, row_stride: columns, column_stride: 1 }
     }
 
     /// The same elements with rows and columns exchanged.
     #[must_use]
-    pub fn transposed(self) -> Matrix<'a> {
+    pub fn transposed(self) -> Matrix<'a, T> {
         Matrix {
             rows: self.columns,
             columns: self.rows,
@@ -53,7 +55,7 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// Where they begin beyond the slice: a caller's mistake.
     #[must_use]
-    pub fn row_block(self, rows: Range<usize>) -> Matrix<'a> {
+    pub fn row_block(self, rows: Range<usize>) -> Matrix<'a, T> {
         Matrix { data: &self.data[rows.start * self.row_stride..], rows: rows.len(), ..self }
     }
 
@@ -62,7 +64,7 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// Where they begin beyond the slice: a caller's mistake.
     #[must_use]
-    pub fn column_block(self, columns: Range<usize>) -> Matrix<'a> {
+    pub fn column_block(self, columns: Range<usize>) -> Matrix<'a, T> {
         Matrix { data: &self.data[columns.start * self.column_stride..], columns: columns.len(), ..self }
     }
 
@@ -128,6 +130,41 @@ pub fn multiply_add_compensated(
             sum.add_product(a.data[row + inner * a.column_stride], b.data[column + inner * b.row_stride]);
         }
         *out = sum.value();
+        Ok(())
+    })
+}
+
+/// [`multiply_add`] for integers, modulo 2^64, which contains the wrapping of every integer type.
+///
+/// # Panics
+/// Where [`multiply_add`] does.
+pub fn multiply_add_wrapping(
+    a: Matrix<'_, i64>,
+    b: Matrix<'_, i64>,
+    out: &mut [i64],
+    deadline: &Deadline,
+) -> Result<(), TensorError> {
+    assert_eq!(a.columns, b.rows, "the inner dimensions differ");
+    assert!(a.fits() && b.fits(), "a matrix reaches beyond its slice");
+    assert_eq!(a.rows.checked_mul(b.columns), Some(out.len()), "the result has another size");
+    if out.is_empty() {
+        return Ok(());
+    }
+    let between_checks = (DEPTH / b.columns).max(1);
+    out.par_chunks_mut(b.columns).enumerate().try_for_each(|(row, out)| {
+        for inner in 0..a.columns {
+            if inner % between_checks == 0 {
+                check(deadline)?;
+            }
+            let factor = a.data[row * a.row_stride + inner * a.column_stride];
+            let line = &b.data[inner * b.row_stride..];
+            if b.column_stride == 1 {
+                out.iter_mut().zip(line).for_each(|(out, b)| *out = out.wrapping_add(factor.wrapping_mul(*b)));
+            } else {
+                let line = line.iter().step_by(b.column_stride);
+                out.iter_mut().zip(line).for_each(|(out, b)| *out = out.wrapping_add(factor.wrapping_mul(*b)));
+            }
+        }
         Ok(())
     })
 }
@@ -222,6 +259,19 @@ mod tests {
         )
         .unwrap();
         assert_eq!(out, [3.75]);
+    }
+
+    #[test]
+    fn products_of_integers_wrap_in_either_order_of_the_elements() {
+        let (a, b) = ([i64::MAX, 3, 2, -1], [2, 1, 5, 7]);
+        let product = |b: Matrix<'_, i64>| {
+            let mut out = [1, 0, 0, 0];
+            multiply_add_wrapping(Matrix::row_major(&a, 2, 2), b, &mut out, &Deadline::never()).unwrap();
+            out
+        };
+        let plain = product(Matrix::row_major(&b, 2, 2));
+        assert_eq!(plain, [14, i64::MAX.wrapping_add(21), -1, -5]);
+        assert_eq!(product(Matrix::row_major(&[2, 5, 1, 7], 2, 2).transposed()), plain);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Index maps: for each element of a result, in row-major order, the flat position it comes from.
 
+#![expect(clippy::indexing_slicing, reason = "shape, strides and index have one entry an axis")]
+
 /// Visits positions of a row-major walk over `shape` where a step along axis `a` moves by `strides[a]`.
 ///
 /// Strides may be zero (broadcasting) or negative (reversal); `offset` is where the walk begins. Positions are
@@ -63,6 +65,23 @@ impl Iterator for StridedIter {
         Some(here)
     }
 
+    /// Moves on without visiting what lies between.
+    fn nth(&mut self, n: usize) -> Option<usize> {
+        self.remaining = self.remaining.saturating_sub(n);
+        if self.remaining == 0 {
+            return None;
+        }
+        let mut carry = n;
+        for ((index, &size), &stride) in self.index.iter_mut().zip(&self.shape).zip(&self.strides).rev() {
+            let sum = *index + carry;
+            let moved = (sum % size).cast_signed() - index.cast_signed();
+            self.position = self.position.wrapping_add(stride.wrapping_mul(moved));
+            *index = sum % size;
+            carry = sum / size;
+        }
+        self.next()
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.remaining, Some(self.remaining))
     }
@@ -97,6 +116,21 @@ mod tests {
         assert_eq!(StridedIter::broadcast(&[3], &[2, 3]).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2]);
         assert_eq!(StridedIter::broadcast(&[], &[2]).collect::<Vec<_>>(), [0, 0]);
         assert_eq!(StridedIter::broadcast(&[1], &[0]).count(), 0);
+    }
+
+    #[test]
+    fn skipping_gives_what_visiting_gives() {
+        let walk = || StridedIter::new(&[2, 3, 4], &[-20, 0, 3], 30);
+        let all: Vec<usize> = walk().collect();
+        for skipped in 0..26 {
+            for after in 0..3 {
+                let mut walk = walk();
+                let visited = walk.by_ref().take(after).count();
+                let rest: Vec<usize> = walk.skip(skipped).collect();
+                assert_eq!(rest, all.get(visited + skipped..).unwrap_or(&[]), "{skipped} after {after}");
+            }
+        }
+        assert_eq!(StridedIter::new(&[], &[], 4).nth(1), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Shapes: counting elements, broadcasting, axes, strides.
 
+#![expect(clippy::indexing_slicing, reason = "an axis counts below the rank of the list that it indexes")]
+
 use crate::tensor::TensorError;
 
 /// The number of elements of a shape.

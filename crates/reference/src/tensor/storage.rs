@@ -1,5 +1,7 @@
 //! What a tensor is made of.
 
+#![expect(clippy::indexing_slicing, reason = "start and end are clamped to the number of elements")]
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

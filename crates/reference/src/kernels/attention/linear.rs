@@ -1,5 +1,10 @@
 //! `LinearAttention`: a state of keys and values that each token decays, corrects and adds to.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every offset is below the product of sizes that Sizes::of has checked against the shapes"
+)]
+
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::divide;
 use crate::kernels::attention::scores::round_all;

@@ -1,5 +1,10 @@
 //! `RotaryEmbedding`: turns pairs of elements by an angle that depends on the position.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the sizes are those of the shapes, which have been checked against each other"
+)]
+
 use crate::kernels::attention::heads::divide;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;

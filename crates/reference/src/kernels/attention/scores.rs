@@ -1,5 +1,10 @@
 //! The two products of attention and the softmax between them where the function bodies name a type.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every offset is below the product of sizes that Sizes::of has checked against the shapes"
+)]
+
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::axes;
 use crate::kernels::framework::call::{Call, Result};

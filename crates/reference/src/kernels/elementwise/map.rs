@@ -1,5 +1,7 @@
 //! What the element-by-element families share: maps over one tensor, pairs of tensors, and coefficients.
 
+#![expect(clippy::indexing_slicing, reason = "the walks stay inside the shapes that they broadcast")]
+
 use rayon::prelude::*;
 
 use crate::dtype::ElementType;

@@ -1,5 +1,7 @@
 //! Tensors cut into lanes: the elements that differ only in their indices along some axes.
 
+#![expect(clippy::indexing_slicing, reason = "positions are sums of an index below each dimension times its stride")]
+
 use rayon::prelude::*;
 
 use crate::deadline::Deadline;

@@ -1,5 +1,7 @@
 //! Sampling at the places of a grid: `AffineGrid` makes one, `GridSample` reads there.
 
+#![expect(clippy::indexing_slicing, reason = "ranks are checked first, and places are clamped to the axes")]
+
 use rayon::prelude::*;
 
 use crate::dtype::{ElementType, Kind};

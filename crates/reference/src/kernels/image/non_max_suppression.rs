@@ -1,5 +1,10 @@
 //! `NonMaxSuppression`: of boxes that overlap, the one with the best score.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "boxes and scores have been checked to have as many entries as their shapes say"
+)]
+
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;

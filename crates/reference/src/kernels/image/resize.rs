@@ -1,5 +1,7 @@
 //! Tensors at another resolution: Resize and Upsample.
 
+#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
+
 mod interpolation;
 
 use crate::dtype::ElementType;

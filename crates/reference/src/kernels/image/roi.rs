@@ -1,5 +1,7 @@
 //! Regions of images: `RoiAlign`, `MaxRoiPool`.
 
+#![expect(clippy::indexing_slicing, reason = "the shapes are checked first, and samples are clamped to the plane")]
+
 use crate::dtype::ElementType;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};

@@ -1,5 +1,10 @@
 //! Sums of products over named indices: Einsum.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the plan checks every term against the rank of its operand, and positions are walks over the shapes"
+)]
+
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;

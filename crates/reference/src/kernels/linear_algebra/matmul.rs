@@ -1,96 +1,85 @@
 //! `MatMul`, `Gemm` and their integer forms.
 
-use rayon::prelude::*;
+#![expect(
+    clippy::indexing_slicing,
+    reason = "positions are those of a broadcast that has been checked, and lists have a fixed length"
+)]
+
+mod product;
+
+use std::ops::Range;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
+use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::linear_algebra::factors::{Factors, Multiply, Product};
+use crate::kernels::linear_algebra::matmul::product::{Arithmetic, MatMulShape};
 use crate::tensor::Tensor;
-use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
+use crate::tensor::gemm::{multiply_add, multiply_add_compensated, multiply_add_wrapping};
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::with_magnitude("MatMul", 1, matmul, matmul_magnitude),
-    Kernel::with_magnitude("Gemm", 1, |call| gemm(call, AddendShape::SameUnlessBroadcast), gemm_magnitude),
-    Kernel::with_magnitude("Gemm", 7, |call| gemm(call, AddendShape::Broadcast), gemm_magnitude),
+    Kernel::accumulating("MatMul", 1, matmul),
+    Kernel::accumulating("Gemm", 1, |call, accumulate| gemm(call, AddendShape::SameUnlessBroadcast, accumulate)),
+    Kernel::accumulating("Gemm", 7, |call, accumulate| gemm(call, AddendShape::Broadcast, accumulate)),
     Kernel::new("MatMulInteger", 10, matmul_integer),
     Kernel::new("QLinearMatMul", 10, quantized_matmul),
 ];
 
-/// Products of narrower floating types are exact in `f64`.
-fn multiply_wide(call: &Call<'_>, product: &Product, a: &[f64], b: &[f64], out: &mut [f64]) -> Result<()> {
-    let a = Matrix::row_major(a, product.rows, product.inner);
-    let b = Matrix::row_major(b, product.inner, product.columns);
-    Ok(multiply_add(a, b, out, call.budget.deadline())?)
+/// The product of floating factors: for `double` each element is one compensated sum; products of narrower types are exact
+/// in `f64`.
+fn float_product(
+    call: &Call<'_>,
+    [a, b]: [&Tensor; 2],
+    transpose: [bool; 2],
+    shape: &MatMulShape,
+    accumulate: Accumulate,
+) -> Result<Vec<f64>> {
+    let compensated = a.element_type() == ElementType::Double && accumulate == Accumulate::Value;
+    let read_a = |budget: &Budget, range| accumulate.read(budget, &a.part(range));
+    let read_b = |budget: &Budget, range| accumulate.read(budget, &b.part(range));
+    let multiply_add = if compensated { multiply_add_compensated } else { multiply_add };
+    let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add, sums_split: !compensated };
+    shape.multiply(call, transpose, &arithmetic)
 }
 
-/// For `double`, each element is one compensated sum.
-fn multiply_compensated(call: &Call<'_>, product: &Product, a: &[f64], b: &[f64], out: &mut [f64]) -> Result<()> {
-    let a = Matrix::row_major(a, product.rows, product.inner);
-    let b = Matrix::row_major(b, product.inner, product.columns);
-    Ok(multiply_add_compensated(a, b, out, call.budget.deadline())?)
-}
-
-/// Integers modulo 2^64, which contains every integer type's own wrapping.
-fn multiply_wrapping(call: &Call<'_>, product: &Product, a: &[i64], b: &[i64], out: &mut [i64]) -> Result<()> {
-    let columns = product.columns;
-    out.par_chunks_exact_mut(columns).enumerate().try_for_each(|(row, out)| {
-        for (factor, b) in a[row * product.inner..].iter().take(product.inner).zip(b.chunks_exact(columns)) {
-            call.budget.count_work(columns)?;
-            out.iter_mut().zip(b).for_each(|(out, b)| *out = out.wrapping_add(factor.wrapping_mul(*b)));
-        }
-        Ok(())
-    })
-}
-
-fn plain<'a>(a: &'a Tensor, b: &'a Tensor, accumulate: Accumulate) -> Factors<'a> {
-    Factors { a, b, transpose_a: false, transpose_b: false, accumulate }
+/// The product of integer factors modulo 2^64, which contains every integer type's own wrapping.
+fn integer_product(
+    call: &Call<'_>,
+    [a, b]: [&Tensor; 2],
+    transpose: [bool; 2],
+    shape: &MatMulShape,
+) -> Result<Vec<i64>> {
+    let read_a = |budget: &Budget, range| wrapped(budget, &a.part(range));
+    let read_b = |budget: &Budget, range| wrapped(budget, &b.part(range));
+    let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add: multiply_add_wrapping, sums_split: true };
+    shape.multiply(call, transpose, &arithmetic)
 }
 
 /// The elements modulo 2^64.
-fn wrapped(call: &Call<'_>, tensor: &Tensor) -> Result<Vec<i64>> {
+fn wrapped(budget: &Budget, tensor: &Tensor) -> Result<Vec<i64>> {
     #[expect(clippy::cast_possible_truncation, reason = "only the low bits of a product that wraps matter")]
-    call.budget.collect(tensor.stream(Tensor::integers).map(|value| value as i64))
+    budget.collect(tensor.stream(Tensor::integers).map(|value| value as i64))
 }
 
 fn widened(values: Vec<i64>) -> impl Iterator<Item = i128> {
     values.into_iter().map(i128::from)
 }
 
-fn signed(call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
-    Accumulate::Value.read(call.budget, tensor)
-}
-
-fn absolute(call: &Call<'_>, tensor: &Tensor) -> Result<Vec<f64>> {
-    Accumulate::Magnitude.read(call.budget, tensor)
-}
-
-fn matmul(call: &Call<'_>) -> Result {
+/// `Y = A B`, over stacks of matrices that broadcast.
+fn matmul(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
-    let product = Product::of(a.shape(), b.shape())?;
+    let product = MatMulShape::of(a.shape(), b.shape())?;
     let element = a.element_type();
-    if element == ElementType::Double {
-        let values =
-            product.compute(call, &call.budget.read_floats(a)?, &call.budget.read_floats(b)?, multiply_compensated)?;
-        return Ok(call.floats(element, &product.shape, values)?.into());
+    if element.is_float() || accumulate == Accumulate::Magnitude {
+        let values = float_product(call, [a, b], [false; 2], &product, accumulate)?;
+        return Ok(call.floats(accumulate.output(element), &product.shape, values)?.into());
     }
-    if element.is_float() {
-        let values = plain(a, b, Accumulate::Value).multiply(call, &product)?;
-        return Ok(call.floats(element, &product.shape, values)?.into());
-    }
-    let values = product.compute(call, &wrapped(call, a)?, &wrapped(call, b)?, multiply_wrapping)?;
+    let values = integer_product(call, [a, b], [false; 2], &product)?;
     Ok(call.integers(element, &product.shape, widened(values))?.into())
-}
-
-fn matmul_magnitude(call: &Call<'_>) -> Result {
-    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
-    let product = Product::of(a.shape(), b.shape())?;
-    let values = plain(a, b, Accumulate::Magnitude).multiply(call, &product)?;
-    Ok(call.floats(ElementType::Double, &product.shape, values)?.into())
 }
 
 /// Which shapes Gemm's third input may have.
@@ -107,21 +96,20 @@ struct General<'a> {
     a: &'a Tensor,
     b: &'a Tensor,
     c: Option<&'a Tensor>,
-    transpose_a: bool,
-    transpose_b: bool,
-    product: Product,
+    transpose: [bool; 2],
+    product: MatMulShape,
 }
 
 impl<'a> General<'a> {
     fn of(call: &Call<'a>, addend: AddendShape) -> Result<General<'a>> {
         let (a, b, c) = (call.tensor(0)?, call.tensor(1)?, call.optional_tensor(2)?);
-        let (transpose_a, transpose_b) = (call.flag("transA")?, call.flag("transB")?);
+        let transpose = [call.flag("transA")?, call.flag("transB")?];
         let oriented = |tensor: &Tensor, transpose: bool| match *tensor.shape() {
             [rows, columns] if transpose => Ok([columns, rows]),
             [rows, columns] => Ok([rows, columns]),
             ref shape => Err(invalid(format!("Gemm multiplies matrices, but an input has shape {shape:?}"))),
         };
-        let product = Product::of(&oriented(a, transpose_a)?, &oriented(b, transpose_b)?)?;
+        let product = MatMulShape::of(&oriented(a, transpose[0])?, &oriented(b, transpose[1])?)?;
         if let Some(c) = c {
             let must_agree = addend == AddendShape::SameUnlessBroadcast && !call.flag("broadcast")?;
             let fits = if must_agree {
@@ -135,35 +123,7 @@ impl<'a> General<'a> {
                 return Err(invalid(format!("C has shape {c:?} and cannot be added to {shape:?}{hint}")));
             }
         }
-        Ok(General { a, b, c, transpose_a, transpose_b, product })
-    }
-
-    /// The product of floating factors.
-    fn multiply_floats(&self, call: &Call<'_>, accumulate: Accumulate) -> Result<Vec<f64>> {
-        let General { a, b, transpose_a, transpose_b, .. } = *self;
-        if a.element_type() == ElementType::Double && accumulate == Accumulate::Value {
-            return self.multiply(call, call.budget.read_floats(a)?, call.budget.read_floats(b)?, multiply_compensated);
-        }
-        Factors { a, b, transpose_a, transpose_b, accumulate }.multiply(call, &self.product)
-    }
-
-    /// The product of the factors, each given as it lies in its tensor.
-    fn multiply<T: Copy + Default>(
-        &self,
-        call: &Call<'_>,
-        a: Vec<T>,
-        b: Vec<T>,
-        multiply: Multiply<T>,
-    ) -> Result<Vec<T>> {
-        let orient = |tensor: &Tensor, values: Vec<T>, transpose: bool| -> Result<Vec<T>> {
-            if transpose {
-                call.budget.collect(StridedIter::transposed(tensor.shape(), &[1, 0]).map(|position| values[position]))
-            } else {
-                Ok(values)
-            }
-        };
-        let (a, b) = (orient(self.a, a, self.transpose_a)?, orient(self.b, b, self.transpose_b)?);
-        self.product.compute(call, &a, &b, multiply)
+        Ok(General { a, b, c, transpose, product })
     }
 
     /// The product with `combine` applied to each element and that of the addend, where there is one.
@@ -186,37 +146,38 @@ impl<'a> General<'a> {
     }
 }
 
-/// `alpha * A * B + beta * C`.
-fn gemm(call: &Call<'_>, addend: AddendShape) -> Result {
+/// `Y = alpha * A' * B' + beta * C`.
+fn gemm(call: &Call<'_>, addend: AddendShape, accumulate: Accumulate) -> Result {
     let general = General::of(call, addend)?;
+    let General { a, b, transpose, ref product, .. } = general;
     let (alpha, beta) = (call.float("alpha")?, call.float("beta")?);
-    let (element, shape) = (general.a.element_type(), &general.product.shape);
+    let (element, shape) = (a.element_type(), &product.shape);
+    let floats = |call: &Call<'_>, c: &Tensor| accumulate.read(call.budget, c);
+    if accumulate == Accumulate::Magnitude {
+        let (alpha, beta) = (alpha.abs(), beta.abs());
+        let values = float_product(call, [a, b], transpose, product, accumulate)?;
+        let values = general.add(call, values, floats, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
+        return Ok(call.floats(ElementType::Double, shape, values)?.into());
+    }
     if element.is_float() {
-        let product = general.multiply_floats(call, Accumulate::Value)?;
-        let values = general.add(call, product, signed, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
+        let values = float_product(call, [a, b], transpose, product, accumulate)?;
+        let values = general.add(call, values, floats, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
         return Ok(call.floats(element, shape, values)?.into());
     }
-    let product = general.multiply(call, wrapped(call, general.a)?, wrapped(call, general.b)?, multiply_wrapping)?;
+    let values = integer_product(call, [a, b], transpose, product)?;
     #[expect(clippy::cast_possible_truncation, reason = "the factors are whole, and what is beyond 64 bits wraps")]
     if alpha.fract() == 0.0 && beta.fract() == 0.0 {
         let (alpha, beta) = (alpha as i128 as i64, beta as i128 as i64);
-        let values = general.add(call, product, wrapped, |value, c| {
+        let integers = |call: &Call<'_>, c: &Tensor| wrapped(call.budget, c);
+        let values = general.add(call, values, integers, |value, c| {
             alpha.wrapping_mul(value).wrapping_add(c.map_or(0, |c| beta.wrapping_mul(c)))
         })?;
         return Ok(call.integers(element, shape, widened(values))?.into());
     }
     let exact = |value: i64| element.decode_i128(element.wrap(i128::from(value))) as f64;
-    let product = call.budget.collect(product.into_iter().map(exact))?;
-    let values = general.add(call, product, signed, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
+    let values = call.budget.collect(values.into_iter().map(exact))?;
+    let values = general.add(call, values, floats, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
     Ok(call.floats(element, shape, values)?.into())
-}
-
-fn gemm_magnitude(call: &Call<'_>) -> Result {
-    let general = General::of(call, AddendShape::Broadcast)?;
-    let (alpha, beta) = (call.float("alpha")?.abs(), call.float("beta")?.abs());
-    let product = general.multiply_floats(call, Accumulate::Magnitude)?;
-    let values = general.add(call, product, absolute, |value, c| alpha * value + c.map_or(0.0, |c| beta * c))?;
-    Ok(call.floats(ElementType::Double, &general.product.shape, values)?.into())
 }
 
 /// One number for each row of the first factor, or for each column of the second, or for all.
@@ -253,18 +214,42 @@ fn spread<'a>(
     Ok(StridedIter::broadcast(&own, shape).map(|position| values[position]))
 }
 
-/// The elements of a factor less its zero point, exact.
-fn centred(call: &Call<'_>, factor: &Tensor, zero_point: Option<&Tensor>, per: Per) -> Result<Vec<f64>> {
-    let mut values = call.budget.read_floats(factor)?;
-    let Some(zero_point) = zero_point else { return Ok(values) };
-    let matrix = match (factor.rank(), per) {
-        (1, Per::Row) => vec![1, factor.len()],
-        (1, Per::Column) => vec![factor.len(), 1],
-        _ => factor.shape().to_vec(),
-    };
-    let zeros = call.budget.read_floats(zero_point)?;
-    values.iter_mut().zip(spread(zero_point, &zeros, per, &matrix)?).for_each(|(value, zero)| *value -= zero);
-    Ok(values)
+/// A factor less its zero point, exact.
+struct Centred<'a> {
+    factor: &'a Tensor,
+    zero_point: Option<(&'a Tensor, Vec<f64>)>,
+    per: Per,
+    /// The shape of the factor, with the dimension that a vector leaves out.
+    shape: Vec<usize>,
+}
+
+impl<'a> Centred<'a> {
+    fn of(call: &Call<'_>, factor: &'a Tensor, zero_point: Option<&'a Tensor>, per: Per) -> Result<Centred<'a>> {
+        let shape = match (factor.rank(), per) {
+            (1, Per::Row) => vec![1, factor.len()],
+            (1, Per::Column) => vec![factor.len(), 1],
+            _ => factor.shape().to_vec(),
+        };
+        let zero_point = match zero_point {
+            Some(tensor) => {
+                let zeros = call.budget.read_floats(tensor)?;
+                drop(spread(tensor, &zeros, per, &shape)?);
+                Some((tensor, zeros))
+            }
+            None => None,
+        };
+        Ok(Centred { factor, zero_point, per, shape })
+    }
+
+    /// Some of the elements.
+    fn read(&self, budget: &Budget, range: Range<usize>) -> Result<Vec<f64>> {
+        let mut values = budget.read_floats(&self.factor.part(range.clone()))?;
+        if let Some((tensor, zeros)) = &self.zero_point {
+            let zeros = spread(tensor, zeros, self.per, &self.shape)?.skip(range.start);
+            values.iter_mut().zip(zeros).for_each(|(value, zero)| *value -= zero);
+        }
+        Ok(values)
+    }
 }
 
 /// The product of two factors less their zero points.
@@ -272,11 +257,14 @@ fn centred_product(
     call: &Call<'_>,
     (a, a_zero_point): (&Tensor, Option<&Tensor>),
     (b, b_zero_point): (&Tensor, Option<&Tensor>),
-) -> Result<(Product, Vec<f64>)> {
-    let product = Product::of(a.shape(), b.shape())?;
-    let (a, b) = (centred(call, a, a_zero_point, Per::Row)?, centred(call, b, b_zero_point, Per::Column)?);
-    let values = product.compute(call, &a, &b, multiply_wide)?;
-    Ok((product, values))
+) -> Result<(MatMulShape, Vec<f64>)> {
+    let shape = MatMulShape::of(a.shape(), b.shape())?;
+    let (a, b) = (Centred::of(call, a, a_zero_point, Per::Row)?, Centred::of(call, b, b_zero_point, Per::Column)?);
+    let read_a = |budget: &Budget, range| a.read(budget, range);
+    let read_b = |budget: &Budget, range| b.read(budget, range);
+    let arithmetic = Arithmetic { read: [&read_a, &read_b], multiply_add, sums_split: true };
+    let values = shape.multiply(call, [false; 2], &arithmetic)?;
+    Ok((shape, values))
 }
 
 /// 8-bit factors give sums that `f64` holds exactly; beyond 32 bits they wrap.
@@ -329,6 +317,7 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::testing::{OneNode, floats, ints, node, typed};
     use ElementType as E;
 
@@ -399,18 +388,39 @@ mod tests {
         assert!(node("Gemm", 13).input(floats(&[2], &[0.0; 2])).input(matrix()).error().contains("matrices"));
     }
 
-    #[test]
-    fn a_large_factor_is_converted_in_parts() {
+    /// A factor of more elements than are read at a time, in its own order and transposed, and the last element of the
+    /// product of two rows with it.
+    fn large(element: E) -> (Tensor, Tensor, Tensor, f64) {
         let (inner, columns) = (3000, 1000);
-        let a: Vec<f64> = (0..2 * inner).map(|at| (at % 7) as f64 - 3.0).collect();
+        let a: Vec<f64> = (0..2 * inner).map(|at| (at % 7) as f64).collect();
         let b = |row: usize, column: usize| ((row * 5 + column * 3) % 11) as f64;
         let rows: Vec<f64> = (0..inner * columns).map(|at| b(at / columns, at % columns)).collect();
-        let turned: Vec<f64> = (0..inner * columns).map(|at| b(at % inner, at / inner)).collect();
-        let gemm = |b: Tensor| node("Gemm", 13).input(floats(&[2, inner], &a)).input(b);
-        let y = gemm(floats(&[inner, columns], &rows)).tensor();
-        assert_eq!(y, gemm(floats(&[columns, inner], &turned)).set("transB", 1).tensor());
-        let last: f64 = (0..inner).map(|at| a[inner + at] * b(at, columns - 1)).sum();
-        assert_eq!(y.floats().last(), Some(&last));
+        let transposed: Vec<f64> = (0..inner * columns).map(|at| b(at % inner, at / inner)).collect();
+        let last = (0..inner).map(|at| a[inner + at] * b(at, columns - 1)).sum();
+        let typed = |shape: [usize; 2], values: &[f64]| typed(element, &shape, values);
+        (typed([2, inner], &a), typed([inner, columns], &rows), typed([columns, inner], &transposed), last)
+    }
+
+    #[test]
+    fn a_large_factor_is_converted_in_parts() {
+        for element in [E::Float, E::Double, E::Int64] {
+            let (a, b, transposed, last) = large(element);
+            let gemm = |b: Tensor| node("Gemm", 13).input(a.clone()).input(b);
+            let y = gemm(b).tensor();
+            assert_eq!(y, gemm(transposed).set("transB", 1).tensor(), "{element}");
+            assert_eq!(y.floats().last(), Some(&last), "{element}");
+        }
+    }
+
+    #[test]
+    fn an_integer_factor_does_not_count_as_converted_whole() {
+        let limits = || ExecutionLimits { bytes: 20 << 20, ..ExecutionLimits::default() };
+        let (a, b, _, last) = large(E::Uint8);
+        let product = node("MatMulInteger", 10).input(a).input(b).limits(limits()).tensor();
+        assert_eq!(product.floats().last(), Some(&last));
+        let (a, b, _, last) = large(E::Int32);
+        let product = node("MatMul", 13).input(a).input(b).limits(limits()).tensor();
+        assert_eq!(product.floats().last(), Some(&last));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 pub(crate) mod det_trilu;
 pub(crate) mod einsum;
-pub(crate) mod factors;
 pub(crate) mod matmul;
 
 use crate::kernels::framework::registry::Kernel;

@@ -1,5 +1,7 @@
 //! The same elements under another shape: Identity, Reshape, Flatten, Squeeze, Unsqueeze.
 
+#![expect(clippy::indexing_slicing, reason = "the axis is the position at which -1 was found")]
+
 use crate::kernels::framework::arguments::{axes, non_negative};
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;

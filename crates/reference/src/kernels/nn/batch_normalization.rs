@@ -1,5 +1,7 @@
 //! `BatchNormalization`, whose versions choose between training and inference each in its own way.
 
+#![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element a channel")]
+
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};

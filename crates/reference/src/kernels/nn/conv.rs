@@ -1,5 +1,10 @@
 //! `Conv` and its integer and causal forms.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "Shapes::of checks ranks, channels and groups; offsets are below their products"
+)]
+
 use std::ops::Range;
 
 use crate::dtype::ElementType;

@@ -1,5 +1,10 @@
 //! `ConvTranspose`: a convolution that spreads each element of its input over the output.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "Shapes::transposed checks ranks, channels and groups; attribute lists have one entry an axis"
+)]
+
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;

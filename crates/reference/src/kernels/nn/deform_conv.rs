@@ -1,5 +1,10 @@
 //! `DeformConv`: a convolution whose taps read beside their places, between the elements.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the shapes of offset and mask are checked, and neighbours outside the input are left out"
+)]
+
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Missing, invalid, unsupported};

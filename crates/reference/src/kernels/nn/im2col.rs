@@ -1,5 +1,10 @@
 //! Convolutions as products of matrices: the weights of a group times the taps under each window.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "blocks end at the number of windows, and runs are clipped to the line that they read"
+)]
+
 use std::ops::Range;
 
 use rayon::prelude::*;

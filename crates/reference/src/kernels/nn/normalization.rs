@@ -1,5 +1,7 @@
 //! Normalizations by the statistics of parts of a tensor, and by neighbouring channels.
 
+#![expect(clippy::indexing_slicing, reason = "the parameters have been checked to have one element a channel or group")]
+
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};

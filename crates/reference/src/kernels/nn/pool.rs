@@ -1,5 +1,10 @@
 //! Windows of a tensor reduced to one value: the pools and `MaxUnpool`.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "windows are clipped to the input, and attribute lists have one entry an axis"
+)]
+
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};

@@ -1,5 +1,10 @@
 //! Windows over the spatial axes of a tensor: what convolutions and pools share.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "attribute lists have one entry an axis, and a window counts below its size"
+)]
+
 use rayon::prelude::*;
 
 use crate::kernels::framework::budget::Budget;

@@ -1,5 +1,10 @@
 //! The equations of the three cells.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "states and products have batch x hidden elements for each gate, as Inputs::read checks"
+)]
+
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};

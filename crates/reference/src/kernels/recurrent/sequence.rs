@@ -1,5 +1,10 @@
 //! What RNN, GRU and LSTM share: their inputs, directions, and the walk along the sequences.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "check compares every input with the shape that its offsets are computed from"
+)]
+
 use crate::deadline::Deadline;
 use crate::dtype::ElementType;
 use crate::kernels::framework::budget::Budget;

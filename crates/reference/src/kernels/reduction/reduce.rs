@@ -1,5 +1,7 @@
 //! Reductions over axes, `ArgMax` and `ArgMin`.
 
+#![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
+
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
@@ -39,7 +41,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("ArgMin", 12, |call| arg(call, false, Empty::Elsewhere)),
 ];
 
-/// Where ArgMax and ArgMin take a dimension of 0.
+/// Where `ArgMax` and `ArgMin` take a dimension of 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Empty {
     /// Along every axis but the one that they choose from.

@@ -1,5 +1,7 @@
 //! The largest or smallest elements along an axis: `TopK`.
 
+#![expect(clippy::indexing_slicing, reason = "the axis comes from normalize_axis, and k is at most its length")]
+
 use std::cmp::Ordering;
 
 use crate::dtype::{ElementType, Kind};

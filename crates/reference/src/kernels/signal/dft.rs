@@ -1,5 +1,10 @@
 //! DFT and STFT through one-dimensional fast Fourier transforms of any length.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the axis is checked against the rank, and lines have the length of the transform"
+)]
+
 use std::sync::Arc;
 
 use num_complex::Complex;

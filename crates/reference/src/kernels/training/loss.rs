@@ -1,5 +1,10 @@
 //! Losses of classification: `NegativeLogLikelihoodLoss`, `SoftmaxCrossEntropyLoss`.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "each class has been checked to be below the number of classes, and weights to have one element a class"
+)]
+
 use crate::kernels::framework::call::{Call, Outputs, Result};
 use crate::kernels::framework::error::invalid;
 use crate::kernels::framework::lanes::Lanes;

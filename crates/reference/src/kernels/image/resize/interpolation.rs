@@ -1,5 +1,7 @@
 //! Reading a tensor between its elements, one axis after the other.
 
+#![expect(clippy::indexing_slicing, reason = "indices are clamped to the axis that they read")]
+
 use rayon::prelude::*;
 
 use crate::dtype::{ElementType, Kind};

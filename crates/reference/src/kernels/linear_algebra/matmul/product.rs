@@ -1,0 +1,201 @@
+//! Matrix products of stacks: `out[s][i][j] = sum over k of a[s][i][k] * b[s][k][j]`, in the numbers that the caller reads.
+
+#![expect(clippy::indexing_slicing, reason = "blocks of columns end at the number of columns")]
+
+use std::ops::Range;
+
+use crate::deadline::Deadline;
+use crate::kernels::framework::budget::Budget;
+use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::invalid;
+use crate::tensor::TensorError;
+use crate::tensor::gemm::Matrix;
+use crate::tensor::index::StridedIter;
+use crate::tensor::shape::{broadcast, element_count};
+
+/// The shapes of a product of two stacks of matrices, by the rules of `numpy.matmul`.
+#[derive(Debug)]
+pub(super) struct MatMulShape {
+    /// The stack of each factor, and the stack of the result that both broadcast to.
+    a_stack: Vec<usize>,
+    b_stack: Vec<usize>,
+    pub(super) stack: Vec<usize>,
+    pub(super) rows: usize,
+    pub(super) inner: usize,
+    pub(super) columns: usize,
+    /// The shape of the result: a factor that is a vector has its dimension left out again.
+    pub(super) shape: Vec<usize>,
+}
+
+impl MatMulShape {
+    pub(super) fn of(a: &[usize], b: &[usize]) -> Result<MatMulShape> {
+        let refuse = |why: &str| invalid(format!("shapes {a:?} and {b:?} have no matrix product: {why}"));
+        let (a_stack, rows, a_inner) = match *a {
+            [] => return Err(refuse("the first is a scalar")),
+            [inner] => (&[][..], None, inner),
+            [ref stack @ .., rows, inner] => (stack, Some(rows), inner),
+        };
+        let (b_stack, inner, columns) = match *b {
+            [] => return Err(refuse("the second is a scalar")),
+            [inner] => (&[][..], inner, None),
+            [ref stack @ .., inner, columns] => (stack, inner, Some(columns)),
+        };
+        if a_inner != inner {
+            return Err(refuse(&format!("rows of {a_inner} elements meet columns of {inner}")));
+        }
+        let stack = broadcast(a_stack, b_stack)?;
+        let shape = stack.iter().copied().chain(rows).chain(columns).collect();
+        let (rows, columns) = (rows.unwrap_or(1), columns.unwrap_or(1));
+        Ok(MatMulShape { a_stack: a_stack.to_vec(), b_stack: b_stack.to_vec(), stack, rows, inner, columns, shape })
+    }
+
+    /// The shape of the result before vectors lose their dimension.
+    pub(super) fn full_shape(&self) -> Vec<usize> {
+        self.stack.iter().copied().chain([self.rows, self.columns]).collect()
+    }
+
+    /// Multiplies each pair of matrices of the stacks, of which `transpose` says how they lie in their tensors. The second
+    /// factor, where weights are, is read a block at a time.
+    pub(super) fn multiply<T: Copy + Default>(
+        &self,
+        call: &Call<'_>,
+        transpose: [bool; 2],
+        arithmetic: &Arithmetic<'_, T>,
+    ) -> Result<Vec<T>> {
+        let mut out: Vec<T> = call.budget.scratch(element_count(&self.full_shape())?)?;
+        if out.is_empty() {
+            return Ok(out);
+        }
+        let [a_size, b_size] = [self.rows * self.inner, self.inner * self.columns];
+        for (out, (a_at, b_at)) in out.chunks_exact_mut(self.rows * self.columns).zip(self.pairs()) {
+            call.budget.count_work(out.len().saturating_mul(self.inner))?;
+            let budget = call.budget.nested();
+            let a = (arithmetic.read[0])(&budget, a_at * a_size..(a_at + 1) * a_size)?;
+            let a = if transpose[0] {
+                Matrix::row_major(&a, self.inner, self.rows).transposed()
+            } else {
+                Matrix::row_major(&a, self.rows, self.inner)
+            };
+            match (transpose[1], arithmetic.sums_split) {
+                (true, _) => self.by_columns_of_transposed(call, a, b_at * b_size, arithmetic, out)?,
+                (false, true) => self.by_rows(call, a, b_at * b_size, arithmetic, out)?,
+                (false, false) => self.by_columns(call, a, b_at * b_size, arithmetic, out)?,
+            }
+        }
+        Ok(out)
+    }
+
+    /// Reads the second factor by blocks of rows, each of which adds to every sum.
+    fn by_rows<T: Copy + Default>(
+        &self,
+        call: &Call<'_>,
+        a: Matrix<'_, T>,
+        start: usize,
+        arithmetic: &Arithmetic<'_, T>,
+        out: &mut [T],
+    ) -> Result<()> {
+        for rows in blocks(self.inner, self.columns) {
+            let budget = call.budget.nested();
+            let from = start + rows.start * self.columns;
+            let block = (arithmetic.read[1])(&budget, from..from + rows.len() * self.columns)?;
+            let block = Matrix::row_major(&block, rows.len(), self.columns);
+            (arithmetic.multiply_add)(a.column_block(rows), block, out, budget.deadline())?;
+        }
+        Ok(())
+    }
+
+    /// Reads the second factor by blocks of columns, so that each sum is computed in one step.
+    fn by_columns<T: Copy + Default>(
+        &self,
+        call: &Call<'_>,
+        a: Matrix<'_, T>,
+        start: usize,
+        arithmetic: &Arithmetic<'_, T>,
+        out: &mut [T],
+    ) -> Result<()> {
+        for columns in blocks(self.columns, self.inner) {
+            let budget = call.budget.nested();
+            let mut block: Vec<T> = budget.scratch(self.inner * columns.len())?;
+            for (row, block) in block.chunks_exact_mut(columns.len()).enumerate() {
+                let from = start + row * self.columns;
+                let line = (arithmetic.read[1])(&budget.nested(), from + columns.start..from + columns.end)?;
+                block.copy_from_slice(&line);
+            }
+            let block = Matrix::row_major(&block, self.inner, columns.len());
+            self.compute_columns(&budget, columns, out, |part| {
+                Ok((arithmetic.multiply_add)(a, block, part, budget.deadline())?)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Reads the second factor, whose columns lie one after the other, by blocks of columns.
+    fn by_columns_of_transposed<T: Copy + Default>(
+        &self,
+        call: &Call<'_>,
+        a: Matrix<'_, T>,
+        start: usize,
+        arithmetic: &Arithmetic<'_, T>,
+        out: &mut [T],
+    ) -> Result<()> {
+        for columns in blocks(self.columns, self.inner) {
+            let budget = call.budget.nested();
+            let from = start + columns.start * self.inner;
+            let block = (arithmetic.read[1])(&budget, from..from + columns.len() * self.inner)?;
+            let block = Matrix::row_major(&block, columns.len(), self.inner).transposed();
+            self.compute_columns(&budget, columns, out, |part| {
+                Ok((arithmetic.multiply_add)(a, block, part, budget.deadline())?)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Computes some columns of the result, whose rows do not lie one after the other in `out` unless they are all.
+    fn compute_columns<T: Copy + Default>(
+        &self,
+        budget: &Budget,
+        columns: Range<usize>,
+        out: &mut [T],
+        compute: impl FnOnce(&mut [T]) -> Result<()>,
+    ) -> Result<()> {
+        if columns.len() == self.columns {
+            return compute(out);
+        }
+        let mut part: Vec<T> = budget.scratch(self.rows * columns.len())?;
+        compute(&mut part)?;
+        for (out, part) in out.chunks_mut(self.columns).zip(part.chunks(columns.len())) {
+            out[columns.clone()].copy_from_slice(part);
+        }
+        Ok(())
+    }
+
+    /// Which matrix of each stack takes part in each of the result.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        StridedIter::broadcast(&self.a_stack, &self.stack).zip(StridedIter::broadcast(&self.b_stack, &self.stack))
+    }
+}
+
+/// The elements of a second factor that are read at a time.
+const BLOCK: usize = 1 << 21;
+
+/// Splits `lines` of `length` elements each into blocks.
+fn blocks(lines: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
+    let step = (BLOCK / length.max(1)).max(64);
+    (0..lines).step_by(step).map(move |from| from..lines.min(from + step))
+}
+
+/// Reads a range of the elements of a factor as numbers to compute with, counted by the budget.
+pub(super) type Read<'r, T> = &'r dyn Fn(&Budget, Range<usize>) -> Result<Vec<T>>;
+
+/// Adds the product of two matrices to a third, whose rows lie one after the other.
+pub(super) type MultiplyAdd<T> = fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>;
+
+/// The numbers in which a product is computed.
+pub(super) struct Arithmetic<'r, T> {
+    /// Reads the first and the second factor.
+    pub(super) read: [Read<'r, T>; 2],
+    /// Adds the product of two matrices to a third.
+    pub(super) multiply_add: MultiplyAdd<T>,
+    /// Whether a sum may be computed in several steps; a compensated one loses there what it carries.
+    pub(super) sums_split: bool,
+}
