@@ -22,6 +22,8 @@ pub struct Case {
     pub data: Vec<DataSet>,
     /// What to expect instead of outputs, for a case that must be refused.
     pub refusal: Option<Refusal>,
+    /// The rule of an op.yaml that the case shows or breaks.
+    pub rule: Option<RuleRef>,
     /// How binding the expectation is.
     pub level: Level,
     /// What confirms the expected outputs besides our own kernels.
@@ -98,6 +100,23 @@ impl UpstreamOverride {
             UpstreamOverride::Lossy => "a lossy image format: 4 of 255 in a channel",
             UpstreamOverride::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
         }
+    }
+}
+
+/// A rule of an op.yaml, as readers find it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRef {
+    /// The id in its file, such as `C9`.
+    pub id: String,
+    /// The rule in one sentence.
+    pub says: String,
+    /// The file and line where it stands: `specs/ai.onnx/Resize/op.yaml:212`.
+    pub place: String,
+}
+
+impl fmt::Display for RuleRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.id, self.says, self.place)
     }
 }
 

@@ -173,6 +173,7 @@ mod tests {
             folder: None,
             data: vec![DataSet { inputs, outputs }],
             refusal: None,
+            rule: None,
             level: Level::Required,
             evidence: Vec::new(),
             judged: None,

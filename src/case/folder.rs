@@ -76,6 +76,7 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
         folder: Some(folder.to_owned()),
         data,
         refusal: None,
+        rule: None,
         level: Level::Required,
         evidence: vec![Evidence::Vendored],
         judged: None,

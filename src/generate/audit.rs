@@ -63,7 +63,8 @@ impl Made<'_> {
 
 /// The names in the model of the inputs that a fill makes.
 fn filled(planned: &Planned<'_>) -> BTreeSet<String> {
-    let is_filled = |file: &ValueFile| file.values.is_none() && file.sequence.is_none() && file.map.is_none();
+    let is_filled =
+        |file: &ValueFile| file.values.is_none() && file.all.is_none() && file.sequence.is_none() && file.map.is_none();
     let mut names = BTreeSet::new();
     if planned.case.nodes.is_some() {
         return names;

@@ -131,7 +131,9 @@ impl VersionContext<'_> {
     fn written(&self, planned: &Planned<'_>, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
         let wrong = |message: String| self.at(&planned.case.name, message);
         let names = planned.fitted.sizes().map_err(wrong)?;
-        let maker = ValueBuilder { names: &names, types: &planned.instance.types, seed: None };
+        let type_names = planned.fitted.type_names();
+        let types = type_names.as_written(&planned.instance.types);
+        let maker = ValueBuilder { names: &names, types: &types, seed: None };
         let value = maker.value(file, Some(&declared.value_type), &mut std::iter::empty()).map_err(wrong)?;
         let message = || format!("{} cannot hold the output '{}' as written", declared.value_type, declared.name);
         value.ok_or_else(|| wrong(message()))

@@ -15,7 +15,7 @@ use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, CaseSize, InputFile, OperatorFile, Setting, ValueFile};
 use crate::generate::output::Alternative;
 use crate::generate::random::Random;
-use crate::generate::types::{Assignment, Types, label};
+use crate::generate::types::{Assignment, TypeNames, Types, label};
 use crate::generate::value::{ValueBuilder, attribute, graph, input_setting};
 
 /// A case with its alternatives and types chosen.
@@ -210,7 +210,8 @@ impl<'a> CaseAtVersion<'a> {
         let axes = self.axes();
         let combinations = combinations(&axes, self.case.zip)?;
         let parameters = self.type_parameters();
-        let types = Types::new(self.spec, self.case, &parameters)?;
+        let names = self.type_names();
+        let types = Types::new(self.spec, self.case, &parameters, &names)?;
         let rows = types.rows();
         let mut instances: Vec<ConcreteCase> = Vec::new();
         let mut first = BTreeSet::new();
@@ -313,16 +314,24 @@ impl<'a> CaseAtVersion<'a> {
         ConcreteCase { name, choices: choices.to_vec(), types: types.clone() }
     }
 
-    /// The type parameters that the case's inputs have or its bindings decide.
+    /// What the version calls the type parameters that the case names.
+    pub(crate) fn type_names(&self) -> TypeNames<'a> {
+        TypeNames::new(&self.file.rename_types, self.spec)
+    }
+
+    /// The type parameters that the case's inputs have or its bindings decide, by the names of the version.
     fn type_parameters(&self) -> BTreeSet<String> {
+        let names = self.type_names();
+        let of_version = |name: &str| names.of_version(name).map(str::to_owned);
         let of_inputs = self.given_inputs().filter_map(|at| match &self.spec.inputs.get(at)?.kind {
             FormalType::Parameter(name) => Some(name.clone()),
             FormalType::Literal(_) => None,
         });
         let named = self.case.inputs.0.iter().flat_map(|(_, input)| values_of(input).0);
-        let named = named.filter_map(|value| value.r#type.clone().filter(|_| self.case.nodes.is_some()));
+        let named = named.filter_map(|value| value.r#type.as_deref().filter(|_| self.case.nodes.is_some()));
+        let named = named.filter_map(of_version);
         let named = named.filter(|name| self.spec.types.contains_key(name));
-        let bound = self.case.bind.keys().filter(|name| self.spec.types.contains_key(*name)).map(str::to_owned);
+        let bound = self.case.bind.keys().filter_map(of_version).filter(|name| self.spec.types.contains_key(name));
         of_inputs.chain(named).chain(bound).collect()
     }
 
@@ -333,13 +342,15 @@ impl<'a> CaseAtVersion<'a> {
 
     fn expected_fits(&self, axes: &[AlternativeAxis], choices: &[usize], types: &Assignment) -> Result<bool, String> {
         let names = self.sizes()?;
+        let type_names = self.type_names();
+        let written = type_names.as_written(types);
         for (name, output) in &self.case.outputs.0 {
             let formal = self.output(name).filter(|_| self.case.nodes.is_none());
             let Some(formal) = formal.and_then(|at| self.spec.outputs.get(at)) else { continue };
             let Some(declared) = self.formal_type(formal, types) else { continue };
             let mut files: Vec<ValueFile> = output.any_of.iter().flatten().map(Alternative::value).collect();
             files.extend(output.written(axes, choices)?);
-            let maker = ValueBuilder { names: &names, types, seed: None };
+            let maker = ValueBuilder { names: &names, types: &written, seed: None };
             for file in files {
                 if maker.value(&file, Some(&declared), &mut std::iter::empty())?.is_none() {
                     return Ok(false);
@@ -369,9 +380,11 @@ impl<'a> CaseAtVersion<'a> {
         seed: Option<&str>,
     ) -> Result<Option<NodeDraft>, String> {
         let names = self.sizes()?;
+        let type_names = self.type_names();
+        let written: &Assignment = &type_names.as_written(types);
         let mut choices = choices.iter().copied();
         if self.case.nodes.is_some() {
-            return nodes::parts(self.case, &names, &mut choices, types, seed);
+            return nodes::parts(self.case, &names, &mut choices, written, seed);
         }
         let mut by_position: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
         for (name, input) in &self.case.inputs.0 {
@@ -380,7 +393,8 @@ impl<'a> CaseAtVersion<'a> {
             let mut made = Vec::new();
             let (values, _) = values_of(input);
             for (at, file) in values.iter().enumerate() {
-                let maker = ValueBuilder { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}.{at}")) };
+                let seed = seed.map(|seed| format!("{seed}#{name}.{at}"));
+                let maker = ValueBuilder { names: &names, types: written, seed };
                 match maker.value(file, declared.as_ref(), &mut choices)? {
                     Some(value) => made.push(value),
                     None => return Ok(None),
@@ -394,15 +408,15 @@ impl<'a> CaseAtVersion<'a> {
             match self.parameter(name) {
                 Some(Parameter::Attribute(name, kind)) => match (kind, setting) {
                     (AttributeType::Graph, Setting::Graph(_)) if seed.is_none() => {}
-                    (AttributeType::Graph, Setting::Graph(file)) => attributes.push(graph(name, &file.graph, types)?),
-                    _ => match attribute(kind, setting, types)? {
+                    (AttributeType::Graph, Setting::Graph(file)) => attributes.push(graph(name, &file.graph, written)?),
+                    _ => match attribute(kind, setting, written)? {
                         Some(value) => attributes.push(attribute_message(name, &value)),
                         None => return Ok(None),
                     },
                 },
                 Some(Parameter::Input(position, formal)) => {
                     let declared = self.formal_type(formal, types);
-                    match input_setting(setting, declared.as_ref(), types)? {
+                    match input_setting(setting, declared.as_ref(), written)? {
                         Some(value) => drop(by_position.insert(position, vec![value])),
                         None => return Ok(None),
                     }
@@ -411,7 +425,7 @@ impl<'a> CaseAtVersion<'a> {
             }
         }
         for (parameter, how) in &self.case.bind.0 {
-            let (Some(name), Some(value_type)) = (how.strip_prefix("attribute "), types.get(parameter)) else {
+            let (Some(name), Some(value_type)) = (how.strip_prefix("attribute "), written.get(parameter)) else {
                 continue;
             };
             let code = Attribute::Int(i64::from(value_type.element_type().code()));
@@ -419,7 +433,7 @@ impl<'a> CaseAtVersion<'a> {
         }
         let mut parts = self.assemble(&by_position, attributes);
         for (name, file) in &self.case.captured.0 {
-            let maker = ValueBuilder { names: &names, types, seed: seed.map(|seed| format!("{seed}#{name}")) };
+            let maker = ValueBuilder { names: &names, types: written, seed: seed.map(|seed| format!("{seed}#{name}")) };
             match maker.value(file, None, &mut std::iter::empty())? {
                 Some(value) => parts.inputs.push(Named { name: name.clone(), value }),
                 None => return Ok(None),

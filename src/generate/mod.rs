@@ -8,6 +8,7 @@ mod check;
 mod choice;
 mod expected;
 mod expression;
+mod file;
 mod fill;
 mod instance;
 mod ir;
@@ -31,6 +32,7 @@ mod version;
 mod violation;
 
 pub use accuracy::{AccuracyFile, ResolvedAccuracy};
+pub use file::{Since, TypeList, TypesFile, Words};
 pub use ir::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
 pub use operator::OperatorFile;
 pub use operators::{GenerateError, OperatorCatalog};

@@ -18,6 +18,8 @@ use crate::generate::violation::{Violation, apply};
 pub(super) struct PlannedRefusal {
     pub(super) id: String,
     pub(super) rule: String,
+    /// The constraint that is broken; none where the signature excludes it.
+    pub(super) constraint: Option<String>,
     pub(super) level: Level,
     /// The position of the control among the planned cases.
     pub(super) control: usize,
@@ -39,7 +41,8 @@ pub(super) fn planned(
         for (label, choices) in alternatives {
             refusals.push(PlannedRefusal {
                 id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
-                rule: version.file.constraints.get(&file.constraint).cloned().unwrap_or_default(),
+                rule: version.rule(file.constraint.as_deref()).map_or_else(|| in_words(&file.name), |rule| rule.says),
+                constraint: file.constraint.clone(),
                 level: file.level,
                 control,
                 violation: Violation::Written { name: file.name.clone(), choices },
@@ -59,6 +62,11 @@ pub(super) fn planned(
         }
     }
     Ok(refusals)
+}
+
+/// A name as words, for a refusal that breaks no rule of the file.
+fn in_words(name: &str) -> String {
+    name.replace('_', " ")
 }
 
 /// Why a refusal fits none of these versions, the first of them; nothing if it fits any.
@@ -162,6 +170,7 @@ pub(super) fn make(
         folder: None,
         data: vec![DataSet { inputs: parts.inputs, outputs: Vec::new() }],
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
+        rule: version.rule(refusal.constraint.as_deref()),
         level: version.level(refusal.level),
         evidence: Vec::new(),
         judged: None,

@@ -11,7 +11,7 @@ use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Evidence, ExpectedOutput, Level, Named};
+use crate::case::{Case, DataSet, Evidence, ExpectedOutput, Level, Named, RuleRef};
 use crate::generate::again;
 use crate::generate::expected::Output;
 use crate::generate::instance::{CaseAtVersion, ConcreteCase, NodeDraft};
@@ -112,6 +112,7 @@ impl<'a> VersionContext<'a> {
             folder: None,
             data: vec![DataSet { inputs: parts.inputs, outputs: expected }],
             refusal: None,
+            rule: self.rule(planned.case.constraint.as_deref()),
             level: self.level(planned.case.level),
             evidence,
             judged: None,
@@ -148,6 +149,14 @@ impl<'a> VersionContext<'a> {
         let is_literal = !declared.is_empty() && declared.iter().all(|declared| planned.is_written(declared));
         let evidence = if is_literal { vec![Evidence::Literal] } else { Vec::new() };
         Ok(Outputs { declared, expected, evidence })
+    }
+
+    /// The rule of a constraint, as readers find it.
+    pub(super) fn rule(&self, id: Option<&str>) -> Option<RuleRef> {
+        let constraint = self.file.constraints.get(id?)?;
+        let path = self.operators.display(&self.spec.version);
+        let place = constraint.line.map_or(path.clone(), |line| format!("{path}:{line}"));
+        Some(RuleRef { id: id?.to_owned(), says: constraint.says.clone(), place })
     }
 
     /// How binding what is said of the version is. A runtime is right to refuse a deprecated version, as the checker of ONNX

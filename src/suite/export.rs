@@ -468,6 +468,7 @@ impl Exported {
             level: entry.level,
             evidence: entry.evidence.clone(),
             judged: entry.judged,
+            rule: None,
         })
     }
 }
