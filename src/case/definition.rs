@@ -23,6 +23,8 @@ pub struct Case {
     pub data: Vec<DataSet>,
     /// What to expect instead of outputs, for a case that must be refused.
     pub refusal: Option<Refusal>,
+    /// The rule of an op.yaml that the case shows or breaks.
+    pub rule: Option<RuleRef>,
     /// How binding the expectation is.
     pub level: Level,
     /// What confirms each expected output besides our own kernels.
@@ -177,6 +179,23 @@ impl UpstreamOverride {
     }
 }
 
+/// A rule of an op.yaml, as readers find it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRef {
+    /// The id in its file, such as `C9`.
+    pub id: String,
+    /// The rule in one sentence.
+    pub says: String,
+    /// The file and line where it stands: `specs/ai.onnx/Resize/op.yaml:212`.
+    pub place: String,
+}
+
+impl fmt::Display for RuleRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.id, self.says, self.place)
+    }
+}
+
 /// What must be refused, and how it is known that the refusal is for that reason.
 #[derive(Clone, Debug)]
 pub struct Refusal {
@@ -253,6 +272,7 @@ mod tests {
             folder: None,
             data: vec![DataSet { inputs: Vec::new(), outputs }],
             refusal: None,
+            rule: None,
             level: Level::Required,
             evidence: Vec::new(),
             judged: None,

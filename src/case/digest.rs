@@ -174,6 +174,7 @@ mod tests {
             folder: None,
             data: vec![DataSet { inputs, outputs }],
             refusal: None,
+            rule: None,
             level: Level::Required,
             evidence: Vec::new(),
             judged: None,

@@ -133,6 +133,7 @@ fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) ->
         folder: None,
         data,
         refusal: None,
+        rule: None,
         level: Level::Required,
         evidence: Vec::new(),
         judged: None,

@@ -14,7 +14,7 @@ mod variant;
 mod write;
 
 pub use declared_cells::named_cells;
-pub use definition::{Case, DataSet, ExpectedOutput, Level, Named, Refusal, RefusalClass, UpstreamOverride};
+pub use definition::{Case, DataSet, ExpectedOutput, Level, Named, Refusal, RefusalClass, RuleRef, UpstreamOverride};
 pub use digest::{digest, digest_of_texts};
 pub use evidence::{Evidence, OutputEvidence};
 pub use expected::{Expected, Part};

@@ -7,7 +7,9 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-pub use file::{AccuracyFile, OperatorFile, RecipeError, RecipesFile, ResolvedAccuracy};
+pub use file::{
+    AccuracyFile, OperatorFile, RecipeError, RecipesFile, ResolvedAccuracy, Since, TypeList, TypesFile, Words,
+};
 pub use make::{IrFile, cases, embedded_ir, ir_cases, ir_ids, read_ir};
 pub use plan::{GenerateError, OperatorCatalog, ids};
 pub use random::Random;

@@ -3,6 +3,7 @@
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::OperatorVersion;
 
+use crate::case::RuleRef;
 use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
 
 const SUM: &str = "\
@@ -18,7 +19,7 @@ cases:
     inputs: {data_0: [{shape: [N]}, {shape: [N]}]}
 refuse:
   - name: shapes
-    constraint: C1
+    level: required
     control: same_shape
     inputs: {data_0: [{shape: [2]}, {shape: [3]}]}
 ";
@@ -234,7 +235,7 @@ cases:
 }
 
 #[test]
-fn a_refusal_without_its_control_or_constraint_is_shown() {
+fn a_refusal_without_its_control_is_shown() {
     assert_eq!(
         mistake("control: same_shape", "control: other"),
         "\
@@ -244,22 +245,9 @@ fn a_refusal_without_its_control_or_constraint_is_shown() {
  12 │   - name: shapes
     ·           ───┬──
     ·              ╰── here
- 13 │     constraint: C1
+ 13 │     level: required
     ╰────
   help: a control is a case that differs in the violation alone, and runs"
-    );
-    assert_eq!(
-        mistake("constraint: C1", "constraint: C2"),
-        "\
-× specs/ai.onnx/Sum/op.yaml:12: there is no constraint C2
-    ╭─[specs/ai.onnx/Sum/op.yaml:12:11]
- 11 │ refuse:
- 12 │   - name: shapes
-    ·           ───┬──
-    ·              ╰── here
- 13 │     constraint: C2
-    ╰────
-  help: write C2 under `constraints`, or correct the id"
     );
 }
 
@@ -327,8 +315,8 @@ fn a_written_refusal_may_leave_out_and_have_alternatives() {
     let text = "\
 cases: [{name: one, inputs: {data: {values: [1, 2]}, indices: {values: [1]}}}]
 refuse:
-  - {name: out, constraint: C1, control: one, inputs: {indices: {values: {each: [[2], [-3]]}}}}
-  - {name: none, constraint: C1, control: one, without: [indices]}
+  - {name: out, control: one, inputs: {indices: {values: {each: [[2], [-3]]}}}}
+  - {name: none, control: one, without: [indices]}
 ";
     let refused = refusals("Gather", 13, text);
     for expected in ["out/indices=2", "out/indices=-3", "none"] {
@@ -347,7 +335,7 @@ fn a_refusal_that_fits_no_version_is_shown() {
  12 │   - name: shapes
     ·           ───┬──
     ·              ╰── here
- 13 │     constraint: C1
+ 13 │     level: required
     ╰────
   help: its control gives no 'data' to leave out"
     );
@@ -440,4 +428,119 @@ fn a_second_run_has_other_shapes_and_the_model_has_names_for_dimensions() {
         .map(|data| data.outputs.iter().map(|output| output.expected.declared().1).collect())
         .collect();
     assert_eq!(shapes, [[Some(vec![2])], [Some(vec![5])]]);
+}
+
+/// The ids of Sum-13 and the rules of its cases from an op.yaml with this text behind the summary.
+fn rules(text: &str) -> Vec<(String, Option<RuleRef>)> {
+    let text = format!("op: Sum\nsummary: The sum.\n{text}");
+    let operators = OperatorCatalog::new("specs", [("ai.onnx/Sum/op.yaml".to_owned(), text)]);
+    let made = cases(&operators, &OperatorVersion::new("", "Sum", 13), &|id| id.contains("T=float")).unwrap();
+    let short = |id: &str| id.strip_prefix("ai.onnx/Sum-13/").unwrap_or(id).to_owned();
+    made.into_iter().map(|case| (short(&case.id), case.rule)).collect()
+}
+
+#[test]
+fn a_constraint_holds_its_cases_and_refusals() {
+    let made = rules(
+        "\
+cases:
+  - {name: free, only: {T: float}, inputs: {data_0: [{shape: [2]}]}}
+constraints:
+  C1: a sum of one is a copy
+  C2:
+    says: shapes broadcast
+    cases:
+      - {name: wide, only: {T: float}, inputs: {data_0: [{shape: [2, 1]}, {shape: [3]}]}}
+    refuse:
+      - {name: T=float_and_narrow, control: wide, inputs: {data_0: [{shape: [2]}, {shape: [3]}]}}
+",
+    );
+    let place = "specs/ai.onnx/Sum/op.yaml:7".to_owned();
+    let rule = Some(RuleRef { id: "C2".to_owned(), says: "shapes broadcast".to_owned(), place });
+    assert_eq!(made[0], ("free/T=float".to_owned(), None));
+    for id in ["wide/T=float", "refuse/T=float_and_narrow"] {
+        assert!(made.contains(&(id.to_owned(), rule.clone())), "{id} is not in {made:?}");
+    }
+}
+
+#[test]
+fn first_puts_cases_before_the_others() {
+    let text = "\
+first: [second]
+cases:
+  - {name: one, only: {T: float}, inputs: {data_0: [{shape: [2]}]}}
+  - {name: second, only: {T: float}, inputs: {data_0: [{shape: [3]}]}}
+";
+    assert_eq!(rules(text)[0].0, "second/T=float");
+    let wrong = text.replace("first: [second]", "first: [third]");
+    let wrong = report(&sum(&format!("op: Sum\nsummary: The sum.\n{wrong}")).unwrap_err());
+    assert!(wrong.contains("specs/ai.onnx/Sum/op.yaml:3: there is no case 'third' to be the first"), "{wrong}");
+}
+
+#[test]
+fn what_is_given_stands_before_what_a_case_has() {
+    let text = "\
+given:
+  pair: {inputs: {data_0: [{shape: [2]}, {shape: [2]}]}, only: {T: float}}
+cases:
+  - {name: of_float, given: pair}
+  - {name: of_double, given: [pair], only: {T: double}}
+";
+    let text = format!("op: Sum\nsummary: The sum.\n{text}");
+    let ids = sum(&text).unwrap();
+    for id in ["ai.onnx/Sum-13/of_float/T=float", "ai.onnx/Sum-13/of_double/T=double"] {
+        assert!(ids.contains(&id.to_owned()), "{id} is not in {ids:?}");
+    }
+    let wrong = |from: &str, to: &str| report(&sum(&text.replace(from, to)).unwrap_err());
+    let unknown = wrong("given: [pair]", "given: [pairs]");
+    assert!(unknown.contains("op.yaml:7: nothing is given as 'pairs'; `given` has pair"), "{unknown}");
+    let unused = wrong("cases:", "  three: {set: {axis: 1}}\ncases:");
+    assert!(unused.contains("op.yaml:5: no case is given 'three'"), "{unused}");
+}
+
+#[test]
+fn an_anchor_is_refused() {
+    let shown =
+        mistake("inputs: {data_0: [{shape: [2], fill: ones}]}", "inputs: &two {data_0: [{shape: [2], fill: ones}]}");
+    for part in [
+        "specs/ai.onnx/Sum/op.yaml:7: an anchor or alias of YAML is not read here",
+        "[specs/ai.onnx/Sum/op.yaml:7:13]",
+        "help: write what cases share under `given`, and `given: NAME` in the cases",
+    ] {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
+}
+
+#[test]
+fn a_group_of_types_is_one_word() {
+    let text = SUM.replacen("- name: same\n", "- name: same\n    only: {T: wide}\n", 1);
+    let files = [("ai.onnx/Sum/op.yaml", text.as_str()), ("types.yaml", "groups: {wide: [float, double]}\n")];
+    let operators = OperatorCatalog::new("specs", files.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    let ids = ids(&operators, &OperatorVersion::new("", "Sum", 13)).unwrap();
+    let same: Vec<&String> = ids.iter().filter(|id| id.starts_with("ai.onnx/Sum-13/same/")).collect();
+    assert_eq!(same.len(), 3, "two types, and the last opset: {same:?}");
+    let unknown = report(&sum(&text).unwrap_err());
+    assert!(unknown.contains("op.yaml:6: 'wide' is neither a type nor a group"), "{unknown}");
+}
+
+/// The ids of a version of QuantizeLinear whose type parameters have other names in the newest.
+fn quantized(since: u32, case: &str) -> Vec<String> {
+    let text = format!(
+        "op: QuantizeLinear\nsummary: A test.\nrename_types: {{T3: [T2]}}\ncases:\n  - {{name: one, {case}}}\n"
+    );
+    let operators = OperatorCatalog::new("specs", [("ai.onnx/QuantizeLinear/op.yaml".to_owned(), text)]);
+    let version = OperatorVersion::new("", "QuantizeLinear", since);
+    let ids = ids(&operators, &version).unwrap();
+    let prefix = format!("ai.onnx/QuantizeLinear-{since}/one/");
+    ids.iter().filter_map(|id| id.strip_prefix(&prefix)).filter(|id| !id.contains('@')).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_type_parameter_has_another_name_in_other_versions() {
+    let case = "only: {T1: float, T2: float, T3: int8}, inputs: {x: {shape: [2], all: 4}, y_scale: {values: 2}, y_zero_point: {values: 0}}, outputs: {y: {shape: [2], all: 2}}";
+    assert_eq!(quantized(13, case), ["T1=float,T2=int8"]);
+    assert_eq!(quantized(23, case), ["T1=float,T2=float,T3=int8"]);
+    let ranges = format!("since: [[10, 10], [23]], {case}");
+    assert_eq!(quantized(13, &ranges), [""; 0]);
+    assert_eq!(quantized(10, &ranges).len(), 1);
 }

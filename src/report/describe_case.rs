@@ -20,6 +20,10 @@ pub fn describe(case: &Case) -> String {
     if let Some(evidence) = case.evidence_text() {
         let _ = write!(text, ", evidence: {evidence}");
     }
+    if let Some(rule) = &case.rule {
+        let verb = if case.refusal.is_some() { "breaks" } else { "shows" };
+        let _ = write!(text, "\n{verb} {}", line(&rule.to_string()));
+    }
     match decode::model(case.model.clone()) {
         Ok(model) => describe_model(&mut text, &model),
         Err(error) => drop(write!(text, "\n\nno model: {error}")),

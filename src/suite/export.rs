@@ -390,6 +390,7 @@ impl Exported {
             level: entry.level,
             evidence: entry.evidence.clone(),
             judged: entry.judged,
+            rule: None,
         })
     }
 }

@@ -71,7 +71,9 @@ pub fn read_operators(folder: &Path) -> Result<OperatorCatalog, SuiteError> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder) {
         let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
-        if entry.file_name() == "op.yaml" || (entry.depth() == 1 && entry.file_name() == "recipes.yaml") {
+        if entry.file_name() == "op.yaml"
+            || (entry.depth() == 1 && ["recipes.yaml", "types.yaml"].iter().any(|name| entry.file_name() == *name))
+        {
             let path = entry.path();
             let text = read_text(path).map_err(|error| SuiteError::Io { path: path.to_owned(), error })?;
             let relative = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");

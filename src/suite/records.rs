@@ -119,7 +119,7 @@ pub(super) fn digest_of_sources(operator: &str) -> String {
     let first = embedded::FILES.partition_point(|(path, _)| *path < folder.as_str());
     let own = embedded::FILES.iter().skip(first).take_while(|(path, _)| path.starts_with(&folder));
     let own = own.map(|(_, text)| *text);
-    let shared = ["recipes.yaml", "releases.yaml"].into_iter().filter_map(embedded::file);
+    let shared = ["recipes.yaml", "releases.yaml", "types.yaml"].into_iter().filter_map(embedded::file);
     digest_of_texts(own.chain(shared))
 }
 

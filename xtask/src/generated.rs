@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use onnx_conformance::generate::{OperatorFile, RecipesFile};
+use onnx_conformance::generate::{OperatorFile, RecipesFile, TypesFile};
 use onnx_conformance::runtime::AdapterFile;
 use onnx_conformance::runtime::message::{Answer, Command, Started};
 use onnx_conformance::suite::records;
@@ -41,6 +41,7 @@ const FILES: &[Generated] = &[
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
     Generated { path: "specs/schema/recipes.json", text: json_schema::<RecipesFile> },
     Generated { path: "specs/schema/releases.json", text: json_schema::<Releases> },
+    Generated { path: "specs/schema/types.json", text: json_schema::<TypesFile> },
 ];
 
 /// What changed between adjacent versions.

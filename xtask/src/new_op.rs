@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     anstream::println!(
         "wrote {relative}; next:\n\
-         1. say in it what {name} computes (summary), what it demands or promises (constraints), and how exact it is\n\
+         1. say in it what {name} computes (summary), what it demands or promises (constraints, each with its cases), and how exact it is\n\
          2. see what its cases make: cargo run -- list --specs specs '{domain}/{name}-*'\n\
          3. run them: cargo run -- run --specs specs '{domain}/{name}-*'\n\
          4. add cases until nothing is left out: cargo run -- coverage --specs specs '{domain}/{name}-*'\n\
@@ -56,17 +56,16 @@ fn starter(spec: &OpSpec) -> String {
         "op: {name}\n\
          summary: What {name} computes, in one sentence of our own.\n\
          accuracy: exact\n\
-         constraints:\n  C1: what {name} demands of its inputs or promises of its outputs\n\
-         cases:\n  - name: basic\n"
+         constraints:\n  C1:\n    says: what {name} demands of its inputs or promises of its outputs\n    cases:\n      - name: basic\n"
     );
     let inputs: Vec<String> = spec.inputs.iter().filter_map(input).collect();
     if !inputs.is_empty() {
-        let _ = writeln!(text, "    inputs: {{{}}}", inputs.join(", "));
+        let _ = writeln!(text, "        inputs: {{{}}}", inputs.join(", "));
     }
     let required = spec.attributes.iter().filter(|(_, attribute)| attribute.required);
     let settings: Vec<String> = required.map(|(name, attribute)| format!("{name}: {}", setting(attribute))).collect();
     if !settings.is_empty() {
-        let _ = writeln!(text, "    set: {{{}}}", settings.join(", "));
+        let _ = writeln!(text, "        set: {{{}}}", settings.join(", "));
     }
     text
 }

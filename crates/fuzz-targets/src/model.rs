@@ -70,6 +70,7 @@ fn walk(model: Bytes) {
         folder: None,
         data: vec![DataSet { inputs: Vec::new(), outputs }],
         refusal: None,
+        rule: None,
         level: Level::Required,
         evidence: Vec::new(),
         judged: None,

@@ -49,6 +49,14 @@ impl Label for Literal {
 /// The most elements of a tensor that a file of cases describes.
 const MOST_ELEMENTS: usize = 1 << 24;
 
+/// One value as often as a shape has elements.
+pub(crate) fn repeated(value: &Literal, shape: &[usize]) -> Result<Literal, String> {
+    match element_count(shape) {
+        Ok(count) if count <= MOST_ELEMENTS => Ok(Literal::List(vec![value.clone(); count])),
+        _ => Err(format!("shape {shape:?} has more than {MOST_ELEMENTS} elements")),
+    }
+}
+
 /// Room for a tensor of a case.
 pub(crate) fn room(element: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, String> {
     match element_count(&shape) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod accuracy;
 pub(crate) mod alternatives;
+pub(crate) mod anchors;
 pub(crate) mod check;
 pub(crate) mod expression;
 pub(crate) mod fill;
@@ -10,8 +11,15 @@ pub(crate) mod op_file;
 pub(crate) mod ordered;
 pub(crate) mod output;
 pub(crate) mod recipe;
+pub(crate) mod since;
+pub(crate) mod type_list;
 pub(crate) mod value_file;
+pub(crate) mod words;
+pub(crate) mod written_out;
 
 pub use accuracy::{AccuracyFile, ResolvedAccuracy};
 pub use op_file::OperatorFile;
 pub use recipe::{RecipeError, RecipesFile};
+pub use since::Since;
+pub use type_list::{TypeList, TypesFile};
+pub use words::Words;

@@ -1,10 +1,11 @@
 //! op.yaml: what we author for an operator, for all its versions.
 
-use std::collections::BTreeSet;
+use std::fmt;
 
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
-use onnx_conformance_reference::types::ValueType;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::case::Level;
 use crate::generate::file::accuracy::AccuracyFile;
@@ -13,7 +14,10 @@ use crate::generate::file::expression::Size;
 use crate::generate::file::literal::Literal;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::output::OutputFile;
+use crate::generate::file::since::Since;
+use crate::generate::file::type_list::TypeList;
 use crate::generate::file::value_file::{InputFile, ValueFile};
+use crate::generate::file::words::Words;
 
 /// What we author for an operator, for all its versions: `specs/<domain>/<operator>/op.yaml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -27,18 +31,127 @@ pub struct OperatorFile {
     /// How exact the outputs must be, unless a case says otherwise.
     #[serde(default)]
     pub accuracy: AccuracyFile,
-    /// What the operator demands or promises, by ids that cases and refusals name.
-    #[serde(default)]
-    pub constraints: Ordered<String>,
     /// Parameters that a version spells otherwise: the newest name, and the older ones in turn.
     #[serde(default)]
     pub rename: Ordered<Vec<String>>,
-    /// What must run.
+    /// Type parameters that a version calls otherwise: the newest name, and the older ones in turn.
+    #[serde(default)]
+    pub rename_types: Ordered<Vec<String>>,
+    /// Cases that precede all others: a version's first case runs at its last opset too, and what its signature excludes
+    /// is tried on the first case that gives what is broken.
+    #[serde(default)]
+    pub first: Vec<String>,
+    /// What cases share, by a name that they give.
+    #[serde(default)]
+    pub given: Ordered<GivenFile>,
+    /// What must run and is about no constraint: types, shapes, recipes.
     #[serde(default)]
     pub cases: Vec<CaseFile>,
-    /// What must be refused, besides what the signature tells.
+    /// What must be refused and breaks no constraint, besides what the signature tells.
     #[serde(default)]
     pub refuse: Vec<RefusalFile>,
+    /// What the operator demands or promises, by id, with the cases that show it and the refusals of what breaks it.
+    #[serde(default)]
+    pub constraints: Ordered<ConstraintFile>,
+}
+
+/// What an operator demands or promises: a sentence, or a sentence with its cases.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "SentenceOrParts"))]
+pub struct ConstraintFile {
+    /// The sentence.
+    pub says: String,
+    /// What shows it.
+    pub cases: Vec<CaseFile>,
+    /// What breaks it.
+    pub refuse: Vec<RefusalFile>,
+    /// The line of the file where it stands, counted from 1.
+    pub line: Option<usize>,
+}
+
+/// A constraint with its cases.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct ConstraintParts {
+    /// What the operator demands or promises, in one sentence.
+    says: String,
+    /// The cases that show it.
+    #[serde(default)]
+    cases: Vec<CaseFile>,
+    /// The refusals of what breaks it.
+    #[serde(default)]
+    refuse: Vec<RefusalFile>,
+}
+
+/// How a constraint is written.
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is asked for")]
+enum SentenceOrParts {
+    /// In words alone.
+    Sentence(String),
+    /// With its cases.
+    Parts(ConstraintParts),
+}
+
+impl<'de> Deserialize<'de> for ConstraintFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ConstraintVisitor)
+    }
+}
+
+/// Tells a sentence from a constraint with cases by its form, so that a mistake inside is shown where it stands.
+struct ConstraintVisitor;
+
+impl<'de> Visitor<'de> for ConstraintVisitor {
+    type Value = ConstraintFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sentence, or {says: ..., cases: [...], refuse: [...]}")
+    }
+
+    fn visit_str<E: Error>(self, says: &str) -> Result<ConstraintFile, E> {
+        Ok(ConstraintFile { says: says.to_owned(), ..ConstraintFile::default() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConstraintFile, A::Error> {
+        let ConstraintParts { says, cases, refuse } = ConstraintParts::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ConstraintFile { says, cases, refuse, line: None })
+    }
+}
+
+/// What cases share: a part of a case, which stands before what each has itself.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GivenFile {
+    /// Sizes by name.
+    #[serde(default, rename = "let")]
+    pub names: Ordered<Size>,
+    /// Inputs by name.
+    #[serde(default)]
+    pub inputs: Ordered<InputFile>,
+    /// Values around the node that only its subgraphs use.
+    #[serde(default)]
+    pub captured: Ordered<ValueFile>,
+    /// Settings by parameter.
+    #[serde(default)]
+    pub set: Ordered<OneOrEach<Setting>>,
+    /// Nodes in ONNX's text syntax.
+    pub nodes: Option<String>,
+    /// The types that the cases are for, by type parameter.
+    #[serde(default)]
+    pub only: Ordered<TypeList>,
+    /// The types that the cases are not for, by type parameter.
+    #[serde(default)]
+    pub except: Ordered<TypeList>,
+    /// Outputs derived by hand, by name.
+    #[serde(default)]
+    pub outputs: Ordered<OutputFile>,
+    /// Other than the operator's.
+    pub accuracy: Option<AccuracyFile>,
 }
 
 /// A case, or with alternatives several.
@@ -49,8 +162,7 @@ pub struct CaseFile {
     /// The name, unique in the file.
     #[serde(default)]
     pub name: String,
-    /// The recipes whose cases stand in this place, instead of one: nothing but `constraint`, for those that name none,
-    /// stands beside it.
+    /// The recipes whose cases stand in this place, instead of one: nothing stands beside it.
     #[serde(default, rename = "use")]
     pub uses: Vec<String>,
     /// The recipe that the case comes from.
@@ -59,15 +171,19 @@ pub struct CaseFile {
     /// How large the values are.
     #[serde(default)]
     pub size: CaseSize,
-    /// The first version it is for.
-    pub since: Option<u32>,
+    /// The first version it is for, or ranges of versions.
+    pub since: Option<Since>,
     /// The last version it is for, by its since.
     pub until: Option<u32>,
     /// How binding the expectation is.
     #[serde(default)]
     pub level: Level,
-    /// The constraint that the case is about.
+    /// The constraint that holds the case.
+    #[serde(skip)]
     pub constraint: Option<String>,
+    /// What the case shares with others, by the names under `given`.
+    #[serde(default)]
+    pub given: Words,
     /// Sizes by name, for shapes and fills.
     #[serde(default, rename = "let")]
     pub names: Ordered<Size>,
@@ -96,10 +212,10 @@ pub struct CaseFile {
     pub types: Option<TypesRule>,
     /// The types that the case is for, by type parameter.
     #[serde(default)]
-    pub only: Ordered<Vec<ValueType>>,
+    pub only: Ordered<TypeList>,
     /// The types that the case is not for, by type parameter.
     #[serde(default)]
-    pub except: Ordered<Vec<ValueType>>,
+    pub except: Ordered<TypeList>,
     /// A condition on the types, as in `bits(T1) == bits(T2)`, `T1 != T2` or `elem(S) == T`.
     #[serde(rename = "where")]
     pub condition: Option<String>,
@@ -122,7 +238,7 @@ pub struct CaseFile {
 impl CaseFile {
     /// Whether the case may be for the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
-        self.since.is_none_or(|first| first <= since) && self.until.is_none_or(|last| since <= last)
+        self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
     }
 }
 
@@ -217,6 +333,8 @@ pub struct TypedFile {
     pub r#type: Option<String>,
     /// The elements.
     pub values: Option<Literal>,
+    /// What every element of the shape is.
+    pub all: Option<Literal>,
     /// The shape, where the nesting of the elements does not give it.
     pub shape: Option<Vec<usize>>,
     /// Where the elements of a sparse tensor stand.
@@ -228,7 +346,7 @@ impl Label for Setting {
         match self {
             Setting::Literal(literal) | Setting::Moved(Moved { attribute: literal, .. }) => literal.label(),
             Setting::Graph(_) => "graph".to_owned(),
-            Setting::Typed(typed) => match (&typed.values, &typed.r#type) {
+            Setting::Typed(typed) => match (typed.values.as_ref().or(typed.all.as_ref()), &typed.r#type) {
                 (Some(values), _) => values.label(),
                 (None, Some(name)) => name.replace(['(', ')'], "_"),
                 (None, None) => "typed".to_owned(),
@@ -244,15 +362,16 @@ impl Label for Setting {
 pub struct RefusalFile {
     /// The name, unique among the file's refusals.
     pub name: String,
-    /// The constraint that is broken.
-    pub constraint: String,
+    /// The constraint that is broken, which holds the refusal.
+    #[serde(skip)]
+    pub constraint: Option<String>,
     /// How binding the refusal is.
     #[serde(default)]
     pub level: Level,
     /// The case that differs from this one in the violation alone, and runs.
     pub control: String,
-    /// The first version it is for.
-    pub since: Option<u32>,
+    /// The first version it is for, or ranges of versions.
+    pub since: Option<Since>,
     /// The last version it is for, by its since.
     pub until: Option<u32>,
     /// Inputs in place of the control's; each alternative is a refusal of its own.
@@ -271,7 +390,7 @@ pub struct RefusalFile {
 impl RefusalFile {
     /// Whether the refusal may be for the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
-        self.since.is_none_or(|first| first <= since) && self.until.is_none_or(|last| since <= last)
+        self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
     }
 }
 
@@ -284,52 +403,7 @@ pub(crate) fn read_operator(path: &str, text: &str) -> Result<OperatorFile, Box<
         let help = format!("correct the line, or move the file to the folder {}", file.op);
         return Err(Box::new(YamlError::new(path, text, (line, "op: ".len() + 1), message, Some(help))));
     }
-    for case in &file.cases {
-        check_use(path, text, case)?;
-    }
-    check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
     Ok(file)
-}
-
-/// A case has a name, or uses recipes and has nothing of its own.
-fn check_use(path: &str, text: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
-    let name = case.uses.first().map_or(case.name.as_str(), String::as_str);
-    let at = |message: String, help: &str| {
-        let line = text.lines().position(|line| line.contains("use:") && line.contains(name)).map_or(1, |at| at + 1);
-        Err(Box::new(YamlError::new(path, text, (line, 1), message, Some(help.to_owned()))))
-    };
-    let empty = CaseFile { uses: case.uses.clone(), constraint: case.constraint.clone(), ..CaseFile::default() };
-    match case.uses.is_empty() {
-        true if case.name.is_empty() => at("a case has no name".to_owned(), "give it `name`, or let it `use` recipes"),
-        false if *case != empty => at(
-            format!("a case that uses '{name}' has something of its own"),
-            "beside `use` stands `constraint` alone; write a case of its own",
-        ),
-        _ => Ok(()),
-    }
-}
-
-fn check_names<'a>(
-    path: &str,
-    text: &str,
-    kind: &str,
-    names: impl Iterator<Item = &'a str>,
-) -> Result<(), Box<YamlError>> {
-    let mut seen = BTreeSet::new();
-    for name in names {
-        if !seen.insert(name) {
-            let place = places(text, name).last().unwrap_or((1, 1));
-            let help = "a name becomes part of ids; give each its own".to_owned();
-            return Err(Box::new(YamlError::new(
-                path,
-                text,
-                place,
-                format!("another {kind} is called '{name}'"),
-                Some(help),
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// An error that points at the case or refusal of this name.

@@ -18,6 +18,8 @@ use crate::generate::file::value_file::{MapFile, ShapeFile, ValueFile};
 pub struct OutputFile {
     /// The elements; nested lists give the shape, unless `shape` does. Of an optional, those of the tensor that it holds.
     pub values: Option<OneOrEach<Literal>>,
+    /// What every element of the shape is.
+    pub all: Option<Literal>,
     /// The items of a sequence, or of one in an optional.
     pub sequence: Option<OneOrEach<Vec<ValueFile>>>,
     /// An optional that holds nothing.
@@ -123,12 +125,13 @@ impl OutputFile {
         ) else {
             return Ok(None);
         };
-        if values.is_none() && sequence.is_none() && map.is_none() && !self.none {
+        if values.is_none() && self.all.is_none() && sequence.is_none() && map.is_none() && !self.none {
             return Ok(None);
         }
         Ok(Some(ValueFile {
             shape: shape.cloned().map(OneOrEach::One),
             values: values.cloned().map(OneOrEach::One),
+            all: self.all.clone(),
             sequence: sequence.cloned(),
             none: self.none,
             map: map.cloned(),

@@ -7,6 +7,8 @@ use serde::Deserialize;
 
 use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case};
 use crate::generate::file::ordered::Ordered;
+use crate::generate::file::type_list::TypeGroups;
+use crate::generate::file::written_out::{refuse_anchors, resolve};
 
 /// `specs/recipes.yaml`: cases that several operators share, by the name of the recipe.
 ///
@@ -27,6 +29,19 @@ pub struct RecipesFile {
 pub struct RecipeFile {
     /// What operators it is for.
     pub summary: String,
+    /// The cases about no constraint.
+    #[serde(default)]
+    pub cases: Vec<CaseFile>,
+    /// The cases about a constraint, by the id that every operator of the recipe has for it.
+    #[serde(default)]
+    pub constraints: Ordered<RecipeConstraintFile>,
+}
+
+/// The cases of a recipe about a constraint.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RecipeConstraintFile {
     /// The cases.
     pub cases: Vec<CaseFile>,
 }
@@ -50,9 +65,19 @@ pub struct RecipeError {
 
 impl Recipes {
     /// Reads the text of `specs/recipes.yaml`.
-    pub(crate) fn read(path: &str, text: &str) -> Result<Recipes, Box<YamlError>> {
-        let file: RecipesFile = yaml::read(path, text)?;
-        for (name, recipe) in &file.recipes.0 {
+    pub(crate) fn read(path: &str, text: &str, groups: &TypeGroups) -> Result<Recipes, Box<YamlError>> {
+        refuse_anchors(path, text)?;
+        let mut file: RecipesFile = yaml::read(path, text)?;
+        for (name, recipe) in &mut file.recipes.0 {
+            for (id, constraint) in &mut recipe.constraints.0 {
+                recipe.cases.extend(std::mem::take(&mut constraint.cases).into_iter().map(|mut case| {
+                    case.constraint = Some(id.clone());
+                    case
+                }));
+            }
+            for case in &mut recipe.cases {
+                resolve(case, groups).map_err(|message| at_case(path, text, &case.name, message, None))?;
+            }
             if let Some(case) = recipe.cases.iter().find(|case| !case.uses.is_empty()) {
                 let message = format!("the recipe '{name}' uses another recipe");
                 let help = Some("write its cases out, or have operators use both".to_owned());

@@ -67,6 +67,8 @@ pub struct ValueFile {
     pub fill: Option<OneOrEach<Fill>>,
     /// The elements; nested lists give the shape, unless `shape` does.
     pub values: Option<OneOrEach<Literal>>,
+    /// What every element of the shape is.
+    pub all: Option<Literal>,
     /// A type of its own, or that of a type parameter, where the version's signature does not say.
     pub r#type: Option<String>,
     /// The items of a sequence.

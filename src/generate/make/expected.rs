@@ -159,7 +159,9 @@ impl Run<'_> {
     fn written(&self, declared: &Declared, file: &ValueFile) -> Result<Value, GenerateError> {
         let error = |message: String| self.error(message);
         let names = self.planned.fitted.sizes().map_err(error)?;
-        let builder = ValueBuilder { names: &names, types: &self.planned.instance.types };
+        let type_names = self.planned.fitted.type_names();
+        let types = type_names.as_written(&self.planned.instance.types);
+        let builder = ValueBuilder { names: &names, types: &types };
         let value = builder.written(file, Some(&declared.value_type)).map_err(error)?;
         let message = || format!("{} cannot hold the output '{}' as written", declared.value_type, declared.name);
         value.ok_or_else(|| error(message()))

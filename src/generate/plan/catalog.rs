@@ -9,6 +9,8 @@ use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Spe
 
 use crate::generate::file::op_file::{CaseFile, OperatorFile, at_case, places as op_places, read_operator};
 use crate::generate::file::recipe::{RecipeError, Recipes};
+use crate::generate::file::type_list::TypeGroups;
+use crate::generate::file::written_out::{refuse_anchors, write_out};
 use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::nodes;
@@ -16,6 +18,9 @@ use crate::generate::plan::refusal_fit;
 
 /// The file of the recipes, below the folder of the specs.
 const RECIPES: &str = "recipes.yaml";
+
+/// The file of the groups of types, below the folder of the specs.
+const TYPES: &str = "types.yaml";
 
 /// Cases that cannot be made from the specs.
 #[derive(Clone, Debug, thiserror::Error, Diagnostic)]
@@ -54,6 +59,7 @@ pub struct OperatorCatalog {
     root: String,
     files: BTreeMap<String, Slot>,
     shared: (String, OnceLock<Result<Recipes, GenerateError>>),
+    types: (String, OnceLock<Result<TypeGroups, GenerateError>>),
 }
 
 /// The op.yaml of an operator.
@@ -74,16 +80,19 @@ impl OperatorCatalog {
     }
 
     /// Files by their paths below the folder `root`, which only errors name; those that are neither op.yaml nor the recipes
-    /// are left out.
+    /// nor the groups of types are left out.
     pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> OperatorCatalog {
         let mut operators = OperatorCatalog {
             root: root.to_owned(),
             files: BTreeMap::new(),
             shared: ("recipes: {}\n".to_owned(), OnceLock::new()),
+            types: ("groups: {}\n".to_owned(), OnceLock::new()),
         };
         for (path, text) in files {
             if path == RECIPES {
                 operators.shared.0 = text;
+            } else if path == TYPES {
+                operators.types.0 = text;
             } else if path.ends_with("/op.yaml") {
                 operators.files.insert(path, Slot { text, file: OnceLock::new(), is_whole: OnceLock::new() });
             }
@@ -93,7 +102,7 @@ impl OperatorCatalog {
 
     /// The texts of all files, in the order of their paths.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.files.values().map(|slot| slot.text.as_str()).chain([self.shared.0.as_str()])
+        self.files.values().map(|slot| slot.text.as_str()).chain([self.shared.0.as_str(), &self.types.0])
     }
 
     /// Whether an operator has an op.yaml, without reading it.
@@ -127,17 +136,24 @@ impl OperatorCatalog {
     }
 
     fn recipes(&self) -> Result<&Recipes, GenerateError> {
-        let read = || Ok(Recipes::read(&format!("{}/{RECIPES}", self.root), &self.shared.0)?);
+        let read = || Ok(Recipes::read(&format!("{}/{RECIPES}", self.root), &self.shared.0, self.groups()?)?);
         self.shared.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
+    }
+
+    fn groups(&self) -> Result<&TypeGroups, GenerateError> {
+        let read = || Ok(TypeGroups::read(&format!("{}/{TYPES}", self.root), &self.types.0)?);
+        self.types.1.get_or_init(read).as_ref().map_err(GenerateError::clone)
     }
 
     fn read(&self, version: &OperatorVersion, text: &str) -> Result<OperatorFile, GenerateError> {
         let path = self.display(version);
         let newest_first = newest_first(version)?;
-        let mut file = read_operator(&path, text)?;
+        refuse_anchors(&path, text)?;
+        let mut file = write_out(&path, text, read_operator(&path, text)?, self.groups()?)?;
         if let Some(newest) = newest_first.first() {
             file = self.recipes()?.expand(&path, text, file, newest)?;
         }
+        put_first(&path, text, &mut file)?;
         let places = Places { operators: self, path: &path, text, file: &file };
         check_names(&places)?;
         check_fits(&places, &newest_first)?;
@@ -161,7 +177,7 @@ impl OperatorCatalog {
     }
 
     /// Where the op.yaml of an operator is, for people.
-    fn display(&self, version: &OperatorVersion) -> String {
+    pub(super) fn display(&self, version: &OperatorVersion) -> String {
         format!("{}/{}", self.root, key(version))
     }
 }
@@ -199,7 +215,23 @@ impl Places<'_> {
     }
 }
 
-/// Names are unique, and cases and refusals name constraints and controls that exist.
+/// Puts the cases under `first` before the others.
+fn put_first(path: &str, text: &str, file: &mut OperatorFile) -> Result<(), GenerateError> {
+    let rank = |name: &str| file.first.iter().position(|first| first == name).unwrap_or(file.first.len());
+    if let Some(name) = file.first.iter().find(|name| !file.cases.iter().any(|case| case.name == **name)) {
+        let line = text.lines().position(|line| line.starts_with("first:")).map_or(1, |at| at + 1);
+        let help = Some("`first` names cases of the file, or of the recipes that it uses".to_owned());
+        let message = format!("there is no case '{name}' to be the first");
+        return Err(Box::new(YamlError::new(path, text, (line, 1), message, help)).into());
+    }
+    let mut cases: Vec<(usize, CaseFile)> = Vec::new();
+    cases.extend(std::mem::take(&mut file.cases).into_iter().map(|case| (rank(&case.name), case)));
+    cases.sort_by_key(|(rank, _)| *rank);
+    file.cases = cases.into_iter().map(|(_, case)| case).collect();
+    Ok(())
+}
+
+/// Names are unique, and recipes and refusals name constraints and controls that exist.
 fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
     let file = places.file;
     file.cases.iter().try_for_each(|case| nodes::check(places.path, places.text, &file.op, case))?;
@@ -225,7 +257,6 @@ fn check_names(places: &Places<'_>) -> Result<(), GenerateError> {
         case.constraint.iter().try_for_each(|id| check_constraint(&case.name, id))?;
     }
     for refusal in &file.refuse {
-        check_constraint(&refusal.name, &refusal.constraint)?;
         if !file.cases.iter().any(|case| case.name == refusal.control) {
             let message = format!("there is no case '{}' to be the control", refusal.control);
             let help = "a control is a case that differs in the violation alone, and runs".to_owned();

@@ -53,7 +53,8 @@ impl<'a> ConcreteCases<'a> {
     /// in one that does.
     pub(crate) fn cases(mut self) -> Result<Vec<ConcreteCase>, String> {
         let parameters = self.fitted.type_parameters();
-        let types = Types::new(self.fitted.spec, self.fitted.case, &parameters)?;
+        let names = self.fitted.type_names();
+        let types = Types::new(self.fitted.spec, self.fitted.case, &parameters, &names)?;
         let rows = types.rows();
         let mut cases: Vec<ConcreteCase> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -165,7 +166,9 @@ impl<'a> ConcreteCases<'a> {
     fn outputs_fit(&self, choices: &[usize], types: &Assignment) -> Result<bool, String> {
         let CaseAtVersion { case, spec, .. } = self.fitted;
         let names = self.fitted.sizes()?;
-        let builder = ValueBuilder { names: &names, types };
+        let type_names = self.fitted.type_names();
+        let written = type_names.as_written(types);
+        let builder = ValueBuilder { names: &names, types: &written };
         for (name, output) in &case.outputs.0 {
             let formal = self.fitted.output(name).filter(|_| case.nodes.is_none());
             let Some(formal) = formal.and_then(|at| spec.outputs.get(at)) else { continue };

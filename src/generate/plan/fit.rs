@@ -8,7 +8,7 @@ use onnx_conformance_reference::types::ValueType;
 use crate::generate::file::alternatives::AlternativeAxis;
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::plan::nodes;
-use crate::generate::plan::types::Assignment;
+use crate::generate::plan::types::{Assignment, TypeNames};
 
 /// The most values of a variadic output that a case can name.
 const MOST_OUTPUTS: usize = 1024;
@@ -171,16 +171,24 @@ impl<'a> CaseAtVersion<'a> {
         axes
     }
 
-    /// The type parameters that the case's inputs have or its bindings decide.
+    /// What the version calls the type parameters that the case names.
+    pub(crate) fn type_names(&self) -> TypeNames<'a> {
+        TypeNames::new(&self.file.rename_types, self.spec)
+    }
+
+    /// The type parameters that the case's inputs have or its bindings decide, by the names of the version.
     pub(crate) fn type_parameters(&self) -> BTreeSet<String> {
+        let names = self.type_names();
+        let of_version = |name: &str| names.of_version(name).map(str::to_owned);
         let of_inputs = self.given_inputs().filter_map(|at| match &self.spec.inputs.get(at)?.kind {
             FormalType::Parameter(name) => Some(name.clone()),
             FormalType::Literal(_) => None,
         });
         let named = self.case.inputs.0.iter().flat_map(|(_, input)| input.values().0);
-        let named = named.filter_map(|value| value.r#type.clone().filter(|_| self.case.nodes.is_some()));
+        let named = named.filter_map(|value| value.r#type.as_deref().filter(|_| self.case.nodes.is_some()));
+        let named = named.filter_map(of_version);
         let named = named.filter(|name| self.spec.types.contains_key(name));
-        let bound = self.case.bind.keys().filter(|name| self.spec.types.contains_key(*name)).map(str::to_owned);
+        let bound = self.case.bind.keys().filter_map(of_version).filter(|name| self.spec.types.contains_key(name));
         of_inputs.chain(named).chain(bound).collect()
     }
 

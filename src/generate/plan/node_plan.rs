@@ -70,33 +70,35 @@ impl NodePlan {
         types: &Assignment,
     ) -> Result<Option<NodePlan>, String> {
         let names = fitted.sizes()?;
-        let builder = ValueBuilder { names: &names, types };
+        let type_names = fitted.type_names();
+        let written: &Assignment = &type_names.as_written(types);
+        let builder = ValueBuilder { names: &names, types: written };
         let mut choices = choices.iter().copied();
         if fitted.case.nodes.is_some() {
             return NodePlan::of_graph(fitted, &builder, &mut choices);
         }
-        let Some(mut given) = inputs(fitted, &builder, &mut choices)? else { return Ok(None) };
+        let Some(mut given) = inputs(fitted, &builder, types, &mut choices)? else { return Ok(None) };
         let mut attributes = Vec::new();
         for (name, choice) in &fitted.case.set.0 {
             let setting = choice.pick(&mut choices)?;
             match (fitted.parameter(name), setting) {
                 (Some(Parameter::Attribute(name, AttributeType::Graph)), Setting::Graph(file)) => {
-                    attributes.push(AttributePlan::Graph(name.to_owned(), with_types(&file.graph, types)));
+                    attributes.push(AttributePlan::Graph(name.to_owned(), with_types(&file.graph, written)));
                 }
                 (Some(Parameter::Attribute(name, kind)), _) => {
-                    let Some(value) = attribute(kind, setting, types)? else { return Ok(None) };
+                    let Some(value) = attribute(kind, setting, written)? else { return Ok(None) };
                     attributes.push(AttributePlan::Value(name.to_owned(), value));
                 }
                 (Some(Parameter::Input(position, formal)), _) => {
                     let declared = fitted.formal_type(formal, types);
-                    let Some(value) = input_setting(setting, declared.as_ref(), types)? else { return Ok(None) };
+                    let Some(value) = input_setting(setting, declared.as_ref(), written)? else { return Ok(None) };
                     given.insert(position, vec![(ValuePlan::Written(value), String::new())]);
                 }
                 (None, _) => {}
             }
         }
         for (parameter, how) in &fitted.case.bind.0 {
-            let (Some(name), Some(value_type)) = (how.strip_prefix("attribute "), types.get(parameter)) else {
+            let (Some(name), Some(value_type)) = (how.strip_prefix("attribute "), written.get(parameter)) else {
                 continue;
             };
             let code = Attribute::Int(i64::from(value_type.element_type().code()));
@@ -137,12 +139,13 @@ impl NodePlan {
 fn inputs(
     fitted: &CaseAtVersion<'_>,
     builder: &ValueBuilder<'_>,
+    types: &Assignment,
     choices: &mut impl Iterator<Item = usize>,
 ) -> Result<Option<BTreeMap<usize, Vec<Given>>>, String> {
     let mut given = BTreeMap::new();
     for (name, input) in &fitted.case.inputs.0 {
         let Some((position, formal)) = fitted.input(name) else { continue };
-        let declared = fitted.formal_type(formal, builder.types);
+        let declared = fitted.formal_type(formal, types);
         let mut values = Vec::new();
         for (index, file) in input.values().0.iter().enumerate() {
             let Some(value) = builder.plan(file, declared.as_ref(), choices)? else { return Ok(None) };

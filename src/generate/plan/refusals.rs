@@ -15,6 +15,8 @@ use crate::generate::plan::version::{PlannedCase, VersionContext};
 pub(crate) struct PlannedRefusal {
     pub(crate) id: String,
     pub(crate) rule: String,
+    /// The constraint that is broken; none where the signature excludes it.
+    pub(crate) constraint: Option<String>,
     pub(crate) level: Level,
     /// The position of the control among the planned cases.
     pub(crate) control: usize,
@@ -56,7 +58,7 @@ fn broken_signature(
     let SignatureRefusal { id, rule, level, control, violation } = refusal;
     let mut node = (*cases.get(control)?.instance.node).clone();
     violation.apply(version.spec, &mut node);
-    Some(PlannedRefusal { id, rule, level, control, node, name: None })
+    Some(PlannedRefusal { id, rule, constraint: None, level, control, node, name: None })
 }
 
 /// Adds the refusals of op.yaml.
@@ -71,13 +73,14 @@ fn add_written(
         let case = planned.case.control_with_violation(file);
         let Ok(fitted) = CaseAtVersion::incomplete(version.file, &case, version.spec) else { continue };
         let error = |message: String| version.at(&file.name, message);
-        let rule = version.file.constraints.get(&file.constraint).cloned().unwrap_or_default();
+        let rule = version.rule(file.constraint.as_deref()).map_or_else(|| in_words(&file.name), |rule| rule.says);
         let alternatives = alternatives(file, &fitted, &planned.fitted, &planned.instance.choices).map_err(error)?;
         for (label, choices) in alternatives {
             let node = NodePlan::new(&fitted, &choices, &planned.instance.types).map_err(error)?;
             refusals.push(PlannedRefusal {
                 id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
                 rule: rule.clone(),
+                constraint: file.constraint.clone(),
                 level: file.level,
                 control,
                 node: node.ok_or_else(|| error("its types cannot hold its values".to_owned()))?,
@@ -86,4 +89,9 @@ fn add_written(
         }
     }
     Ok(())
+}
+
+/// A name as words, for a refusal that breaks no rule of the file.
+fn in_words(name: &str) -> String {
+    name.replace('_', " ")
 }

@@ -9,7 +9,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{SparseTensor, Value};
 
-use crate::generate::file::literal::Literal;
+use crate::generate::file::literal::{Literal, repeated};
 use crate::generate::file::op_file::{Setting, TypedFile};
 use crate::generate::plan::types::Assignment;
 
@@ -42,8 +42,19 @@ pub(crate) fn named_type(name: &str, types: &Assignment) -> Result<ValueType, St
 
 fn typed_tensor(typed: &TypedFile, types: &Assignment) -> Result<Option<Tensor>, String> {
     let name = typed.r#type.as_deref().unwrap_or("float");
-    let values = typed.values.as_ref().ok_or("a tensor needs its values")?;
+    let all = all_of(typed)?;
+    let values = typed.values.as_ref().or(all.as_ref()).ok_or("a tensor needs its values")?;
     values.tensor(named_type(name, types)?.element_type(), typed.shape.as_deref())
+}
+
+/// The elements of a setting that has one value everywhere; nothing where it is written otherwise.
+fn all_of(typed: &TypedFile) -> Result<Option<Literal>, String> {
+    match (&typed.all, &typed.shape) {
+        (Some(_), _) if typed.values.is_some() => Err("`all` stands beside a shape alone, without `values`".to_owned()),
+        (Some(_), None) => Err("`all` needs a shape".to_owned()),
+        (Some(one), Some(shape)) => repeated(one, shape).map(Some),
+        (None, _) => Ok(None),
+    }
 }
 
 /// A setting as an attribute of a type; nothing where the type cannot hold the values.
@@ -52,10 +63,18 @@ pub(crate) fn attribute(
     setting: &Setting,
     types: &Assignment,
 ) -> Result<Option<Attribute>, String> {
+    let is_list = matches!(kind, AttributeType::Ints | AttributeType::Floats | AttributeType::Strings);
+    let all = match setting {
+        Setting::Typed(typed) if is_list => all_of(typed)?,
+        _ => None,
+    };
     let literal = match setting {
         Setting::Literal(literal) => literal,
         Setting::Moved(moved) => &moved.attribute,
-        Setting::Typed(typed) => return typed_attribute(kind, typed, types),
+        Setting::Typed(typed) => match &all {
+            Some(all) => all,
+            None => return typed_attribute(kind, typed, types),
+        },
         Setting::Graph(graph) => return Err(format!("a {kind} attribute is given the graph {}", graph.graph)),
     };
     let error = || format!("an attribute of type {kind} is given {literal:?}");

@@ -103,20 +103,25 @@ impl SignatureRefusals<'_> {
     fn bound_types(&mut self) {
         let mut seen = Vec::new();
         for (control, planned) in self.cases.iter().enumerate() {
+            let names = planned.fitted.type_names();
             for (parameter, how) in &planned.case.bind.0 {
-                let Some(attribute) = how.strip_prefix("attribute ") else { continue };
+                let (Some(attribute), Some(parameter)) =
+                    (how.strip_prefix("attribute "), names.of_version(parameter).map(str::to_owned))
+                else {
+                    continue;
+                };
                 let is_of_input =
                     self.spec.inputs.iter().any(|formal| formal.kind == FormalType::Parameter(parameter.clone()));
                 if seen.contains(&parameter) || is_of_input {
                     continue;
                 }
-                seen.push(parameter);
-                for value_type in outside(self.spec, parameter, planned.instance.types.get(parameter)) {
+                for value_type in outside(self.spec, &parameter, planned.instance.types.get(&parameter)) {
                     let (label, rule) = (short(&value_type), format!("{parameter} does not allow {value_type}"));
                     let violation =
                         Violation::BoundType { attribute: attribute.to_owned(), element: value_type.element_type() };
                     self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
                 }
+                seen.push(parameter);
             }
         }
     }

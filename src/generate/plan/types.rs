@@ -1,5 +1,6 @@
 //! Which types a case runs with: every allowed type of each type parameter at least once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::dtype::ElementType;
@@ -7,9 +8,47 @@ use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::types::ValueType;
 
 use crate::generate::file::op_file::{CaseFile, TypesRule};
+use crate::generate::file::ordered::Ordered;
+use crate::generate::file::type_list::TypeList;
 
 /// What each type parameter of a case stands for.
 pub(crate) type Assignment = BTreeMap<String, ValueType>;
+
+/// What a version calls the type parameters that cases name.
+pub(crate) struct TypeNames<'a> {
+    /// The newest name, and the one of the version, where that is another.
+    older: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> TypeNames<'a> {
+    /// The names of a version, by the file's `rename_types`.
+    pub(crate) fn new(renamed: &'a Ordered<Vec<String>>, spec: &OpSpec) -> TypeNames<'a> {
+        let has = |name: &str| spec.types.contains_key(name);
+        let other = |(newest, older): &'a (String, Vec<String>)| {
+            let older = older.iter().find(|older| has(older)).filter(|_| !has(newest))?;
+            Some((newest.as_str(), older.as_str()))
+        };
+        TypeNames { older: renamed.0.iter().filter_map(other).collect() }
+    }
+
+    /// The version's name of the type parameter that a case calls so; nothing where the version has none.
+    pub(crate) fn of_version<'b>(&'b self, name: &'b str) -> Option<&'b str> {
+        match self.older.iter().find(|(newest, _)| *newest == name) {
+            Some((_, older)) => Some(older),
+            None => (!self.older.iter().any(|(_, older)| *older == name)).then_some(name),
+        }
+    }
+
+    /// The types by the names that cases have for their parameters.
+    pub(crate) fn as_written<'b>(&self, types: &'b Assignment) -> Cow<'b, Assignment> {
+        if self.older.is_empty() {
+            return Cow::Borrowed(types);
+        }
+        let of_case = |name: &String| self.older.iter().find(|(_, older)| older == name).map(|(newest, _)| *newest);
+        let entries = types.iter().map(|(name, value)| (of_case(name).unwrap_or(name).to_owned(), value.clone()));
+        Cow::Owned(entries.collect())
+    }
+}
 
 /// The types that a case may have at a version.
 pub(crate) struct Types<'a> {
@@ -17,11 +56,17 @@ pub(crate) struct Types<'a> {
     allowed: Vec<(&'a String, Vec<&'a ValueType>)>,
     condition: Option<Condition>,
     rule: Option<TypesRule>,
+    names: &'a TypeNames<'a>,
 }
 
 impl<'a> Types<'a> {
-    /// Reads them; `used` are the type parameters that the case's inputs and bindings have.
-    pub(crate) fn new(spec: &'a OpSpec, case: &CaseFile, used: &'a BTreeSet<String>) -> Result<Types<'a>, String> {
+    /// Reads them; `used` are the type parameters that the case's inputs and bindings have, by the names of the version.
+    pub(crate) fn new(
+        spec: &'a OpSpec,
+        case: &CaseFile,
+        used: &'a BTreeSet<String>,
+        names: &'a TypeNames<'a>,
+    ) -> Result<Types<'a>, String> {
         for (name, what) in [("only", &case.only), ("except", &case.except)] {
             if let Some(parameter) = what.keys().find(|parameter| !known_somewhere(parameter)) {
                 return Err(format!("{name} names '{parameter}', which is no type parameter"));
@@ -29,16 +74,17 @@ impl<'a> Types<'a> {
         }
         let of_parameter = |parameter: &'a String| {
             let types = spec.types.get(parameter).map_or(&[][..], Vec::as_slice);
+            let (only, except) = (list_of(&case.only, parameter, names), list_of(&case.except, parameter, names));
             let wanted = |value_type: &&ValueType| {
-                case.only.get(parameter).is_none_or(|only| only.contains(value_type))
-                    && case.except.get(parameter).is_none_or(|except| !except.contains(value_type))
+                only.is_none_or(|only| only.contains(value_type))
+                    && except.is_none_or(|except| !except.contains(value_type))
             };
             let mut types: Vec<&ValueType> = types.iter().filter(wanted).collect();
             types.sort_by_key(|value_type| plainness(value_type));
             (parameter, types)
         };
         let condition = case.condition.as_deref().map(Condition::parse).transpose()?;
-        Ok(Types { allowed: used.iter().map(of_parameter).collect(), condition, rule: case.types })
+        Ok(Types { allowed: used.iter().map(of_parameter).collect(), condition, rule: case.types, names })
     }
 
     /// The assignments that bring up each type, the plainest first, or all of them.
@@ -53,8 +99,13 @@ impl<'a> Types<'a> {
 
     /// Whether the case's condition holds.
     pub(crate) fn holds(&self, assignment: &Assignment) -> bool {
-        self.condition.as_ref().is_none_or(|condition| condition.holds(assignment))
+        self.condition.as_ref().is_none_or(|condition| condition.holds(&self.names.as_written(assignment)))
     }
+}
+
+/// The list that a case has for a parameter of the version.
+fn list_of<'a>(lists: &'a Ordered<TypeList>, parameter: &str, names: &TypeNames<'_>) -> Option<&'a TypeList> {
+    lists.0.iter().find(|(name, _)| names.of_version(name) == Some(parameter)).map(|(_, list)| list)
 }
 
 /// Type parameters are named by a capital letter and more.

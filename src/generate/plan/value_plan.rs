@@ -10,7 +10,7 @@ use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, SparseT
 
 use crate::generate::file::expression::Size;
 use crate::generate::file::fill::Fill;
-use crate::generate::file::literal::Literal;
+use crate::generate::file::literal::{Literal, repeated};
 use crate::generate::file::value_file::{MapFile, ValueFile};
 use crate::generate::plan::settings::named_type;
 use crate::generate::plan::types::Assignment;
@@ -109,6 +109,15 @@ impl ValueBuilder<'_> {
         };
         let fill = file.fill.as_ref().map(|choice| choice.pick(choices)).transpose()?;
         let literal = file.values.as_ref().map(|choice| choice.pick(choices)).transpose()?;
+        let all = match (&file.all, &shape) {
+            (Some(_), _) if fill.is_some() || literal.is_some() => {
+                return Err("`all` stands beside a shape alone, without `fill` and `values`".to_owned());
+            }
+            (Some(_), None) => return Err("`all` needs a shape".to_owned()),
+            (Some(one), Some(shape)) => Some(repeated(one, shape)?),
+            (None, _) => None,
+        };
+        let literal = literal.or(all.as_ref());
         self.of_type(value_type, &Source { shape: shape.as_deref(), fill, literal, file })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
 
-use crate::case::Level;
+use crate::case::{Level, RuleRef};
 use crate::generate::file::op_file::{CaseFile, OperatorFile};
 use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
 use crate::generate::plan::concrete::{ConcreteCase, ConcreteCases};
@@ -92,6 +92,14 @@ impl<'a> VersionContext<'a> {
         }
         let node = NodePlan::new(&second, &instance.choices, &instance.types).map_err(error)?;
         node.ok_or_else(|| error("its types cannot hold its values".to_owned())).map(|node| Some(Arc::new(node)))
+    }
+
+    /// The rule of a constraint, as readers find it.
+    pub(crate) fn rule(&self, id: Option<&str>) -> Option<RuleRef> {
+        let constraint = self.file.constraints.get(id?)?;
+        let path = self.operators.display(&self.spec.version);
+        let place = constraint.line.map_or(path.clone(), |line| format!("{path}:{line}"));
+        Some(RuleRef { id: id?.to_owned(), says: constraint.says.clone(), place })
     }
 
     /// How binding what is said of the version is. A runtime is right to refuse a deprecated version, as the checker of ONNX

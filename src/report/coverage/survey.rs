@@ -130,7 +130,7 @@ impl<'a> CoverageCollector<'a> {
         let name = name.strip_prefix("large/").unwrap_or(name);
         let part = |text: &str| text.split(['/', '@']).next().unwrap_or(text).to_owned();
         let constraint = match name.strip_prefix("refuse/") {
-            Some(name) => &file.refuse.iter().find(|refusal| refusal.name == part(name))?.constraint,
+            Some(name) => file.refuse.iter().find(|refusal| refusal.name == part(name))?.constraint.as_ref()?,
             None => file.cases.iter().find(|case| case.name == part(name))?.constraint.as_ref()?,
         };
         Some((newest(self.specs, &version), CoverageItem::of(CoverageKind::Constraint, constraint)))

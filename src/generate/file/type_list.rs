@@ -1,0 +1,116 @@
+//! Lists of types, and `specs/types.yaml`: the groups of types that have a name.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::types::ValueType;
+use serde::Deserialize;
+
+use crate::generate::file::ordered::Ordered;
+use crate::generate::file::words::Words;
+
+/// `specs/types.yaml`: groups of types by name, each from types and from the groups before it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TypesFile {
+    /// The groups.
+    pub groups: Ordered<TypeList>,
+}
+
+/// Types, as one word or a list of words: a group, an element type as the tensor of it, or a type in full.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "Words"))]
+#[serde(from = "Words")]
+pub struct TypeList {
+    words: Vec<String>,
+    types: Vec<ValueType>,
+}
+
+impl From<Words> for TypeList {
+    fn from(Words(words): Words) -> TypeList {
+        TypeList { words, types: Vec::new() }
+    }
+}
+
+impl TypeList {
+    /// Whether the type is one of them.
+    pub fn contains(&self, value_type: &ValueType) -> bool {
+        self.types.contains(value_type)
+    }
+
+    /// Finds what the words stand for.
+    pub(crate) fn resolve(&mut self, groups: &TypeGroups) -> Result<(), String> {
+        self.types = self.words.iter().map(|word| groups.types(word)).collect::<Result<Vec<_>, String>>()?.concat();
+        Ok(())
+    }
+}
+
+/// The groups of types, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TypeGroups {
+    groups: Vec<(String, Vec<ValueType>)>,
+}
+
+impl TypeGroups {
+    /// Reads the text of `specs/types.yaml`.
+    pub(crate) fn read(path: &str, text: &str) -> Result<TypeGroups, Box<YamlError>> {
+        let file: TypesFile = yaml::read(path, text)?;
+        let mut known = TypeGroups::default();
+        for (name, mut list) in file.groups.0 {
+            let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
+            let at = |message: String, help: &str| {
+                let place = (line.map_or(1, |line| line + 1), 1);
+                Box::new(YamlError::new(path, text, place, message, Some(help.to_owned())))
+            };
+            if name.parse::<ElementType>().is_ok() {
+                return Err(at(format!("'{name}' is an element type"), "give the group a name of its own"));
+            }
+            list.resolve(&known).map_err(|message| at(message, "a group names types, and groups that are above it"))?;
+            known.groups.push((name, list.types));
+        }
+        Ok(known)
+    }
+
+    /// The types that a word stands for.
+    fn types(&self, word: &str) -> Result<Vec<ValueType>, String> {
+        if let Some((_, types)) = self.groups.iter().find(|(name, _)| name == word) {
+            return Ok(types.clone());
+        }
+        if let Ok(element) = word.parse::<ElementType>() {
+            return Ok(vec![ValueType::Tensor(element)]);
+        }
+        word.parse::<ValueType>().map(|value_type| vec![value_type]).map_err(|_| {
+            let names: Vec<&str> = self.groups.iter().map(|(name, _)| name.as_str()).collect();
+            format!("'{word}' is neither a type nor a group; the groups are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUPS: &str = "groups:\n  wide: [float, double]\n  floats: [float16, wide]\n";
+
+    fn types(list: &str) -> Result<Vec<String>, String> {
+        let groups = TypeGroups::read("types.yaml", GROUPS).unwrap();
+        let mut list: TypeList = serde_yaml::from_str(list).unwrap();
+        list.resolve(&groups)?;
+        Ok(list.types.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_word_is_a_group_or_a_type() {
+        let floats = ["tensor(float16)", "tensor(float)", "tensor(double)"].map(str::to_owned).to_vec();
+        assert_eq!(types("floats"), Ok(floats));
+        assert_eq!(types("['seq(tensor(int8))', bool]"), Ok(vec!["seq(tensor(int8))".into(), "tensor(bool)".into()]));
+        assert!(types("flots").unwrap_err().contains("the groups are wide, floats"));
+    }
+
+    #[test]
+    fn a_group_names_only_groups_above_it() {
+        let error = TypeGroups::read("types.yaml", "groups:\n  a: float\n  floats: [float16, wide]\n").unwrap_err();
+        assert!(error.to_string().starts_with("types.yaml:3: 'wide' is neither"), "{error}");
+        assert!(TypeGroups::read("types.yaml", "groups: {float: [double]}\n").is_err());
+    }
+}

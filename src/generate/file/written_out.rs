@@ -1,0 +1,171 @@
+//! op.yaml with its shorthands written out: cases out of their constraints, `given` blocks in their cases, type groups as types.
+
+use std::collections::BTreeSet;
+
+use onnx_conformance_reference::spec::yaml::YamlError;
+
+use crate::generate::file::anchors::first_anchor;
+use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile, at_case, places};
+use crate::generate::file::ordered::Ordered;
+use crate::generate::file::since::Since;
+use crate::generate::file::type_list::TypeGroups;
+
+/// An anchor or alias is an error: what cases share has a name that says so.
+pub(crate) fn refuse_anchors(path: &str, text: &str) -> Result<(), Box<YamlError>> {
+    match first_anchor(text) {
+        None => Ok(()),
+        Some(place) => {
+            let message = "an anchor or alias of YAML is not read here".to_owned();
+            let help = "write what cases share under `given`, and `given: NAME` in the cases".to_owned();
+            Err(Box::new(YamlError::new(path, text, place, message, Some(help))))
+        }
+    }
+}
+
+/// Puts the cases and refusals of the constraints behind those of the file, and what they share into them.
+pub(crate) fn write_out(
+    path: &str,
+    text: &str,
+    mut file: OperatorFile,
+    groups: &TypeGroups,
+) -> Result<OperatorFile, Box<YamlError>> {
+    for (id, constraint) in &mut file.constraints.0 {
+        constraint.line = line_of(text, id);
+        file.cases.extend(std::mem::take(&mut constraint.cases).into_iter().map(|mut case| {
+            case.constraint = Some(id.clone());
+            case
+        }));
+        file.refuse.extend(std::mem::take(&mut constraint.refuse).into_iter().map(|mut refusal| {
+            refusal.constraint = Some(id.clone());
+            refusal
+        }));
+    }
+    for case in &mut file.cases {
+        check_use(path, text, case)?;
+        check_since(case.since.as_ref(), case.until)
+            .and_then(|()| give(case, &file.given))
+            .and_then(|()| resolve(case, groups))
+            .map_err(|message| at_case(path, text, &case.name, message, None))?;
+    }
+    for refusal in &file.refuse {
+        check_since(refusal.since.as_ref(), refusal.until)
+            .map_err(|message| at_case(path, text, &refusal.name, message, None))?;
+    }
+    check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
+    let is_used = |name: &&str| file.cases.iter().any(|case| case.given.0.iter().any(|other| other == *name));
+    if let Some(name) = file.given.keys().find(|name| !is_used(name)) {
+        let place = (line_of(text, name).unwrap_or(1), 1);
+        let help = Some("remove it, or write `given` in a case".to_owned());
+        return Err(Box::new(YamlError::new(path, text, place, format!("no case is given '{name}'"), help)));
+    }
+    Ok(file)
+}
+
+/// Finds what the type lists of a case stand for.
+pub(crate) fn resolve(case: &mut CaseFile, groups: &TypeGroups) -> Result<(), String> {
+    let lists = case.only.0.iter_mut().chain(&mut case.except.0);
+    lists.map(|(_, list)| list).try_for_each(|list| list.resolve(groups))
+}
+
+/// The line, counted from 1, where a key stands that is the first of its line.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let is_key = |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+    text.lines().position(is_key).map(|at| at + 1)
+}
+
+/// A case has a name, or uses recipes and has nothing of its own.
+fn check_use(path: &str, text: &str, case: &CaseFile) -> Result<(), Box<YamlError>> {
+    let name = case.uses.first().map_or(case.name.as_str(), String::as_str);
+    let at = |message: String, help: &str| {
+        let line = text.lines().position(|line| line.contains("use:") && line.contains(name)).map_or(1, |at| at + 1);
+        Err(Box::new(YamlError::new(path, text, (line, 1), message, Some(help.to_owned()))))
+    };
+    let empty = CaseFile { uses: case.uses.clone(), constraint: case.constraint.clone(), ..CaseFile::default() };
+    match case.uses.is_empty() {
+        true if case.name.is_empty() => at("a case has no name".to_owned(), "give it `name`, or let it `use` recipes"),
+        false if *case != empty => at(
+            format!("a case that uses '{name}' has something of its own"),
+            "nothing stands beside `use`; write a case of its own",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn check_names<'a>(
+    path: &str,
+    text: &str,
+    kind: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), Box<YamlError>> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            let place = places(text, name).last().unwrap_or((1, 1));
+            let help = "a name becomes part of ids; give each its own".to_owned();
+            return Err(Box::new(YamlError::new(
+                path,
+                text,
+                place,
+                format!("another {kind} is called '{name}'"),
+                Some(help),
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Ranges have their own ends.
+fn check_since(since: Option<&Since>, until: Option<u32>) -> Result<(), String> {
+    match (since, until) {
+        (Some(Since::Ranges(_)), Some(_)) => {
+            Err("ranges of `since` have ends, and `until` stands beside them".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts what the blocks give before what the case has itself, which replaces what has the same name.
+fn give(case: &mut CaseFile, blocks: &Ordered<GivenFile>) -> Result<(), String> {
+    let mut given = GivenFile::default();
+    for name in &case.given.0 {
+        let Some(block) = blocks.get(name) else {
+            let known: Vec<&str> = blocks.keys().collect();
+            return Err(format!("nothing is given as '{name}'; `given` has {}", known.join(", ")));
+        };
+        add(&mut given.names, &block.names);
+        add(&mut given.inputs, &block.inputs);
+        add(&mut given.captured, &block.captured);
+        add(&mut given.set, &block.set);
+        add(&mut given.only, &block.only);
+        add(&mut given.except, &block.except);
+        add(&mut given.outputs, &block.outputs);
+        given.nodes = block.nodes.clone().or(given.nodes);
+        given.accuracy = block.accuracy.clone().or(given.accuracy);
+    }
+    put_before(&mut case.names, given.names);
+    put_before(&mut case.inputs, given.inputs);
+    put_before(&mut case.captured, given.captured);
+    put_before(&mut case.set, given.set);
+    put_before(&mut case.only, given.only);
+    put_before(&mut case.except, given.except);
+    put_before(&mut case.outputs, given.outputs);
+    case.nodes = case.nodes.take().or(given.nodes);
+    case.accuracy = case.accuracy.take().or(given.accuracy);
+    Ok(())
+}
+
+fn add<V: Clone>(all: &mut Ordered<V>, more: &Ordered<V>) {
+    for (name, value) in &more.0 {
+        match all.0.iter_mut().find(|(other, _)| other == name) {
+            Some((_, old)) => *old = value.clone(),
+            None => all.0.push((name.clone(), value.clone())),
+        }
+    }
+}
+
+fn put_before<V: Clone>(own: &mut Ordered<V>, mut given: Ordered<V>) {
+    if !given.0.is_empty() {
+        add(&mut given, own);
+        *own = given;
+    }
+}
