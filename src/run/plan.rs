@@ -50,7 +50,9 @@ impl<'a> Plan<'a> {
         let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let mut cases = source.load(group, &|id| chosen.contains(id))?;
         if let Some(evidence) = self.evidence {
-            cases.iter_mut().for_each(|case| evidence.confirm(case));
+            for case in &mut cases {
+                evidence.confirm(case);
+            }
         }
         Ok(cases)
     }
