@@ -57,7 +57,9 @@ impl Case {
     /// Notes that every output is confirmed.
     pub fn confirm(&mut self, source: Evidence) {
         let names: Vec<String> = self.judged_outputs().into_iter().map(str::to_owned).collect();
-        names.iter().for_each(|name| self.confirm_output(name, source));
+        for name in &names {
+            self.confirm_output(name, source);
+        }
     }
 
     /// Notes that one output is confirmed.

@@ -425,7 +425,7 @@ mod tests {
         let unsupported = |id: &str, missing: &str| result(id, Outcome::Unsupported, Some(missing), &[], &named);
         let results = [
             unsupported("x/operator", "operator ai.onnx/Abs"),
-            unsupported("x/version", "version ai.onnx/Abs-13"),
+            unsupported("x/version", "tensor(int8) in ai.onnx/Abs-13"),
             unsupported("x/elsewhere", "operator ai.onnx/Neg"),
             unsupported("ai.onnx/Sum-13/broadcast/T=float", "operator ai.onnx/Abs"),
         ];
