@@ -8,6 +8,7 @@ mod generated;
 mod ir;
 mod records;
 mod releases;
+mod source;
 mod sources;
 mod upstream;
 mod vendored;
@@ -23,5 +24,6 @@ pub use records::{OperatorRecord, VersionRecord, recorded_digests, records, stal
 pub use releases::{
     Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short, write_pack,
 };
-pub use sources::{CaseGroup, SelectedGroup, Source, Suite, SuiteError};
+pub use source::{CaseGroup, Source, SuiteError};
+pub use sources::{SelectedGroup, Suite};
 pub use vendored::VendoredCases;

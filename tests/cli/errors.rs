@@ -19,7 +19,7 @@ fn nothing_is_said_twice() {
                   \"machine\":{\"os\":\"a\",\"arch\":\"b\",\"cpus\":1},\"selected\":{\"cases\":1}}\n";
     folder.write("results.jsonl", format!("{header}{{\"id\":1}}\n"));
     std::fs::create_dir_all(folder.path().join("broken/case")).unwrap();
-    folder.write("broken/manifest.jsonl", "{\"format\":1,\"tool\":\"1\",\"suite\":\"d\"}\n{\"id\":1}\n");
+    folder.write("broken/manifest.jsonl", "{\"format\":2,\"tool\":\"1\",\"suite\":\"d\"}\n{\"id\":1}\n");
     let suite = folder.path().join("case").to_str().unwrap().to_owned();
     let [none, text, wrong, other, results, broken] =
         ["none", "text", "wrong.yaml", "other.yaml", "results.jsonl", "broken"].map(|name| folder.file(name));

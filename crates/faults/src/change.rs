@@ -2,7 +2,6 @@
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::kernels::framework::call::{Call, Outputs, Result};
-use onnx_conformance_reference::kernels::framework::error::KernelError;
 use onnx_conformance_reference::kernels::framework::registry::{self, Kernel};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::tensor::index::StridedIter;
@@ -10,6 +9,7 @@ use onnx_conformance_reference::tensor::shape::broadcast;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 
+use crate::call::{copy, lost};
 use crate::linear::{Linear, accumulate};
 
 /// What a fault does to a call of a kernel.
@@ -104,20 +104,6 @@ impl Change {
     }
 }
 
-/// The same call.
-pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
-    Call {
-        spec: call.spec,
-        opset: call.opset,
-        inputs: call.inputs,
-        attributes: call.attributes,
-        wanted: call.wanted,
-        types: call.types,
-        subgraphs: call.subgraphs,
-        budget: call.budget,
-    }
-}
-
 /// Outputs with some tensors in place of others.
 fn changed(outputs: &Outputs, change: impl Fn(&Tensor) -> Option<Tensor>) -> Outputs {
     Outputs(outputs.0.iter().map(|output| each_tensor(output.as_ref(), &change)).collect())
@@ -197,12 +183,4 @@ fn as_version(since: u32, call: &Call<'_>) -> Result {
     let spec = Specs::embedded().find(&version.domain, &version.name, since).map_err(|_| lost())?;
     let kernel = registry::find(&spec.version).ok_or_else(lost)?;
     kernel.run(&Call { spec, opset: since.into(), ..copy(call) })
-}
-
-/// What a call says of which the fault cannot be made.
-pub(crate) const NOT_MADE: &str = "the fault cannot be made of this call";
-
-/// The fault cannot be made here.
-pub(crate) fn lost() -> KernelError {
-    KernelError::Internal(NOT_MADE.to_owned())
 }

@@ -5,6 +5,7 @@
 //! sum in half precision. Most faults are made from the specs, one for each attribute, input, type and version. A fault is
 //! noticed if a required case gives other values, shapes or types than it must.
 
+mod call;
 mod change;
 mod fault;
 mod formula;

@@ -6,7 +6,7 @@ use onnx_conformance_reference::kernels::framework::registry::Kernel;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::value::Value;
 
-use crate::change::{copy, lost};
+use crate::call::{copy, lost};
 
 /// Along what a sum of terms runs: an axis of the first input, from the front or the back.
 #[derive(Clone, Copy, Debug)]

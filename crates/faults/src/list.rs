@@ -9,7 +9,7 @@ use onnx_conformance_reference::model::Attribute;
 use onnx_conformance_reference::spec::{AttributeType, FormalType, OpSpec, Presence, Specs};
 use onnx_conformance_reference::types::ValueType;
 
-use crate::change::copy;
+use crate::call::copy;
 use crate::formula::{BINARY, NARROW, UNARY};
 use crate::linear::Linear;
 use crate::{Change, Class, Fault};

@@ -19,7 +19,7 @@ use onnx_conformance_reference::value::Value;
 use rayon::prelude::*;
 
 use crate::Fault;
-use crate::change::NOT_MADE;
+use crate::call::NOT_MADE;
 
 /// How long a wrong kernel may take for a case.
 const TIMEOUT: Duration = Duration::from_secs(20);

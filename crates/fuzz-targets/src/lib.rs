@@ -3,6 +3,7 @@
 
 mod model;
 mod mutate;
+mod pick;
 mod seeds;
 mod target;
 mod text;

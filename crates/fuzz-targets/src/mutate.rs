@@ -12,7 +12,7 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
-use crate::target::{pick, place};
+use crate::pick::{pick, place};
 use crate::{Random, text};
 
 const INTEGERS: [i64; 16] = [

@@ -13,7 +13,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
 
 use crate::Random;
-use crate::target::{pick, place};
+use crate::pick::{pick, place};
 
 static OPERATORS: LazyLock<OperatorCatalog> = LazyLock::new(OperatorCatalog::embedded);
 

@@ -1,4 +1,4 @@
-//! The targets, and drawing from lists.
+//! The targets.
 
 use std::time::Duration;
 
@@ -101,16 +101,6 @@ pub fn check(name: &str, input: &[u8]) {
     if let Err(finding) = target.run(input) {
         panic!("{finding}");
     }
-}
-
-/// One of some items; nothing where there is none.
-pub(crate) fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> Option<&'a T> {
-    items.get(place(random, items.len()))
-}
-
-/// A place in a list of this length; 0 where it is empty.
-pub(crate) fn place(random: &mut Random, length: usize) -> usize {
-    usize::try_from(random.below(length as u64)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Changes to text: words of the formats put in, lines and pieces moved, repeated or lost, bytes changed.
 
 use crate::Random;
-use crate::target::place;
+use crate::pick::place;
 
 /// What means something in one of the formats.
 const WORDS: [&str; 44] = [

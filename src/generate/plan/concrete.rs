@@ -154,10 +154,8 @@ impl<'a> ConcreteCases<'a> {
             return Ok(node.clone());
         }
         let choices = self.combinations.get(choice).map_or(&[][..], Vec::as_slice);
-        let node = match self.outputs_fit(choices, types)? {
-            true => NodePlan::new(self.fitted, choices, types)?.map(Arc::new),
-            false => None,
-        };
+        let outputs_fit = self.outputs_fit(choices, types)?;
+        let node = if outputs_fit { NodePlan::new(self.fitted, choices, types)?.map(Arc::new) } else { None };
         self.nodes.insert(key, node.clone());
         Ok(node)
     }

@@ -130,7 +130,7 @@ impl ValueBuilder<'_> {
     fn of_type(&self, value_type: &ValueType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
         match value_type {
             ValueType::Tensor(element) => self.tensor(*element, source),
-            ValueType::SparseTensor(element) => self.sparse(*element, source),
+            ValueType::SparseTensor(element) => sparse(*element, source),
             ValueType::Sequence(item_type) => self.sequence(item_type, source),
             ValueType::Optional(item_type) if source.file.none => {
                 let empty = Optional { item_type: (**item_type).clone(), item: None };
@@ -168,23 +168,23 @@ impl ValueBuilder<'_> {
         let size = fill.expression().map_or(Ok(0), |size| size.value(self.names))?;
         Ok(Some(ValuePlan::Filled(FillPlan { element, shape, fill, size })))
     }
+}
 
-    /// A sparse tensor as it is written, or else a vector of four with two values.
-    fn sparse(&self, element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
-        if let (Some(values), Some(indices)) = (source.literal, &source.file.sparse) {
-            let shape = source.shape.ok_or("a sparse tensor needs its shape")?.to_vec();
-            let count = values.flat().len();
-            let (Some(values), Some(indices)) =
-                (values.tensor(element, Some(&[count]))?, indices.tensor(ElementType::Int64, None)?)
-            else {
-                return Ok(None);
-            };
-            return Ok(Some(ValuePlan::Written(Value::Sparse(Arc::new(SparseTensor { values, indices, shape })))));
-        }
-        let values = FillPlan { element, shape: vec![2], fill: Fill::default(), size: 0 };
-        let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3]).map_err(|error| error.to_string())?;
-        Ok(Some(ValuePlan::Sparse(SparsePlan { values, indices, shape: vec![4] })))
+/// A sparse tensor as it is written, or else a vector of four with two values.
+fn sparse(element: ElementType, source: &Source<'_>) -> Result<Option<ValuePlan>, String> {
+    if let (Some(values), Some(indices)) = (source.literal, &source.file.sparse) {
+        let shape = source.shape.ok_or("a sparse tensor needs its shape")?.to_vec();
+        let count = values.flat().len();
+        let (Some(values), Some(indices)) =
+            (values.tensor(element, Some(&[count]))?, indices.tensor(ElementType::Int64, None)?)
+        else {
+            return Ok(None);
+        };
+        return Ok(Some(ValuePlan::Written(Value::Sparse(Arc::new(SparseTensor { values, indices, shape })))));
     }
+    let values = FillPlan { element, shape: vec![2], fill: Fill::default(), size: 0 };
+    let indices = Tensor::of_integers(ElementType::Int64, &[2], &[0, 3]).map_err(|error| error.to_string())?;
+    Ok(Some(ValuePlan::Sparse(SparsePlan { values, indices, shape: vec![4] })))
 }
 
 /// A map from its keys and values; nothing where a type cannot hold one of them.
