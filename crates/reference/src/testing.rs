@@ -63,7 +63,7 @@ impl OneNode {
 
     /// Asks for this many outputs.
     pub(crate) fn outputs(mut self, count: usize) -> OneNode {
-        self.node.outputs = (0..count).map(|at| format!("out{at}")).collect();
+        self.node.outputs = (0..count).map(|index| format!("out{index}")).collect();
         self
     }
 

@@ -215,11 +215,11 @@ impl<'a> Frame<'a> {
             if name.is_empty() || self.is_absent_input(name) {
                 return Ok(None);
             }
-            let none = || {
+            let missing = || {
                 let rule = format!("input '{name}' was left out by the node that computes it");
                 at(node, None, &[], invalid(rule))
             };
-            self.get(name).cloned().map(Some).ok_or_else(none)
+            self.get(name).cloned().map(Some).ok_or_else(missing)
         };
         let inputs: Vec<Option<Value>> = node.inputs.iter().map(input).collect::<Result<_>>()?;
         self.apply_node(node, &inputs, last_uses)
@@ -338,9 +338,9 @@ impl<'a> Frame<'a> {
     }
 
     fn deeper(&self) -> Result<usize> {
-        let (depth, most) = (self.context.depth + 1, self.context.budget.limits().depth);
-        if depth > most {
-            return Err(KernelError::Depth(most));
+        let (depth, max) = (self.context.depth + 1, self.context.budget.limits().depth);
+        if depth > max {
+            return Err(KernelError::Depth(max));
         }
         Ok(depth)
     }

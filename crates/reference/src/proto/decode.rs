@@ -465,7 +465,7 @@ pub fn model(bytes: Bytes) -> Result<ModelProto, DecodeError> {
 /// The value in a file of an ONNX test folder, which holds the message that `declared` calls for.
 pub fn value(bytes: Bytes, declared: &ValueType) -> Result<Value, DecodeError> {
     use prost::Message;
-    let none = &NoExternalData;
+    let missing = &NoExternalData;
     let kind = match declared {
         ValueType::Tensor(_) => MessageKind::Tensor,
         ValueType::SparseTensor(_) => MessageKind::SparseTensor,
@@ -475,10 +475,12 @@ pub fn value(bytes: Bytes, declared: &ValueType) -> Result<Value, DecodeError> {
     };
     decoded_size(kind, &bytes, MOST_DECODED, &Deadline::never())?;
     Ok(match declared {
-        ValueType::Tensor(_) => Value::Tensor(tensor(&TensorProto::decode(bytes)?, none)?),
-        ValueType::SparseTensor(_) => Value::Sparse(Arc::new(sparse_tensor(&SparseTensorProto::decode(bytes)?, none)?)),
-        ValueType::Sequence(_) => Value::Sequence(sequence(&SequenceProto::decode(bytes)?, Some(declared), none)?),
-        ValueType::Optional(_) => Value::Optional(optional(&OptionalProto::decode(bytes)?, Some(declared), none)?),
-        ValueType::Map(..) => Value::Map(map(&MapProto::decode(bytes)?, Some(declared), none)?),
+        ValueType::Tensor(_) => Value::Tensor(tensor(&TensorProto::decode(bytes)?, missing)?),
+        ValueType::SparseTensor(_) => {
+            Value::Sparse(Arc::new(sparse_tensor(&SparseTensorProto::decode(bytes)?, missing)?))
+        }
+        ValueType::Sequence(_) => Value::Sequence(sequence(&SequenceProto::decode(bytes)?, Some(declared), missing)?),
+        ValueType::Optional(_) => Value::Optional(optional(&OptionalProto::decode(bytes)?, Some(declared), missing)?),
+        ValueType::Map(..) => Value::Map(map(&MapProto::decode(bytes)?, Some(declared), missing)?),
     })
 }

@@ -65,8 +65,8 @@ pub enum SignatureError {
     #[error("{version} takes at least {min} of variadic {side} '{name}', not {actual}")]
     TooFew { version: OperatorVersion, side: Side, name: String, min: usize, actual: usize },
     /// More inputs or outputs than the version declares.
-    #[error("{version} has at most {most} {side}s, not {actual}")]
-    Surplus { version: OperatorVersion, side: Side, most: usize, actual: usize },
+    #[error("{version} has at most {max} {side}s, not {actual}")]
+    Surplus { version: OperatorVersion, side: Side, max: usize, actual: usize },
     /// An attribute the version does not declare.
     #[error("{version} has no attribute '{name}'{known}")]
     UnknownAttribute { version: OperatorVersion, name: String, known: String },
@@ -159,7 +159,7 @@ fn check_arity(
     let actual = arguments.iter().rposition(|argument| *argument != Argument::Absent).map_or(0, |last| last + 1);
     let variadic = formals.last().filter(|last| last.is_variadic());
     if variadic.is_none() && actual > formals.len() {
-        return Err(Box::new(SignatureError::Surplus { version: version(), side, most: formals.len(), actual }));
+        return Err(Box::new(SignatureError::Surplus { version: version(), side, max: formals.len(), actual }));
     }
     let missing = |position, formal: &FormalParameter| {
         Err(Box::new(SignatureError::Missing { version: version(), side, position, name: formal.name.clone() }))

@@ -10,7 +10,7 @@ pub fn packed_len(element: ElementType, count: usize) -> Option<usize> {
 /// One byte an element from the packed form, signed types sign-extended. `packed` holds `packed_len` bytes or more.
 pub fn unpack(element: ElementType, packed: &[u8], count: usize) -> Vec<u8> {
     let bits = element.bits() as usize;
-    (0..count).map(|at| extend(element, read_bits(packed, at * bits, bits))).collect()
+    (0..count).map(|index| extend(element, read_bits(packed, index * bits, bits))).collect()
 }
 
 /// The packed form of one byte an element; the last byte is filled up with zeros.
@@ -18,8 +18,8 @@ pub fn pack(element: ElementType, elements: &[u8]) -> Vec<u8> {
     let bits = element.bits() as usize;
     let mask = low_mask(bits);
     let mut packed = vec![0u8; (elements.len() * bits).div_ceil(8)];
-    for (at, &value) in elements.iter().enumerate() {
-        let (byte, shift) = (at * bits / 8, at * bits % 8);
+    for (index, &value) in elements.iter().enumerate() {
+        let (byte, shift) = (index * bits / 8, index * bits % 8);
         let [low, high] = (u16::from(value & mask) << shift).to_le_bytes();
         for (slot, part) in packed.iter_mut().skip(byte).zip([low, high]) {
             *slot |= part;
@@ -39,7 +39,7 @@ pub fn extend(element: ElementType, value: u8) -> u8 {
 }
 
 fn read_bits(packed: &[u8], from: usize, bits: usize) -> u8 {
-    let byte = |at: usize| packed.get(at).copied().unwrap_or(0);
+    let byte = |index: usize| packed.get(index).copied().unwrap_or(0);
     let [low, _] = (u16::from_le_bytes([byte(from / 8), byte(from / 8 + 1)]) >> (from % 8)).to_le_bytes();
     low & low_mask(bits)
 }

@@ -82,7 +82,7 @@ impl Tensor {
             ElementType::Int64 => convert(bytes, |b: [u8; 8]| i128::from(i64::from_le_bytes(b))),
             ElementType::Int32 => convert(bytes, |b: [u8; 4]| i128::from(i32::from_le_bytes(b))),
             element if element.is_integer() || element.kind() == Kind::Bool => {
-                (0..self.len()).map(|at| element.decode_i128(self.bits_at(at))).collect()
+                (0..self.len()).map(|index| element.decode_i128(self.bits_at(index))).collect()
             }
             #[expect(clippy::cast_possible_truncation, reason = "the documented truncation toward zero")]
             _ => self.floats().into_iter().map(|value| value as i128).collect(),
@@ -123,10 +123,10 @@ impl Tensor {
     }
 
     /// The stored bits of one element of at most 64 bits; 0 beyond the end.
-    pub fn bits_at(&self, at: usize) -> u64 {
+    pub fn bits_at(&self, index: usize) -> u64 {
         let size = self.element_type().size();
         let mut word = [0u8; 8];
-        if let Some(bytes) = at.checked_mul(size).and_then(|from| self.bytes().get(from..from + size))
+        if let Some(bytes) = index.checked_mul(size).and_then(|from| self.bytes().get(from..from + size))
             && let Some(head) = word.get_mut(..size)
         {
             head.copy_from_slice(bytes);
@@ -144,32 +144,32 @@ impl Tensor {
         (self.len() == 1).then(|| self.integers().first().copied()).flatten()
     }
 
-    /// Writes up to `most` elements for people: `[1, 2.5, ...]`.
-    pub fn write_elements(&self, f: &mut dyn fmt::Write, most: usize) -> fmt::Result {
+    /// Writes up to `max` elements for people: `[1, 2.5, ...]`.
+    pub fn write_elements(&self, f: &mut dyn fmt::Write, max: usize) -> fmt::Result {
         f.write_char('[')?;
-        for at in 0..self.len().min(most) {
-            if at > 0 {
+        for index in 0..self.len().min(max) {
+            if index > 0 {
                 f.write_str(", ")?;
             }
-            self.write_element(f, at)?;
+            self.write_element(f, index)?;
         }
-        f.write_str(if self.len() > most { ", ...]" } else { "]" })
+        f.write_str(if self.len() > max { ", ...]" } else { "]" })
     }
 
     /// Writes one element for people, in as few digits as tell it from its neighbours.
-    pub fn write_element(&self, f: &mut dyn fmt::Write, at: usize) -> fmt::Result {
+    pub fn write_element(&self, f: &mut dyn fmt::Write, index: usize) -> fmt::Result {
         let element = self.element_type();
         #[expect(clippy::cast_possible_truncation, reason = "the value came from an f32 and fits it")]
         match element.kind() {
-            Kind::String => match self.strings().get(at) {
+            Kind::String => match self.strings().get(index) {
                 Some(text) => write!(f, "{text:?}"),
                 None => Ok(()),
             },
-            Kind::Bool => f.write_str(if self.bits_at(at) == 0 { "false" } else { "true" }),
-            Kind::Signed | Kind::Unsigned => write!(f, "{}", element.decode_i128(self.bits_at(at))),
-            Kind::Float if element == ElementType::Double => write!(f, "{:?}", element.decode_f64(self.bits_at(at))),
-            Kind::Float => write!(f, "{:?}", element.decode_f64(self.bits_at(at)) as f32),
-            Kind::Complex => match self.complexes().get(at) {
+            Kind::Bool => f.write_str(if self.bits_at(index) == 0 { "false" } else { "true" }),
+            Kind::Signed | Kind::Unsigned => write!(f, "{}", element.decode_i128(self.bits_at(index))),
+            Kind::Float if element == ElementType::Double => write!(f, "{:?}", element.decode_f64(self.bits_at(index))),
+            Kind::Float => write!(f, "{:?}", element.decode_f64(self.bits_at(index)) as f32),
+            Kind::Complex => match self.complexes().get(index) {
                 Some(z) => write!(f, "{:?}{:+?}i", z.re, z.im),
                 None => Ok(()),
             },

@@ -34,7 +34,7 @@ pub fn around_axis(shape: &[usize], axis: usize) -> (usize, usize) {
 /// The shape that ONNX's multidirectional broadcasting gives, or the two dimensions that do not fit.
 pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, ShapeMismatch> {
     let rank = a.len().max(b.len());
-    let dim = |shape: &[usize], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(1, |at| shape[at]);
+    let dim = |shape: &[usize], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(1, |index| shape[index]);
     (0..rank)
         .map(|axis| match (dim(a, axis), dim(b, axis)) {
             (x, y) if x == y => Ok(x),
@@ -59,7 +59,7 @@ pub fn broadcast_strides(shape: &[usize], target: &[usize]) -> Vec<usize> {
     let lead = target.len().saturating_sub(shape.len());
     (0..target.len())
         .map(|axis| match axis.checked_sub(lead) {
-            Some(at) if shape[at] != 1 => own[at],
+            Some(index) if shape[index] != 1 => own[index],
             _ => 0,
         })
         .collect()
@@ -70,8 +70,8 @@ pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, AxisError> {
     let signed = i64::try_from(rank).unwrap_or(i64::MAX);
     let from_zero = if axis < 0 { axis.checked_add(signed) } else { Some(axis) };
     from_zero
-        .filter(|at| (0..signed).contains(at))
-        .and_then(|at| usize::try_from(at).ok())
+        .filter(|index| (0..signed).contains(index))
+        .and_then(|index| usize::try_from(index).ok())
         .ok_or(AxisError { axis, rank })
 }
 

@@ -47,11 +47,11 @@ impl Bias {
             None => std::iter::repeat_n(signed(past), sizes.batch).collect(),
         };
         let mask = call.optional_tensor(3)?.map(|mask| Mask::read(call, mask, sizes, element, short)).transpose()?;
-        let (most, columns) = (valid.iter().flatten().max(), mask.as_ref().map(|mask| signed(mask.columns)));
-        if let (Some(most), Some(columns)) = (most, columns)
-            && *most > columns
+        let (max, columns) = (valid.iter().flatten().max(), mask.as_ref().map(|mask| signed(mask.columns)));
+        if let (Some(max), Some(columns)) = (max, columns)
+            && *max > columns
         {
-            return Err(invalid(format!("attn_mask covers {columns} keys, where nonpad_kv_seqlen is up to {most}")));
+            return Err(invalid(format!("attn_mask covers {columns} keys, where nonpad_kv_seqlen is up to {max}")));
         }
         Ok(Bias {
             mask,

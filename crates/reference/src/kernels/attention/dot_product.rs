@@ -54,7 +54,7 @@ fn attention(call: &Call<'_>, short: ShortMask, redundant: Redundant) -> Result 
 
 /// The rules about which inputs and attributes go together.
 fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
-    let given = |at| call.optional_value(at).is_some();
+    let given = |index| call.optional_value(index).is_some();
     let ranks = [call.tensor(0)?.rank(), call.tensor(1)?.rank(), call.tensor(2)?.rank()];
     if ranks != [ranks[0]; 3] {
         return Err(invalid(format!("Q, K and V have {ranks:?} axes; they must have the same number, 3 or 4")));
@@ -154,9 +154,9 @@ fn add_bias(
     let rows = sizes.batch * sizes.query_heads * sizes.queries;
     let mut masked: Vec<bool> = call.budget.scratch(rows)?;
     let mut row: Vec<f64> = call.budget.scratch(sizes.keys)?;
-    for (at, (scores, masked)) in scores.chunks_mut(sizes.keys.max(1)).zip(&mut masked).enumerate() {
+    for (index, (scores, masked)) in scores.chunks_mut(sizes.keys.max(1)).zip(&mut masked).enumerate() {
         call.budget.count_work(sizes.keys)?;
-        let (head, query) = (at / sizes.queries, at % sizes.queries);
+        let (head, query) = (index / sizes.queries, index % sizes.queries);
         *masked = bias.write(head / sizes.query_heads, head % sizes.query_heads, query, &mut row);
         for (score, bias) in scores.iter_mut().zip(&row) {
             *score = element.round(*score + bias);

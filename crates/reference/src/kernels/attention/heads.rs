@@ -53,9 +53,9 @@ pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Te
     }
     call.budget.check_loop(&[batch, heads, before.saturating_add(length), size])?;
     let (old_block, new_block) = (before * size, length * size);
-    let positions = (0..batch * heads).flat_map(move |at| {
-        let old = (0..old_block).map(move |position| (0, at * old_block + position));
-        old.chain((0..new_block).map(move |position| (1, at * new_block + position)))
+    let positions = (0..batch * heads).flat_map(move |index| {
+        let old = (0..old_block).map(move |position| (0, index * old_block + position));
+        old.chain((0..new_block).map(move |position| (1, index * new_block + position)))
     });
     let room = call.allocate(new.element_type(), &[batch, heads, before + length, size])?;
     Ok(room.gather_from(&[past, &new], positions)?)

@@ -34,9 +34,9 @@ fn rotary_embedding(call: &Call<'_>) -> Result {
     let interleaved = call.flag("interleaved")?;
     let pairs = layout.pairs;
     let mut values = call.budget.read_floats(input)?;
-    for (at, head) in values.chunks_mut(layout.size.max(1)).enumerate() {
+    for (index, head) in values.chunks_mut(layout.size.max(1)).enumerate() {
         call.budget.count_work(head.len())?;
-        let row = rows.get(layout.position(at)).copied().unwrap_or(0) * pairs;
+        let row = rows.get(layout.position(index)).copied().unwrap_or(0) * pairs;
         let angles = cosines.get(row..row + pairs).zip(sines.get(row..row + pairs));
         let Some((cosines, sines)) = angles else { return Err(invalid("cos_cache and sin_cache have no such row")) };
         for (pair, (cosine, sine)) in cosines.iter().zip(sines).enumerate() {
@@ -72,10 +72,10 @@ impl Layout {
         Ok(Layout { batch, heads, length, size, heads_first: input.rank() == 4, pairs: turned / 2 })
     }
 
-    /// The position in `(batch, length)` of a head, which is the `at`-th in memory.
-    fn position(&self, at: usize) -> usize {
+    /// The position in `(batch, length)` of a head, which is the `index`-th in memory.
+    fn position(&self, index: usize) -> usize {
         let (heads, length) = (self.heads.max(1), self.length.max(1));
-        if self.heads_first { at / (heads * length) * length + at % length } else { at / heads }
+        if self.heads_first { index / (heads * length) * length + index % length } else { index / heads }
     }
 }
 
@@ -100,8 +100,8 @@ fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
 }
 
 /// A cache of cosines or sines: one row a position id, or, without ids, one row for each position.
-fn cache(call: &Call<'_>, at: usize, layout: &Layout) -> Result<Vec<f64>> {
-    let tensor = call.tensor(at)?;
+fn cache(call: &Call<'_>, index: usize, layout: &Layout) -> Result<Vec<f64>> {
+    let tensor = call.tensor(index)?;
     let fits = match (tensor.shape(), call.optional_value(3).is_some()) {
         ([rows, pairs], true) => *pairs == layout.pairs && Some(rows) == call.tensor(1)?.shape().first(),
         (shape, with_ids) => !with_ids && shape == [layout.batch, layout.length, layout.pairs],
@@ -109,7 +109,7 @@ fn cache(call: &Call<'_>, at: usize, layout: &Layout) -> Result<Vec<f64>> {
     if !fits {
         let (shape, pairs) = (tensor.shape(), layout.pairs);
         return Err(invalid(format!(
-            "input {at} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, (batch, length, {pairs}) without"
+            "input {index} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, (batch, length, {pairs}) without"
         )));
     }
     call.budget.read_floats(tensor)
@@ -122,7 +122,7 @@ mod tests {
 
     /// One position of one head, turned by a right angle at row 1 of the caches and not at all at row 0.
     fn turned(size: usize, pairs: usize, id: i64) -> OneNode {
-        let values: Vec<f64> = (0..size).map(|at| at as f64 + 1.0).collect();
+        let values: Vec<f64> = (0..size).map(|index| index as f64 + 1.0).collect();
         let rows = |first: f64| -> Vec<f64> { [vec![first; pairs], vec![1.0 - first; pairs]].concat() };
         node("RotaryEmbedding", 23)
             .input(floats(&[1, 1, 1, size], &values))

@@ -59,7 +59,7 @@ impl Sizes {
     /// For each head of each batch, where it stands among the query heads and where among the key heads.
     fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
         let group = self.query_heads.checked_div(self.heads).unwrap_or(1).max(1);
-        (0..self.batch * self.query_heads).map(move |at| (at, at / group))
+        (0..self.batch * self.query_heads).map(move |index| (index, index / group))
     }
 }
 
@@ -104,11 +104,11 @@ pub(super) fn scaled_products(call: &Call<'_>, sizes: &Sizes, query: &Tensor, ke
     let (query, key) = (scaled(query)?, scaled(key)?);
     let [query_block, key_block, block] = [queries * size, keys * size, queries * keys];
     let mut scores: Vec<f64> = call.budget.scratch(sizes.scores().iter().product())?;
-    for (at, from) in sizes.pairs() {
+    for (index, from) in sizes.pairs() {
         call.budget.count_work(block.saturating_mul(size))?;
-        let a = Matrix::row_major(&query[at * query_block..][..query_block], queries, size);
+        let a = Matrix::row_major(&query[index * query_block..][..query_block], queries, size);
         let b = Matrix::row_major(&key[from * key_block..][..key_block], keys, size).transposed();
-        multiply(call, element, a, b, &mut scores[at * block..][..block])?;
+        multiply(call, element, a, b, &mut scores[index * block..][..block])?;
     }
     round_all(element, &mut scores);
     Ok(scores)
@@ -131,11 +131,11 @@ pub(super) fn weigh(
     let Sizes { queries, keys, value_size, .. } = *sizes;
     let [block, value_block, result_block] = [queries * keys, keys * value_size, queries * value_size];
     let mut result: Vec<f64> = call.budget.scratch(sizes.result().iter().product())?;
-    for (at, from) in sizes.pairs() {
+    for (index, from) in sizes.pairs() {
         call.budget.count_work(block.saturating_mul(value_size))?;
-        let a = Matrix::row_major(&probabilities[at * block..][..block], queries, keys);
+        let a = Matrix::row_major(&probabilities[index * block..][..block], queries, keys);
         let b = Matrix::row_major(&values[from * value_block..][..value_block], keys, value_size);
-        multiply(call, element, a, b, &mut result[at * result_block..][..result_block])?;
+        multiply(call, element, a, b, &mut result[index * result_block..][..result_block])?;
     }
     Ok(result)
 }

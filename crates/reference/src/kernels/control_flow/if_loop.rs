@@ -1,4 +1,4 @@
-//! Subgraphs that run once, often, or for each item: `If`, `Loop`, `SequenceMap`.
+//! `If`, `Loop`, `SequenceMap`: subgraphs that run once, often, or for each item.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn truth(tensor: &Tensor, what: &str) -> Result<bool, KernelError> {
 fn repeat(call: &Call<'_>) -> Result {
     let body = call.graph("body")?;
     let (trips, condition) = (trip_count(call)?, call.optional_tensor(1)?);
-    let mut carried = (2..call.inputs.len()).map(|at| call.value(at).cloned()).collect::<Result<Vec<Value>>>()?;
+    let mut carried = (2..call.inputs.len()).map(|index| call.value(index).cloned()).collect::<Result<Vec<Value>>>()?;
     let mut stacks = stacks(call, body, carried.len())?;
     let mut going = condition.map_or(Ok(true), |condition| truth(condition, "the condition"))?;
     let mut trip = 0;
@@ -142,7 +142,7 @@ fn check_trip(call: &Call<'_>, trip: u64) -> Result<(), KernelError> {
 fn map(call: &Call<'_>) -> Result {
     let body = call.graph("body")?;
     let count = call.sequence(0)?.items.len();
-    let inputs = (0..call.inputs.len()).map(|at| call.value(at)).collect::<Result<Vec<_>>>()?;
+    let inputs = (0..call.inputs.len()).map(|index| call.value(index)).collect::<Result<Vec<_>>>()?;
     let other_length = inputs.iter().find(|input| matches!(input, Value::Sequence(s) if s.items.len() != count));
     if let Some(other) = other_length {
         return Err(invalid(format!("the first sequence has {count} items, another is {other}; they must be as long")));
@@ -151,14 +151,14 @@ fn map(call: &Call<'_>) -> Result {
         let (wanted, given) = (call.output_count(), body.outputs.len());
         return Err(invalid(format!("the node has {wanted} outputs, but the body gives {given}")));
     }
-    let item = |input: &Value, at: usize| match input {
-        Value::Sequence(sequence) => sequence.items.get(at).cloned(),
+    let item = |input: &Value, index: usize| match input {
+        Value::Sequence(sequence) => sequence.items.get(index).cloned(),
         other => Some(other.clone()),
     };
     let mut collected: Vec<Vec<Value>> = body.outputs.iter().map(|_| Vec::new()).collect();
-    for at in 0..count {
+    for index in 0..count {
         call.budget.check_time()?;
-        let arguments = inputs.iter().filter_map(|input| item(input, at)).collect();
+        let arguments = inputs.iter().filter_map(|input| item(input, index)).collect();
         for (items, value) in collected.iter_mut().zip(call.run(body, arguments)?) {
             items.push(value);
         }
@@ -269,13 +269,13 @@ mod tests {
     #[test]
     fn trip_count_and_condition_may_each_be_left_out() {
         for opset in [9, 11, 13, 16, 19] {
-            let none: Vec<f64> = Vec::new();
+            let missing: Vec<f64> = Vec::new();
             assert_eq!(doubled(opset, "m", "c", 10, true).unwrap(), [vec![8.0], vec![0.0, 1.0, 2.0]]);
             assert_eq!(doubled(opset, "m", "c", 2, true).unwrap(), [vec![4.0], vec![0.0, 1.0]]);
             assert_eq!(doubled(opset, "", "c", 0, true).unwrap(), [vec![8.0], vec![0.0, 1.0, 2.0]]);
             assert_eq!(doubled(opset, "m", "", 5, false).unwrap()[0], [32.0]);
-            assert_eq!(doubled(opset, "m", "c", 5, false).unwrap(), [vec![1.0], none.clone()]);
-            assert_eq!(doubled(opset, "m", "", -3, true).unwrap(), [vec![1.0], none]);
+            assert_eq!(doubled(opset, "m", "c", 5, false).unwrap(), [vec![1.0], missing.clone()]);
+            assert_eq!(doubled(opset, "m", "", -3, true).unwrap(), [vec![1.0], missing]);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Taking tensors apart along an axis and putting them together again, for the loops of Loop and Scan.
+//! Scan outputs: what the bodies of Loop and Scan give in each iteration, joined along an axis; and the slices that Scan reads.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::Call;

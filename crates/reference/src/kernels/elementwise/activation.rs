@@ -1,4 +1,4 @@
-//! Relu and the other functions that follow a layer, element by element.
+//! Activation functions: Relu and its relatives.
 //!
 //! Formulas that cancel or overflow are rewritten into equal ones that do not: `exp(x) - 1` as expm1, the logarithm of
 //! `1 + exp(x)` by the larger of its terms, `1 + erf(x)` as erfc(-x).
@@ -184,8 +184,8 @@ mod tests {
     fn check(node: OneNode, expected: &[f64]) {
         let values = node.tensor().floats();
         assert_eq!(values.len(), expected.len());
-        for (at, (value, expected)) in values.iter().zip(expected).enumerate() {
-            assert!(value == expected || value.is_nan() && expected.is_nan(), "{value} at {at}, not {expected}");
+        for (index, (value, expected)) in values.iter().zip(expected).enumerate() {
+            assert!(value == expected || value.is_nan() && expected.is_nan(), "{value} at {index}, not {expected}");
         }
     }
 
@@ -279,8 +279,8 @@ mod tests {
             with("PRelu", 9, element, &[7.0, 0.0]).input(slope)
         };
         check(prelu(E::Uint64), &[7.0, 0.0]);
-        let least = f64::from(i32::MIN);
-        check(with("PRelu", 9, E::Int32, &[-7.0, least]).input(typed(E::Int32, &[], &[3.0])), &[-21.0, least]);
+        let min = f64::from(i32::MIN);
+        check(with("PRelu", 9, E::Int32, &[-7.0, min]).input(typed(E::Int32, &[], &[3.0])), &[-21.0, min]);
     }
 
     #[test]

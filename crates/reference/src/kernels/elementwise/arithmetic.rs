@@ -209,8 +209,8 @@ mod tests {
         let b = [2.0, -2.0, 5.0, -5.0, inf, inf, 2.0, 0.0, -2.0];
         let expected = [0.5, -0.5, 0.0, -0.0, 3.0, inf, f64::NAN, f64::NAN, -0.0];
         let result = node("Mod", 28).input(floats(&[9], &a)).input(floats(&[9], &b)).tensor();
-        for ((value, expected), at) in result.floats().into_iter().zip(expected).zip(0..) {
-            assert!(value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan(), "{value} at {at}");
+        for ((value, expected), index) in result.floats().into_iter().zip(expected).zip(0..) {
+            assert!(value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan(), "{value} at {index}");
         }
         let before = node("Mod", 13).input(floats(&[1], &[1.0])).input(floats(&[1], &[2.0]));
         assert!(before.error().contains("fmod"));

@@ -57,7 +57,7 @@ fn cast(call: &Call<'_>, to: ElementType, infinity: Infinity) -> Result {
         (from, Kind::String) => {
             debug_assert!(from != Kind::Complex, "no version casts complex numbers");
             output.strings(
-                (0..input.len()).map(|at| number_format::print(input.element_type(), input.bits_at(at)).into()),
+                (0..input.len()).map(|index| number_format::print(input.element_type(), input.bits_at(index)).into()),
             )?
         }
         (Kind::Float, Kind::Float) if to.bits() > 8 => output.floats(call.budget.read_floats(input)?)?,
@@ -149,7 +149,7 @@ mod tests {
     use ElementType as E;
 
     fn bits(tensor: &Tensor) -> Vec<u64> {
-        (0..tensor.len()).map(|at| tensor.bits_at(at)).collect()
+        (0..tensor.len()).map(|index| tensor.bits_at(index)).collect()
     }
 
     fn cast_at(opset: i64, input: Tensor, to: E) -> Tensor {

@@ -21,8 +21,8 @@ fn clip_to_attributes(call: &Call<'_>) -> Result {
 /// Clip from 11 on. The text has an absent limit default to the ends of the type's range, the body leaves the input
 /// as it is: infinities stay.
 fn clip_to_inputs(call: &Call<'_>) -> Result {
-    for (at, name) in [(1, "min"), (2, "max")] {
-        if let Some(limit) = call.optional_tensor(at)?.filter(|limit| limit.rank() != 0) {
+    for (index, name) in [(1, "min"), (2, "max")] {
+        if let Some(limit) = call.optional_tensor(index)?.filter(|limit| limit.rank() != 0) {
             return Err(invalid(format!(
                 "{name} has shape {:?}, but it must be a scalar: reshape it to []",
                 limit.shape()

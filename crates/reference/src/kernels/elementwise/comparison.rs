@@ -78,7 +78,7 @@ fn select(call: &Call<'_>) -> Result {
     let walk = |shape_of: &[usize]| StridedIter::broadcast(shape_of, &shape);
     let positions = walk(condition.shape())
         .zip(walk(x.shape()).zip(walk(y.shape())))
-        .map(|(at, (x, y))| if condition.bits_at(at) != 0 { (0, x) } else { (1, y) });
+        .map(|(index, (x, y))| if condition.bits_at(index) != 0 { (0, x) } else { (1, y) });
     Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, y], positions)?.into())
 }
 

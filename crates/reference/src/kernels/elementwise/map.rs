@@ -1,4 +1,4 @@
-//! What the element-by-element families share: maps over one tensor, pairs of tensors, and coefficients.
+//! Maps over the elements of one tensor, and of two that broadcast.
 
 #![expect(clippy::indexing_slicing, reason = "the walks stay inside the shapes that they broadcast")]
 
@@ -164,7 +164,7 @@ impl<'c, 'a> Pair<'c, 'a> {
     /// every element.
     pub(super) fn along_axis(call: &'c Call<'a>, axis: Option<usize>) -> Result<Pair<'c, 'a>> {
         let (a, b) = (call.tensor(0)?, call.tensor(1)?);
-        let strides: Vec<isize> = (0..a.rank()).map(|at| isize::from(Some(at) == axis)).collect();
+        let strides: Vec<isize> = (0..a.rank()).map(|index| isize::from(Some(index) == axis)).collect();
         let b_order = Order::Walked(StridedIter::new(a.shape(), &strides, 0));
         Ok(Pair { call, a, b, shape: a.shape().to_vec(), a_order: Order::Lying, b_order })
     }
@@ -250,7 +250,7 @@ fn legacy_strides(call: &Call<'_>, a: &[usize], b: &[usize]) -> Result<Option<Ve
         return Ok(None);
     }
     let own = strides(b);
-    let stride = |axis: usize| match axis.checked_sub(from).map(|at| (b.get(at), own.get(at))) {
+    let stride = |axis: usize| match axis.checked_sub(from).map(|index| (b.get(index), own.get(index))) {
         Some((Some(&dim), Some(&stride))) if dim != 1 => stride.cast_signed(),
         _ => 0,
     };

@@ -1,4 +1,4 @@
-//! Numbers as strings hold them: what Cast reads from them and writes into them.
+//! Numbers as text: what Cast reads from strings and writes into them.
 
 use std::cmp::Ordering;
 use std::fmt::Write;

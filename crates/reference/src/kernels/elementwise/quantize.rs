@@ -1,4 +1,4 @@
-//! Linear quantization: `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
+//! `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`: linear quantization.
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::elementwise::cast::{Infinity, Rounding};
@@ -92,9 +92,9 @@ fn quantize(call: &Call<'_>, infinity: Infinity) -> Result {
     let positions = scales(call, x, scale)?.positions();
     let factors = call.budget.read_floats(scale)?;
     let quotient = division(call, x.element_type(), scale.element_type())?;
-    let quotients = x.stream(Tensor::floats).zip(positions).map(|(x, at)| {
-        let scale = factors.get(at).copied().unwrap_or(f64::NAN);
-        (quotient(x, scale), at)
+    let quotients = x.stream(Tensor::floats).zip(positions).map(|(x, index)| {
+        let scale = factors.get(index).copied().unwrap_or(f64::NAN);
+        (quotient(x, scale), index)
     });
     let buffer = call.allocate(output, x.shape())?;
     if output.is_float() {
@@ -102,13 +102,13 @@ fn quantize(call: &Call<'_>, infinity: Infinity) -> Result {
             Rounding::of(call, infinity)?,
             zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default(),
         );
-        let sum = |(quotient, at): (f64, usize)| quotient + zeros.get(at).copied().unwrap_or(0.0);
+        let sum = |(quotient, index): (f64, usize)| quotient + zeros.get(index).copied().unwrap_or(0.0);
         return Ok(buffer.bits(quotients.map(|pair| rounding.float(output, sum(pair))))?.into());
     }
     let zeros = zero.map(|tensor| call.budget.read_integers(tensor)).transpose()?.unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "beyond the range, it saturates")]
-    let sum = |(quotient, at): (f64, usize)| {
-        (quotient.round_ties_even() as i128).saturating_add(zeros.get(at).copied().unwrap_or(0))
+    let sum = |(quotient, index): (f64, usize)| {
+        (quotient.round_ties_even() as i128).saturating_add(zeros.get(index).copied().unwrap_or(0))
     };
     Ok(buffer.bits(quotients.map(|pair| output.saturate(sum(pair))))?.into())
 }
@@ -159,9 +159,9 @@ fn dequantize(call: &Call<'_>) -> Result {
     let factors = call.budget.read_floats(scale)?;
     let zeros = zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
     debug_assert!(x.element_type().kind() != Kind::Signed || x.element_type().bits() <= 32, "f64 holds x - zero_point");
-    let product = |(x, at): (f64, usize)| {
-        let scale = factors.get(at).copied().unwrap_or(f64::NAN);
-        (x - zeros.get(at).copied().unwrap_or(0.0)) * scale
+    let product = |(x, index): (f64, usize)| {
+        let scale = factors.get(index).copied().unwrap_or(f64::NAN);
+        (x - zeros.get(index).copied().unwrap_or(0.0)) * scale
     };
     Ok(call.floats(output, x.shape(), x.stream(Tensor::floats).zip(positions).map(product))?.into())
 }
@@ -172,16 +172,16 @@ fn dynamic_quantize(call: &Call<'_>) -> Result {
     let float = |value: f64| ElementType::Float.round(value);
     let x = call.tensor(0)?;
     let values = call.budget.read_floats(x)?;
-    let (mut least, mut greatest) = (0.0_f64, 0.0_f64);
+    let (mut min, mut greatest) = (0.0_f64, 0.0_f64);
     for &value in &values {
         if value.is_nan() {
-            (least, greatest) = (value, value);
+            (min, greatest) = (value, value);
             break;
         }
-        (least, greatest) = (least.min(value), greatest.max(value));
+        (min, greatest) = (min.min(value), greatest.max(value));
     }
-    let scale = float(float(greatest - least) / MOST);
-    let zero = float(0.0 - float(least / scale)).clamp(0.0, MOST).round_ties_even();
+    let scale = float(float(greatest - min) / MOST);
+    let zero = float(0.0 - float(min / scale)).clamp(0.0, MOST).round_ties_even();
     // No scale makes a zero point when all data are zero: the body casts 0 / 0, which has no defined result.
     let zero = if zero.is_nan() { 0.0 } else { zero };
     let quantized = values.into_iter().map(|value| {
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(first.set("block_size", 2).tensor().floats(), [2.0, 2.0, 2.0, 8.0, 5.0, 4.0]);
         let line = quantize(21, floats(&[3], &[2.0, 4.0, 6.0]), floats(&[2], &[1.0, 2.0]), zero(&[2]));
         assert_eq!(line.set("axis", 0).set("block_size", 2).tensor().floats(), [2.0, 4.0, 3.0]);
-        for wrong in [
+        for error in [
             quantize(10, x.clone(), floats(&[3], &[1.0; 3]), zero(&[3])),
             quantize(13, x.clone(), floats(&[2], &[1.0; 2]), zero(&[2])),
             quantize(13, x.clone(), floats(&[3], &[1.0; 3]), zero(&[])),
@@ -270,7 +270,7 @@ mod tests {
             quantize(21, x.clone(), scale.clone(), zero(&[2, 2])),
             quantize(21, x, scale, zero(&[2, 2])).set("block_size", 3),
         ] {
-            wrong.error();
+            error.error();
         }
     }
 

@@ -227,26 +227,26 @@ impl Budget {
     }
 
     fn reserve(&self, bytes: Option<usize>) -> Result<Reservation, KernelError> {
-        let most = self.limits().bytes;
+        let max = self.limits().bytes;
         bytes
-            .and_then(|bytes| Reservation::new(bytes, &self.run.bytes, most))
-            .ok_or_else(|| KernelError::Limit(format!("the tensors of this run are over the limit of {most} bytes")))
+            .and_then(|bytes| Reservation::new(bytes, &self.run.bytes, max))
+            .ok_or_else(|| KernelError::Limit(format!("the tensors of this run are over the limit of {max} bytes")))
     }
 
     /// The number of steps of nested loops over these sizes, within the limit of elements. An empty size counts as one,
     /// so that a product of any of the sizes fits as well.
     pub fn check_loop(&self, sizes: &[usize]) -> Result<usize, KernelError> {
-        let most = self.limits().elements;
+        let max = self.limits().elements;
         let steps = sizes.iter().try_fold(1usize, |steps, &size| steps.checked_mul(size.max(1)));
         steps
-            .filter(|&steps| steps <= most)
-            .ok_or_else(|| KernelError::Limit(format!("a loop over {sizes:?} is over the limit of {most} steps")))
+            .filter(|&steps| steps <= max)
+            .ok_or_else(|| KernelError::Limit(format!("a loop over {sizes:?} is over the limit of {max} steps")))
     }
 
     fn check_elements(&self, count: usize) -> Result<(), KernelError> {
-        let most = self.limits().elements;
-        if count > most {
-            return Err(KernelError::Limit(format!("a tensor of {count} elements is over the limit of {most}")));
+        let max = self.limits().elements;
+        if count > max {
+            return Err(KernelError::Limit(format!("a tensor of {count} elements is over the limit of {max}")));
         }
         Ok(())
     }
@@ -274,7 +274,7 @@ impl Budget {
     pub fn timed<T>(&self, values: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
         values
             .zip(0usize..)
-            .map_while(|(value, at)| (at % BLOCK != BLOCK - 1 || !self.deadline().is_over()).then_some(value))
+            .map_while(|(value, index)| (index % BLOCK != BLOCK - 1 || !self.deadline().is_over()).then_some(value))
     }
 }
 

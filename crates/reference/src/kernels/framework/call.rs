@@ -84,36 +84,36 @@ impl<'a> Call<'a> {
 
     // Inputs.
 
-    /// The input at `at`, or nothing where it is left out.
-    pub fn optional_value(&self, at: usize) -> Option<&'a Value> {
-        self.inputs.get(at).and_then(Option::as_ref)
+    /// The input at `index`, or nothing where it is left out.
+    pub fn optional_value(&self, index: usize) -> Option<&'a Value> {
+        self.inputs.get(index).and_then(Option::as_ref)
     }
 
-    /// The input at `at`, which the signature requires.
-    pub fn value(&self, at: usize) -> Result<&'a Value> {
-        self.optional_value(at).ok_or_else(|| KernelError::Internal(format!("input {at} is missing")))
+    /// The input at `index`, which the signature requires.
+    pub fn value(&self, index: usize) -> Result<&'a Value> {
+        self.optional_value(index).ok_or_else(|| KernelError::Internal(format!("input {index} is missing")))
     }
 
-    /// The tensor at `at`, which the signature requires.
-    pub fn tensor(&self, at: usize) -> Result<&'a Tensor> {
-        as_tensor(self.value(at)?, at)
+    /// The tensor at `index`, which the signature requires.
+    pub fn tensor(&self, index: usize) -> Result<&'a Tensor> {
+        as_tensor(self.value(index)?, index)
     }
 
-    /// The tensor at `at`, or nothing where it is left out.
-    pub fn optional_tensor(&self, at: usize) -> Result<Option<&'a Tensor>> {
-        self.optional_value(at).map(|value| as_tensor(value, at)).transpose()
+    /// The tensor at `index`, or nothing where it is left out.
+    pub fn optional_tensor(&self, index: usize) -> Result<Option<&'a Tensor>> {
+        self.optional_value(index).map(|value| as_tensor(value, index)).transpose()
     }
 
     /// The tensors from `from` on, none left out: a variadic input.
     pub fn tensors(&self, from: usize) -> Result<Vec<&'a Tensor>> {
-        (from..self.inputs.len()).map(|at| self.tensor(at)).collect()
+        (from..self.inputs.len()).map(|index| self.tensor(index)).collect()
     }
 
-    /// The sequence at `at`, which the signature requires.
-    pub fn sequence(&self, at: usize) -> Result<&'a Sequence> {
-        match self.value(at)? {
+    /// The sequence at `index`, which the signature requires.
+    pub fn sequence(&self, index: usize) -> Result<&'a Sequence> {
+        match self.value(index)? {
             Value::Sequence(sequence) => Ok(sequence),
-            other => Err(KernelError::Internal(format!("input {at} is {other}, not a sequence"))),
+            other => Err(KernelError::Internal(format!("input {index} is {other}, not a sequence"))),
         }
     }
 
@@ -258,33 +258,33 @@ impl<'a> Call<'a> {
         self.wanted.len()
     }
 
-    /// Whether anything may use the output at `at`.
-    pub fn wants(&self, at: usize) -> bool {
-        self.wanted.get(at).copied().unwrap_or(false)
+    /// Whether anything may use the output at `index`.
+    pub fn wants(&self, index: usize) -> bool {
+        self.wanted.get(index).copied().unwrap_or(false)
     }
 
-    /// Refuses a type that the signature does not allow for the output at `at`: for types that an attribute decides.
-    pub fn check_output_type(&self, at: usize, found: &ValueType) -> Result<()> {
-        let allowed = self.spec.output_at(at).is_none_or(|formal| self.spec.allowed(&formal.kind).contains(found));
+    /// Refuses a type that the signature does not allow for the output at `index`: for types that an attribute decides.
+    pub fn check_output_type(&self, index: usize, found: &ValueType) -> Result<()> {
+        let allowed = self.spec.output_at(index).is_none_or(|formal| self.spec.allowed(&formal.kind).contains(found));
         if allowed { Ok(()) } else { Err(invalid(format!("{} gives no output of type {found}", self.spec.version))) }
     }
 
     /// The outputs, refused where the signature does not allow their types: for types that a subgraph decides.
     pub fn outputs_of_body(&self, outputs: Outputs) -> Result {
-        for (at, value) in outputs.0.iter().enumerate() {
-            value.as_ref().map_or(Ok(()), |value| self.check_output_type(at, &value.value_type()))?;
+        for (index, value) in outputs.0.iter().enumerate() {
+            value.as_ref().map_or(Ok(()), |value| self.check_output_type(index, &value.value_type()))?;
         }
         Ok(outputs)
     }
 
-    /// The element type where the signature allows it for the output at `at`.
-    pub fn output_element(&self, at: usize, element: ElementType) -> Result<ElementType> {
-        self.check_output_type(at, &ValueType::Tensor(element)).map(|()| element)
+    /// The element type where the signature allows it for the output at `index`.
+    pub fn output_element(&self, index: usize, element: ElementType) -> Result<ElementType> {
+        self.check_output_type(index, &ValueType::Tensor(element)).map(|()| element)
     }
 
-    /// The element type that an attribute names, where the signature allows it for the output at `at`.
-    pub fn output_type(&self, name: &str, at: usize) -> Result<Option<ElementType>> {
-        self.element_type(name)?.map(|element| self.output_element(at, element)).transpose()
+    /// The element type that an attribute names, where the signature allows it for the output at `index`.
+    pub fn output_type(&self, name: &str, index: usize) -> Result<Option<ElementType>> {
+        self.element_type(name)?.map(|element| self.output_element(index, element)).transpose()
     }
 
     /// Room for an output.
@@ -328,6 +328,6 @@ impl<'a> Call<'a> {
     }
 }
 
-fn as_tensor(value: &Value, at: usize) -> Result<&Tensor> {
-    value.as_tensor().ok_or_else(|| KernelError::Internal(format!("input {at} is {value}, not a tensor")))
+fn as_tensor(value: &Value, index: usize) -> Result<&Tensor> {
+    value.as_tensor().ok_or_else(|| KernelError::Internal(format!("input {index} is {value}, not a tensor")))
 }

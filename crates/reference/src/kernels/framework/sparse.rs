@@ -11,11 +11,11 @@ pub(crate) fn densify(sparse: &SparseTensor, budget: &Budget) -> Result<Tensor> 
     let element = sparse.values.element_type();
     let buffer = budget.allocate(element, &sparse.shape)?;
     let mut source: Vec<usize> = budget.scratch(buffer.len())?;
-    for (at, position) in sparse.positions().enumerate() {
+    for (index, position) in sparse.positions().enumerate() {
         let slot = position.and_then(|position| source.get_mut(position));
-        *slot.ok_or_else(|| invalid("an index of a sparse tensor lies outside its shape"))? = at + 1;
+        *slot.ok_or_else(|| invalid("an index of a sparse tensor lies outside its shape"))? = index + 1;
     }
-    let positions = source.into_iter().map(|at| at.checked_sub(1).map_or((0, 0), |at| (1, at)));
+    let positions = source.into_iter().map(|index| index.checked_sub(1).map_or((0, 0), |index| (1, index)));
     Ok(buffer.gather_from(&[&Tensor::zero(element)?, &sparse.values], positions)?)
 }
 

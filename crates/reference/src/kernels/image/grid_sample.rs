@@ -1,4 +1,4 @@
-//! Sampling at the places of a grid: `AffineGrid` makes one, `GridSample` reads there.
+//! `AffineGrid`, `GridSample`: sampling at the places of a grid.
 
 #![expect(clippy::indexing_slicing, reason = "ranks are checked first, and places are clamped to the axes")]
 
@@ -60,10 +60,10 @@ fn affine_grid(call: &Call<'_>) -> Result {
     let lines = dims.iter().enumerate().map(line).collect::<Result<Vec<_>>>()?;
     let theta = call.budget.read_floats(theta)?;
     let (steps, of_image) = (strides(&dims), element_count(&dims)?);
-    for (at, place) in call.budget.timed(results.chunks_mut(rank).enumerate()) {
-        let (image, at) = (at / of_image, at % of_image);
+    for (index, place) in call.budget.timed(results.chunks_mut(rank).enumerate()) {
+        let (image, index) = (index / of_image, index % of_image);
         // A place lists its coordinates from the innermost axis outwards.
-        let even = (0..rank).rev().map(|axis| lines[axis][at / steps[axis] % dims[axis]]);
+        let even = (0..rank).rev().map(|axis| lines[axis][index / steps[axis] % dims[axis]]);
         let rows = theta[image * rank * (rank + 1)..].chunks(rank + 1);
         for (row, coordinate) in rows.zip(place) {
             *coordinate = dot(row.iter().copied().zip(even.clone().chain([1.0])));
@@ -84,8 +84,8 @@ fn even_places(call: &Call<'_>, element: ElementType, length: usize, is_depth: b
         (round(-1.0 + round(step / 2.0)), step)
     };
     let mut places: Vec<f64> = call.budget.scratch(length)?;
-    for (at, place) in call.budget.timed(places.iter_mut().enumerate()) {
-        *place = round(start + round(round(at as f64) * step));
+    for (index, place) in call.budget.timed(places.iter_mut().enumerate()) {
+        *place = round(start + round(round(index as f64) * step));
     }
     Ok(places)
 }
@@ -132,14 +132,14 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
     let element = x.element_type();
     drop(call.allocate(element, &shape)?);
     let (places, count) = (call.budget.read_floats(grid)?, element_count(outputs)?);
-    let place = |image: usize, at: usize| places[(image * count + at) * rank..].iter().take(rank).rev().copied();
+    let place = |image: usize, index: usize| places[(image * count + index) * rank..].iter().take(rank).rev().copied();
     if sampler.mode == Mode::Nearest {
         let plane = element_count(&sampler.dims)?;
         let zero = Tensor::zero(element)?;
         let all = (0..images).flat_map(|image| (0..channels).map(move |channel| (image, channel)));
         let positions = all.flat_map(|(image, channel)| {
             let (sampler, place, start) = (&sampler, &place, (image * channels + channel) * plane);
-            (0..count).map(move |at| sampler.nearest(place(image, at)).map_or((1, 0), |at| (0, start + at)))
+            (0..count).map(move |index| sampler.nearest(place(image, index)).map_or((1, 0), |index| (0, start + index)))
         });
         return Ok(call.allocate(element, &shape)?.gather_from(&[x, &zero], positions)?.into());
     }
@@ -149,12 +149,12 @@ fn grid_sample(call: &Call<'_>, rules: &Rules) -> Result {
         if out.is_empty() {
             return Ok(out);
         }
-        out.par_chunks_mut(count).enumerate().try_for_each(|(at, out)| {
-            let values = &values[at * plane..(at + 1) * plane];
+        out.par_chunks_mut(count).enumerate().try_for_each(|(index, out)| {
+            let values = &values[index * plane..(index + 1) * plane];
             for (place_at, out) in out.iter_mut().enumerate() {
                 call.budget.count_work(1 << (2 * rank))?;
                 let taps: Vec<Taps> =
-                    place(at / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
+                    place(index / channels, place_at).zip(0..).map(|(p, axis)| sampler.taps(p, axis)).collect();
                 *out = weigh(&taps, &sampler.steps, values, 0);
             }
             Ok::<_, crate::kernels::framework::error::KernelError>(())
@@ -266,7 +266,7 @@ impl Sampler {
             Mode::Cubic => [1.0 + over, over, 1.0 - over, 2.0 - over].map(cubic),
             _ => [0.0, 1.0 - over, over, 0.0],
         };
-        std::array::from_fn(|at| (self.element(low + at as f64 - 1.0, axis), weights[at]))
+        std::array::from_fn(|index| (self.element(low + index as f64 - 1.0, axis), weights[index]))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Encoded images: `ImageDecoder`.
+//! `ImageDecoder`: encoded images.
 
 use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -113,12 +113,12 @@ fn decode(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
     Ok(Some(Picture { height, width, pixels: rgb.into_raw() }))
 }
 
-/// Counts the pixels of an image as a decoder holds them, and refuses more than `most`, which it would decode in one go.
-fn count_pixels(budget: &Budget, [height, width]: [usize; 2], most: usize) -> Result<()> {
-    let most = most.min(budget.limits().elements);
-    let pixels = height.checked_mul(width).filter(|&pixels| pixels <= most);
+/// Counts the pixels of an image as a decoder holds them, and refuses more than `max`, which it would decode in one go.
+fn count_pixels(budget: &Budget, [height, width]: [usize; 2], max: usize) -> Result<()> {
+    let max = max.min(budget.limits().elements);
+    let pixels = height.checked_mul(width).filter(|&pixels| pixels <= max);
     let pixels = pixels.ok_or_else(|| {
-        KernelError::Limit(format!("an image of {height} by {width} pixels is over the limit of {most} for its format"))
+        KernelError::Limit(format!("an image of {height} by {width} pixels is over the limit of {max} for its format"))
     })?;
     budget.count(pixels, BYTES_OF_A_PIXEL)
 }

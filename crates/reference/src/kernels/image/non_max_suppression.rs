@@ -40,18 +40,18 @@ fn non_max_suppression(call: &Call<'_>) -> Result {
         let corners = &corners[batch * count..(batch + 1) * count];
         for class in 0..classes {
             let from = (batch * classes + class) * count;
-            for at in limits.keep(call, corners, &scores[from..from + count])? {
-                kept.extend([batch as i128, class as i128, at as i128]);
+            for index in limits.keep(call, corners, &scores[from..from + count])? {
+                kept.extend([batch as i128, class as i128, index as i128]);
             }
         }
     }
     Ok(call.integers(ElementType::Int64, &[kept.len() / 3, 3], kept)?.into())
 }
 
-fn single<'a>(call: &Call<'a>, at: usize) -> Result<Option<&'a Tensor>> {
-    match call.optional_tensor(at)? {
+fn single<'a>(call: &Call<'a>, index: usize) -> Result<Option<&'a Tensor>> {
+    match call.optional_tensor(index)? {
         Some(tensor) if tensor.len() != 1 => {
-            Err(invalid(format!("input {at} has shape {:?}; it takes one number", tensor.shape())))
+            Err(invalid(format!("input {index} has shape {:?}; it takes one number", tensor.shape())))
         }
         tensor => Ok(tensor),
     }
@@ -78,21 +78,21 @@ impl Thresholds {
     fn keep(&self, call: &Call<'_>, corners: &[Corners], scores: &[f64]) -> Result<Vec<usize>> {
         let budget = call.budget.nested();
         let mut candidates: Vec<usize> = budget.scratch(corners.len())?;
-        candidates.iter_mut().enumerate().for_each(|(at, candidate)| *candidate = at);
-        if let Some(least) = self.score {
-            candidates.retain(|&at| scores[at] >= least);
+        candidates.iter_mut().enumerate().for_each(|(index, candidate)| *candidate = index);
+        if let Some(min) = self.score {
+            candidates.retain(|&index| scores[index] >= min);
         }
         // A score that is NaN comes last.
         let order = |a: f64, b: f64| b.partial_cmp(&a).unwrap_or(a.is_nan().cmp(&b.is_nan()));
         candidates.sort_by(|&a, &b| order(scores[a], scores[b]));
         let mut kept: Vec<usize> = Vec::new();
-        for at in candidates {
+        for index in candidates {
             if kept.len() >= self.most {
                 break;
             }
             call.budget.count_work(kept.len())?;
-            if kept.iter().all(|&other| !corners[at].overlap(&corners[other]).is_some_and(|o| o > self.overlap)) {
-                kept.push(at);
+            if kept.iter().all(|&other| !corners[index].overlap(&corners[other]).is_some_and(|o| o > self.overlap)) {
+                kept.push(index);
             }
         }
         Ok(kept)

@@ -1,4 +1,4 @@
-//! Tensors at another resolution: Resize and Upsample.
+//! Resize, Upsample: tensors at another resolution.
 
 #![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
 

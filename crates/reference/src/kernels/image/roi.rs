@@ -1,4 +1,4 @@
-//! Regions of images: `RoiAlign`, `MaxRoiPool`.
+//! `RoiAlign`, `MaxRoiPool`: regions of images.
 
 #![expect(clippy::indexing_slicing, reason = "the shapes are checked first, and samples are clamped to the plane")]
 

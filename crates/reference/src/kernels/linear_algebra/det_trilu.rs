@@ -1,4 +1,4 @@
-//! Matrices in the last two axes: Trilu, Det.
+//! Det, Trilu: matrices in the last two axes.
 
 use crate::kernels::framework::arguments::single;
 use crate::kernels::framework::call::{Call, Result};
@@ -17,17 +17,17 @@ fn stack(data: &Tensor) -> Result<(&[usize], usize, usize)> {
     }
 }
 
-/// The elements on one side of the k-th diagonal and on it, and zeros on the other.
+/// Trilu: `out[i][j] = data[i][j]` if `j >= i + k` (upper) or `j <= i + k` (lower), else 0.
 fn trilu(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let (_, rows, columns) = stack(data)?;
     let k = i128::from(call.optional_tensor(1)?.map_or(Ok(0), |k| single(k, "k"))?);
     let upper = call.flag("upper")?;
     let buffer = call.allocate(data.element_type(), data.shape())?;
-    let positions = (0..buffer.len()).map(|at| {
-        let diagonal = (at % columns) as i128 - (at / columns % rows) as i128;
+    let positions = (0..buffer.len()).map(|index| {
+        let diagonal = (index % columns) as i128 - (index / columns % rows) as i128;
         let kept = if upper { diagonal >= k } else { diagonal <= k };
-        if kept { (1, at) } else { (0, 0) }
+        if kept { (1, index) } else { (0, 0) }
     });
     Ok(buffer.gather_from(&[&Tensor::zero(data.element_type())?, data], positions)?.into())
 }
@@ -42,8 +42,8 @@ fn det(call: &Call<'_>) -> Result {
     let buffer = call.allocate(data.element_type(), batch)?;
     let values = call.budget.read_floats(data)?;
     let mut determinants: Vec<f64> = call.budget.scratch(buffer.len())?;
-    for (at, determinant) in determinants.iter_mut().enumerate() {
-        let own = values.get(at * rows * rows..(at + 1) * rows * rows).unwrap_or(&[]);
+    for (index, determinant) in determinants.iter_mut().enumerate() {
+        let own = values.get(index * rows * rows..(index + 1) * rows * rows).unwrap_or(&[]);
         let budget = call.budget.nested();
         budget.count(own.len(), size_of::<DoubleDouble>())?;
         let matrix = if rows == 0 { Vec::new() } else { own.chunks(rows).map(wide).collect() };
@@ -66,7 +66,7 @@ fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<DoubleDouble>>) -> Result<f
         call.budget.count_work(rows.len().saturating_mul(rows.len() - column))?;
         let size = |row: &Vec<DoubleDouble>| row.get(column).map_or(0.0, |value| value.abs().to_f64());
         let largest = (column..rows.len()).max_by(|&a, &b| {
-            let size = |at: usize| rows.get(at).map_or(0.0, size);
+            let size = |index: usize| rows.get(index).map_or(0.0, size);
             // Of equal pivots the first.
             size(a).total_cmp(&size(b)).then(b.cmp(&a))
         });

@@ -1,4 +1,4 @@
-//! Sums of products over named indices: Einsum.
+//! Einsum: sums of products over named indices.
 
 #![expect(
     clippy::indexing_slicing,
@@ -207,6 +207,7 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
     Ok(out)
 }
 
+/// Einsum: for each element of the result, the sum of the products of one element of each operand.
 fn einsum(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();

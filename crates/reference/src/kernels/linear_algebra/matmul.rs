@@ -139,7 +139,10 @@ impl<'a> General<'a> {
             Some(c) => {
                 let values = addend(call, c)?;
                 let positions = StridedIter::broadcast(c.shape(), &self.product.shape);
-                product.iter_mut().zip(positions).for_each(|(value, at)| *value = combine(*value, Some(values[at])));
+                product
+                    .iter_mut()
+                    .zip(positions)
+                    .for_each(|(value, index)| *value = combine(*value, Some(values[index])));
             }
         }
         Ok(product)
@@ -267,7 +270,8 @@ fn centred_product(
     Ok((shape, values))
 }
 
-/// 8-bit factors give sums that `f64` holds exactly; beyond 32 bits they wrap.
+/// `MatMulInteger`: `Y = (A - a_zero_point) (B - b_zero_point)`. 8-bit factors give sums that `f64` holds exactly; beyond 32
+/// bits they wrap.
 fn matmul_integer(call: &Call<'_>) -> Result {
     let a = (call.tensor(0)?, call.optional_tensor(2)?);
     let b = (call.tensor(1)?, call.optional_tensor(3)?);
@@ -277,15 +281,15 @@ fn matmul_integer(call: &Call<'_>) -> Result {
     Ok(call.integers(ElementType::Int32, &product.shape, whole)?.into())
 }
 
-/// The product of the numbers that the factors stand for, quantized again: divided by the scale and, for an integer
-/// type, rounded to even before the zero point is added; at last saturated.
+/// `QLinearMatMul`: `Y = saturate(round(((A - a_zero) (B - b_zero)) * (a_scale * b_scale) / y_scale) + y_zero)`, ties to even;
+/// a floating Y is not rounded to an integer.
 fn quantized_matmul(call: &Call<'_>) -> Result {
     let (a_scale, b_scale, y_scale) = (call.tensor(1)?, call.tensor(4)?, call.tensor(6)?);
     let y_zero_point = call.tensor(7)?;
     let a = (call.tensor(0)?, Some(call.tensor(2)?));
     let b = (call.tensor(3)?, Some(call.tensor(5)?));
-    for (at, name) in [(1, "a"), (4, "b"), (6, "y")] {
-        let (scale, zero_point) = (call.tensor(at)?.shape(), call.tensor(at + 1)?.shape());
+    for (index, name) in [(1, "a"), (4, "b"), (6, "y")] {
+        let (scale, zero_point) = (call.tensor(index)?.shape(), call.tensor(index + 1)?.shape());
         if scale != zero_point {
             return Err(invalid(format!(
                 "{name}_scale has shape {scale:?} and {name}_zero_point {zero_point:?}; both have the same"
@@ -392,11 +396,11 @@ mod tests {
     /// product of two rows with it.
     fn large(element: E) -> (Tensor, Tensor, Tensor, f64) {
         let (inner, columns) = (3000, 1000);
-        let a: Vec<f64> = (0..2 * inner).map(|at| (at % 7) as f64).collect();
+        let a: Vec<f64> = (0..2 * inner).map(|index| (index % 7) as f64).collect();
         let b = |row: usize, column: usize| ((row * 5 + column * 3) % 11) as f64;
-        let rows: Vec<f64> = (0..inner * columns).map(|at| b(at / columns, at % columns)).collect();
-        let transposed: Vec<f64> = (0..inner * columns).map(|at| b(at % inner, at / inner)).collect();
-        let last = (0..inner).map(|at| a[inner + at] * b(at, columns - 1)).sum();
+        let rows: Vec<f64> = (0..inner * columns).map(|index| b(index / columns, index % columns)).collect();
+        let transposed: Vec<f64> = (0..inner * columns).map(|index| b(index % inner, index / inner)).collect();
+        let last = (0..inner).map(|index| a[inner + index] * b(index, columns - 1)).sum();
         let typed = |shape: [usize; 2], values: &[f64]| typed(element, &shape, values);
         (typed([2, inner], &a), typed([inner, columns], &rows), typed([columns, inner], &transposed), last)
     }
@@ -448,7 +452,7 @@ mod tests {
     }
 
     fn quantized(a: Tensor, scales: [f64; 3], scale_type: E, y_zero: Tensor) -> Vec<f64> {
-        let scale = |at: usize| typed(scale_type, &[], &[scales[at]]);
+        let scale = |index: usize| typed(scale_type, &[], &[scales[index]]);
         let element = a.element_type();
         let one = typed(element, &[1, 1], &[1.0]);
         let zero = || typed(element, &[], &[0.0]);

@@ -39,13 +39,14 @@ fn translate(
     // The table: an entry a key, with its spare room.
     call.budget.count(keys.len(), 4 * size_of::<(&str, usize)>())?;
     let places: Vec<Option<usize>> = if x.element_type() == ElementType::String {
-        let table: HashMap<&str, usize> = keys.strings().iter().enumerate().map(|(at, key)| (&**key, at)).collect();
+        let table: HashMap<&str, usize> =
+            keys.strings().iter().enumerate().map(|(index, key)| (&**key, index)).collect();
         call.budget.collect(x.strings().iter().map(|text| table.get(&**text).copied()))?
     } else {
-        let table: HashMap<u64, usize> = (0..keys.len()).map(|at| (equality.code(keys, at), at)).collect();
-        call.budget.collect((0..x.len()).map(|at| table.get(&equality.code(x, at)).copied()))?
+        let table: HashMap<u64, usize> = (0..keys.len()).map(|index| (equality.code(keys, index), index)).collect();
+        call.budget.collect((0..x.len()).map(|index| table.get(&equality.code(x, index)).copied()))?
     };
-    let positions = places.into_iter().map(|place| place.map_or((1, 0), |at| (0, at)));
+    let positions = places.into_iter().map(|place| place.map_or((1, 0), |index| (0, index)));
     Ok(call.allocate(values.element_type(), x.shape())?.gather_from(&[values, default], positions)?.into())
 }
 
@@ -60,8 +61,8 @@ enum Equality {
 
 impl Equality {
     /// Equal for equal elements of one type.
-    fn code(self, tensor: &Tensor, at: usize) -> u64 {
-        let (element, bits) = (tensor.element_type(), tensor.bits_at(at));
+    fn code(self, tensor: &Tensor, index: usize) -> u64 {
+        let (element, bits) = (tensor.element_type(), tensor.bits_at(index));
         if self == Equality::Bits || !element.is_float() {
             return bits;
         }
@@ -89,7 +90,7 @@ fn class_encoder(call: &Call<'_>) -> Result {
     check_direction(call, x)?;
     let classes = string_list(call, "classes_strings")?.ok_or_else(|| invalid("classes_strings is not set"))?;
     let count = classes.len();
-    let indices = call.integers(ElementType::Int64, &[count], (0..count).map(|at| at as i128))?;
+    let indices = call.integers(ElementType::Int64, &[count], (0..count).map(|index| index as i128))?;
     match x.element_type() {
         ElementType::String => {
             translate(call, x, Equality::Numbers, &classes, &indices, &default_of(call, ElementType::Int64)?)
@@ -210,7 +211,7 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
             (None, None) => return Err(invalid("neither int64_vocabulary nor string_vocabulary is set; one must be")),
             _ => return Err(invalid("int64_vocabulary and string_vocabulary are both set; one must be")),
         };
-    let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(at, key)| (key, at)).collect();
+    let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
     if let Some(key) = map.entries.keys().find(|key| !listed.contains(key)) {
         return Err(invalid(format!("the key {} of the map is not in the vocabulary", show(key))));
@@ -219,8 +220,8 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
     let nothing = nothing(element)?;
     let mut sources = map_values(map)?;
     sources.push(&nothing);
-    let none = sources.len() - 1;
-    let positions = vocabulary.iter().map(|key| (places.get(key).copied().unwrap_or(none), 0));
+    let missing = sources.len() - 1;
+    let positions = vocabulary.iter().map(|key| (places.get(key).copied().unwrap_or(missing), 0));
     Ok(call.allocate(element, &[1, vocabulary.len()])?.gather_from(&sources, positions)?.into())
 }
 
@@ -245,14 +246,14 @@ fn cast_map(call: &Call<'_>) -> Result {
         "SPARSE" => sparse_positions(call, map)?,
         other => return Err(invalid(format!("map_form is '{other}'; it is DENSE or SPARSE"))),
     };
-    let none = sources.len();
-    for at in &mut positions {
-        *at = none.min(*at);
+    let missing = sources.len();
+    for index in &mut positions {
+        *index = missing.min(*index);
     }
     sources.push(&nothing);
     let buffer = call.allocate(map.value_type.element_type(), &[positions.len()])?;
-    let gathered = buffer.gather_from(&sources, positions.iter().map(|&at| (at, 0)))?;
-    let absent = call.budget.collect(positions.iter().map(|&at| at == none))?;
+    let gathered = buffer.gather_from(&sources, positions.iter().map(|&index| (index, 0)))?;
+    let absent = call.budget.collect(positions.iter().map(|&index| index == missing))?;
     call.budget.count(absent.len(), size_of::<i128>())?;
     Ok(convert(&gathered, &absent, call.allocate(element, gathered.shape())?)?.into())
 }
@@ -263,14 +264,14 @@ fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
     let size = usize::try_from(size).map_err(|_| invalid(format!("max_map is {size}, which is no length")))?;
     let mut positions: Vec<usize> = call.budget.scratch(size)?;
     positions.fill(usize::MAX);
-    for (at, key) in map.entries.keys().enumerate() {
+    for (index, key) in map.entries.keys().enumerate() {
         let slot = match key {
             MapKey::Integer(key) => usize::try_from(*key).ok().and_then(|key| positions.get_mut(key)),
             MapKey::String(_) => None,
         };
         let outside =
             || invalid(format!("the key {} of the map is outside [0, {size}), what max_map allows", show(key)));
-        *slot.ok_or_else(outside)? = at;
+        *slot.ok_or_else(outside)? = index;
     }
     Ok(positions)
 }
@@ -309,11 +310,11 @@ fn convert(source: &Tensor, absent: &[bool], buffer: TensorBuilder) -> Result<Te
             Ok(buffer.floats(numbers)?)
         }
         (_, ElementType::String) => {
-            let text = |(at, &absent): (usize, &bool)| {
+            let text = |(index, &absent): (usize, &bool)| {
                 let mut text = String::new();
                 if !absent {
                     // Writing to a string cannot fail.
-                    let _ = source.write_element(&mut text, at);
+                    let _ = source.write_element(&mut text, index);
                 }
                 Arc::from(text.strip_suffix(".0").unwrap_or(&text))
             };
@@ -424,8 +425,8 @@ mod tests {
         let default = typed(ElementType::Double, &[1], &[0.3]);
         let y = encode(x.clone()).set("values_tensor", values.clone()).set("default_tensor", default).tensor();
         assert_eq!(y.floats(), [0.1, 0.3]);
-        let wrong = encode(x.clone()).set("values_tensor", values).set("default_tensor", ints(&[], &[1]));
-        assert!(wrong.error().contains("not one double"));
+        let error = encode(x.clone()).set("values_tensor", values).set("default_tensor", ints(&[], &[1]));
+        assert!(error.error().contains("not one double"));
         assert!(encode(x.clone()).set("values_int64s", &[1][..]).error().contains("2 keys and 1 values"));
         assert!(encode(ints(&[], &[1])).set("values_int64s", &[1, 2][..]).error().contains("the keys are int16"));
         assert!(encode(x).error().contains("no values_* attribute"));

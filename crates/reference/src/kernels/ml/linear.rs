@@ -29,8 +29,8 @@ fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64]) -> Resul
     let values = call.budget.read_floats(x)?;
     let count = rows.checked_mul(targets).ok_or_else(|| invalid("the number of scores overflows"))?;
     let mut scores: Vec<f64> = call.budget.scratch(count)?;
-    for (at, score) in scores.iter_mut().enumerate() {
-        let (row, target) = (at / targets, at % targets);
+    for (index, score) in scores.iter_mut().enumerate() {
+        let (row, target) = (index / targets, index % targets);
         call.budget.count_work(columns)?;
         let mut total = CompensatedSum::default();
         total.add(intercepts.get(target).copied().unwrap_or(0.0));

@@ -1,4 +1,4 @@
-//! What the models of ai.onnx.ml share after scoring: the transform of the scores, and labels.
+//! Post-transforms of scores and the labels of classes, shared by the models of ai.onnx.ml.
 
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ impl Labels {
         match self {
             Labels::Integers(labels) => {
                 let name = |class: &Class| match class {
-                    Class::At(at) => labels.get(*at).copied().map(i128::from).ok_or_else(outside),
+                    Class::At(index) => labels.get(*index).copied().map(i128::from).ok_or_else(outside),
                     Class::Positive => Ok(1),
                     Class::Negative => Ok(0),
                 };
@@ -145,7 +145,7 @@ impl Labels {
             Labels::Strings(labels) => {
                 let (positive, negative): (Arc<str>, Arc<str>) = (Arc::from("1"), Arc::from("0"));
                 let name = |class: &Class| match class {
-                    Class::At(at) => labels.get(*at).cloned().ok_or_else(outside),
+                    Class::At(index) => labels.get(*index).cloned().ok_or_else(outside),
                     Class::Positive => Ok(Arc::clone(&positive)),
                     Class::Negative => Ok(Arc::clone(&negative)),
                 };
@@ -158,8 +158,9 @@ impl Labels {
 
 /// The place of the largest score, the first of equals.
 pub(super) fn largest(row: &[f64]) -> usize {
-    let better =
-        |best: usize, (at, score): (usize, &f64)| if row.get(best).is_some_and(|b| score > b) { at } else { best };
+    let better = |best: usize, (index, score): (usize, &f64)| {
+        if row.get(best).is_some_and(|b| score > b) { index } else { best }
+    };
     row.iter().enumerate().fold(0, better)
 }
 

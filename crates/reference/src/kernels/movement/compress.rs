@@ -9,7 +9,7 @@ use crate::tensor::shape::{around_axis, normalize_axis};
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Compress", 9, compress)];
 
-/// The entries of an axis, or of the flat input, where the condition is true.
+/// Compress along an axis, or the flat input: `out[i] = data[c]`, `c` the i-th index whose condition is true.
 fn compress(call: &Call<'_>) -> Result {
     let (data, condition) = (call.tensor(0)?, call.tensor(1)?);
     one_dimensional(condition, "condition")?;
@@ -30,7 +30,7 @@ fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor
 
 /// The places where a condition holds.
 pub(crate) fn places_of(call: &Call<'_>, set: impl Iterator<Item = bool>) -> Result<Vec<usize>> {
-    call.budget.collect(call.budget.timed(set).enumerate().filter(|(_, set)| *set).map(|(at, _)| at))
+    call.budget.collect(call.budget.timed(set).enumerate().filter(|(_, set)| *set).map(|(index, _)| index))
 }
 
 /// The entries of one axis, by their indices.
@@ -42,8 +42,9 @@ pub(crate) fn entries(call: &Call<'_>, data: &Tensor, axis: usize, indices: &[us
         *size = indices.len();
     }
     let buffer = call.allocate(data.element_type(), &shape)?;
-    let runs = (0..outer)
-        .flat_map(|row| indices.iter().map(move |at| (0, (row * size + at) * inner..(row * size + at + 1) * inner)));
+    let runs = (0..outer).flat_map(|row| {
+        indices.iter().map(move |index| (0, (row * size + index) * inner..(row * size + index + 1) * inner))
+    });
     Ok(buffer.gather_runs(&[data], runs)?)
 }
 

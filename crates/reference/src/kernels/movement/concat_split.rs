@@ -1,4 +1,4 @@
-//! Tensors put side by side and taken apart: Concat, Split.
+//! Concat, Split: tensors joined and divided along an axis.
 
 use std::ops::Range;
 
@@ -30,6 +30,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Split", 18, split_by_input_or_number),
 ];
 
+/// Concatenation along an axis: the entries of each input, one input behind the other.
 fn concat(call: &Call<'_>, axis: i64) -> Result {
     let tensors = call.tensors(0)?;
     let rank = tensors.first().map_or(0, |first| first.rank());
@@ -43,7 +44,8 @@ pub(crate) fn join(call: &Call<'_>, tensors: &[&Tensor], axis: usize) -> Result<
     let mut length = 0_usize;
     for tensor in tensors {
         let own = tensor.shape();
-        let agrees = own.len() == shape.len() && (0..own.len()).all(|at| at == axis || own.get(at) == shape.get(at));
+        let agrees =
+            own.len() == shape.len() && (0..own.len()).all(|index| index == axis || own.get(index) == shape.get(index));
         if !agrees {
             return Err(invalid(format!("shapes {shape:?} and {own:?} differ beyond axis {axis}")));
         }
@@ -116,10 +118,10 @@ fn split(call: &Call<'_>, axis: i64, lengths: &[usize]) -> Result {
     }
     let mut from = 0;
     let mut values = Vec::new();
-    for (at, length) in lengths.iter().enumerate() {
+    for (index, length) in lengths.iter().enumerate() {
         let range = from..from + length;
         from = range.end;
-        values.push(if call.wants(at) { Some(Value::Tensor(part(call, data, axis, range)?)) } else { None });
+        values.push(if call.wants(index) { Some(Value::Tensor(part(call, data, axis, range)?)) } else { None });
     }
     Ok(Outputs(values))
 }

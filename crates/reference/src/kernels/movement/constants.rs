@@ -1,4 +1,4 @@
-//! Values from attributes and counts: Constant, `ConstantOfShape`, `EyeLike`, Range.
+//! Constant, `ConstantOfShape`, `EyeLike`, Range: values from attributes and counts.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::arguments::dimensions;
@@ -59,7 +59,7 @@ fn constant_of_shape(call: &Call<'_>) -> Result {
     Ok(call.allocate(value.element_type(), &shape)?.repeat(&value)?.into())
 }
 
-/// Ones at `[i, i + k]` of a matrix of the input's shape.
+/// `EyeLike`: `out[i][j] = 1` if `j == i + k`, else 0.
 fn eye_like(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let &[rows, columns] = input.shape() else {
@@ -69,7 +69,7 @@ fn eye_like(call: &Call<'_>) -> Result {
     call.check_output_type(0, &ValueType::Tensor(element))?;
     let k = i128::from(call.int("k")?);
     let buffer = call.allocate(element, &[rows, columns])?;
-    let ones = (0..buffer.len()).map(|at| (at % columns) as i128 - (at / columns) as i128 == k);
+    let ones = (0..buffer.len()).map(|index| (index % columns) as i128 - (index / columns) as i128 == k);
     Ok(buffer.bools(ones)?.into())
 }
 
@@ -85,8 +85,8 @@ fn stash_type(call: &Call<'_>) -> Result<ElementType> {
     }
 }
 
-/// `start + i * delta` for as many i as stay before `limit`; the count is computed in `compute`, the input's type or
-/// the one it is cast to.
+/// Range: `out[i] = start + i * delta` for as many `i` as are before `limit`; the count is computed in `compute`, the input's
+/// type or the one it is cast to.
 fn range(call: &Call<'_>, compute: ElementType) -> Result {
     let operands = [call.tensor(0)?, call.tensor(1)?, call.tensor(2)?];
     let element = operands[0].element_type();

@@ -1,4 +1,4 @@
-//! Entries picked by index: Gather, `GatherElements`, `GatherND`.
+//! Gather, `GatherElements`, `GatherND`: elements by index.
 
 use crate::kernels::framework::arguments::index;
 use crate::kernels::framework::call::{Call, Result};
@@ -15,7 +15,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("GatherND", 12, |call| gather_nd(call, call.int("batch_dims")?)),
 ];
 
-/// The slices of the data at the indices, which take the place of the axis.
+/// Gather along an axis: `out[i][q][k] = data[i][indices[q]][k]`, `i` before the axis and `k` behind it.
 fn gather(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, data.rank())?;
@@ -33,7 +33,7 @@ fn gather(call: &Call<'_>) -> Result {
     Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
-/// For each index the element of the data at its own place, but at the index along the axis.
+/// `GatherElements`, for axis 0 of a matrix: `out[i][j] = data[indices[i][j]][j]`.
 fn gather_elements(call: &Call<'_>) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     let positions = element_positions(call, data.shape(), indices, call.int("axis")?)?;
@@ -60,7 +60,7 @@ pub(super) fn element_positions(call: &Call<'_>, shape: &[usize], indices: &Tens
     Ok(positions)
 }
 
-/// The slices of the data at the tuples in the last axis of the indices, within each batch.
+/// `GatherND`: `out[b][i] = data[b][indices[b][i][0], indices[b][i][1], ...]`, `b` over the batch axes.
 fn gather_nd(call: &Call<'_>, batch_dims: i64) -> Result {
     let (data, indices) = (call.tensor(0)?, call.tensor(1)?);
     if indices.shape().last() == Some(&0) {

@@ -9,7 +9,7 @@ use crate::tensor::shape::strides;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("NonZero", 9, non_zero)];
 
-/// The indices of all elements that are not zero, one axis a row; a string is zero when it is empty.
+/// `NonZero`: `out[axis][n]` is the index along `axis` of the n-th element that is not zero; a string is zero when it is empty.
 fn non_zero(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let found = match data.element_type() {
@@ -20,7 +20,7 @@ fn non_zero(call: &Call<'_>) -> Result {
     let indices = strides(shape)
         .into_iter()
         .zip(shape)
-        .flat_map(|(stride, &size)| found.iter().map(move |&at| (at / stride % size) as i128));
+        .flat_map(|(stride, &size)| found.iter().map(move |&index| (index / stride % size) as i128));
     Ok(call.integers(ElementType::Int64, &[shape.len(), found.len()], indices)?.into())
 }
 

@@ -20,7 +20,7 @@ enum Negative {
     FromTheBack,
 }
 
-/// Along a new axis of `depth` entries, the on value at each index and the off value elsewhere.
+/// One-hot encoding along a new axis of `depth` classes: `out[i][c] = values[1]` if `c == indices[i]`, else `values[0]`.
 fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     let (indices, depth, values) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     if values.len() != 2 {

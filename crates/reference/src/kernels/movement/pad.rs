@@ -1,4 +1,4 @@
-//! Tensors with room added or taken at the ends of their axes: Pad, `CenterCropPad`.
+//! Pad, `CenterCropPad`: room added or removed at the ends of axes.
 
 use crate::kernels::framework::arguments::{axes, dimensions};
 use crate::kernels::framework::call::{Call, Result};
@@ -135,8 +135,8 @@ fn extend(call: &Call<'_>, data: &Tensor, places: &[Place], mode: Mode, value: &
     let mut tables = Vec::new();
     for ((place, &size), stride) in places.iter().zip(data.shape()).zip(strides(data.shape())) {
         let mut table: Vec<Option<usize>> = call.budget.scratch(place.size)?;
-        for (at, slot) in table.iter_mut().enumerate() {
-            *slot = mode.entry(place.first + at as i128, size).map(|entry| entry * stride);
+        for (index, slot) in table.iter_mut().enumerate() {
+            *slot = mode.entry(place.first + index as i128, size).map(|entry| entry * stride);
         }
         tables.push(table);
     }
@@ -216,8 +216,8 @@ mod tests {
         let data = || strings(&[1, 2], &["a", "b"]);
         let some = node("Pad", 18).input(data()).input(ints(&[2], &[1, 0])).input(strings(&[], &["x"]));
         assert_eq!(some.input(ints(&[1], &[-1])).tensor(), strings(&[1, 3], &["x", "a", "b"]));
-        let none = node("Pad", 13).input(data()).input(ints(&[4], &[0, 0, 1, 0]));
-        assert_eq!(none.tensor(), strings(&[2, 2], &["a", "b", "", ""]));
+        let missing = node("Pad", 13).input(data()).input(ints(&[4], &[0, 0, 1, 0]));
+        assert_eq!(missing.tensor(), strings(&[2, 2], &["a", "b", "", ""]));
         let twice = node("Pad", 18).input(data()).input(ints(&[4], &[0; 4])).absent().input(ints(&[2], &[0, -2]));
         assert!(twice.error().contains("more than once"));
     }

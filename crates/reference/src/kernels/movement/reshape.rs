@@ -1,4 +1,4 @@
-//! The same elements under another shape: Identity, Reshape, Flatten, Squeeze, Unsqueeze.
+//! Identity, Reshape, Flatten, Squeeze, Unsqueeze: the same elements in another shape.
 
 #![expect(clippy::indexing_slicing, reason = "the axis is the position at which -1 was found")]
 
@@ -75,18 +75,18 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     Ok(data.with_shape(dims).map_err(|_| refuse("the numbers of elements differ"))?.into())
 }
 
-/// The input as a matrix: the axes before `axis` become the rows. From version 11 on, when `least` is negative, the
+/// The input as a matrix: the axes before `axis` become the rows. From version 11 on, when `min` is negative, the
 /// axis may count from the back.
-fn flatten(call: &Call<'_>, least: i64) -> Result {
+fn flatten(call: &Call<'_>, min: i64) -> Result {
     let data = call.tensor(0)?;
     let axis = call.int("axis")?;
     let rank = i64::try_from(data.rank()).unwrap_or(i64::MAX);
-    let lowest = if least < 0 { -rank } else { 0 };
+    let lowest = if min < 0 { -rank } else { 0 };
     if !(lowest..=rank).contains(&axis) {
         return Err(invalid(format!("axis {axis} is outside [{lowest}, {rank}] for shape {:?}", data.shape())));
     }
-    let at = usize::try_from(if axis < 0 { axis + rank } else { axis }).unwrap_or(data.rank());
-    let (rows, columns) = data.shape().split_at(at);
+    let index = usize::try_from(if axis < 0 { axis + rank } else { axis }).unwrap_or(data.rank());
+    let (rows, columns) = data.shape().split_at(index);
     Ok(data.with_shape(vec![element_count(rows)?, element_count(columns)?])?.into())
 }
 

@@ -1,4 +1,4 @@
-//! A copy of a tensor with elements replaced by index: Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`.
+//! Scatter, `ScatterElements`, `ScatterND`, `TensorScatter`: a copy of a tensor with elements replaced by index.
 
 use num_complex::Complex;
 
@@ -43,7 +43,7 @@ const ALL: &[(&str, Reduction)] = &[
     ("min", Reduction::Min),
 ];
 
-/// Each update goes to its own place in the data, but to the index along the axis.
+/// `ScatterElements`, for axis 0 of a matrix: `out[indices[i][j]][j] = updates[i][j]`, or reduced with what is there.
 fn scatter_elements(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     check_shape(updates, indices.shape())?;
@@ -51,7 +51,7 @@ fn scatter_elements(call: &Call<'_>, reduction: Reduction) -> Result {
     Ok(write(call, data, updates, &targets, reduction)?.into())
 }
 
-/// Each slice of the updates goes where its tuple in the last axis of the indices points.
+/// `ScatterND`: `out[indices[i][0], indices[i][1], ...] = updates[i]`, or reduced with what is there.
 fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
     let (data, indices, updates) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let tuples = tuple_positions(call, data.shape(), indices, 0)?;
@@ -62,7 +62,7 @@ fn scatter_nd(call: &Call<'_>, reduction: Reduction) -> Result {
     Ok(write(call, data, updates, &targets, reduction)?.into())
 }
 
-/// The updates go one after the other along the axis, from an index of their own in each batch.
+/// `TensorScatter` along an axis: `out[b][write_indices[b] + i] = update[b][i]`, modulo the axis in the mode `circular`.
 fn tensor_scatter(call: &Call<'_>) -> Result {
     let (cache, update) = (call.tensor(0)?, call.tensor(1)?);
     let axis = normalize_axis(call.int("axis")?, cache.rank())?;
@@ -84,8 +84,8 @@ fn tensor_scatter(call: &Call<'_>) -> Result {
     let mut targets: Vec<usize> = call.budget.scratch(update.len())?;
     let (outer, inner) = around_axis(cache.shape(), axis);
     let per_batch = outer.checked_div(batches).unwrap_or(0);
-    for (at, target) in targets.iter_mut().enumerate() {
-        let (row, step, column) = (at / inner / length, at / inner % length, at % inner);
+    for (index, target) in targets.iter_mut().enumerate() {
+        let (row, step, column) = (index / inner / length, index / inner % length, index % inner);
         let start = starts.get(row / per_batch).copied().unwrap_or(0);
         *target = (row * size + (start + step) % size) * inner + column;
     }
@@ -124,12 +124,13 @@ fn write(call: &Call<'_>, data: &Tensor, updates: &Tensor, targets: &[usize], re
     }
     let buffer = call.allocate(data.element_type(), data.shape())?;
     let mut source: Vec<usize> = call.budget.scratch(buffer.len())?;
-    for (at, &target) in targets.iter().enumerate() {
+    for (index, &target) in targets.iter().enumerate() {
         if let Some(slot) = source.get_mut(target) {
-            *slot = at + 1;
+            *slot = index + 1;
         }
     }
-    let positions = source.into_iter().enumerate().map(|(own, at)| at.checked_sub(1).map_or((0, own), |at| (1, at)));
+    let positions =
+        source.into_iter().enumerate().map(|(own, index)| index.checked_sub(1).map_or((0, own), |index| (1, index)));
     Ok(buffer.gather_from(&[data, updates], positions)?)
 }
 
@@ -280,8 +281,8 @@ mod tests {
         let data = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
         let rows = scatter("ScatterND", 11, data.clone(), ints(&[1, 1], &[-1]), floats(&[1, 2], &[8.0, 9.0]));
         assert_eq!(rows.tensor().floats(), [1.0, 2.0, 8.0, 9.0]);
-        let wrong = scatter("ScatterND", 11, data, ints(&[1, 1], &[0]), floats(&[2], &[8.0, 9.0]));
-        assert!(wrong.error().contains("must have shape [1, 2]"));
+        let error = scatter("ScatterND", 11, data, ints(&[1, 1], &[0]), floats(&[2], &[8.0, 9.0]));
+        assert!(error.error().contains("must have shape [1, 2]"));
     }
 
     #[test]
@@ -293,8 +294,8 @@ mod tests {
         assert_eq!(at(&[2, 4]).set("mode", "circular").tensor().floats(), [2.0, 0.0, 1.0, 0.0, 3.0, 4.0]);
         assert!(at(&[0, 2]).error().contains("circular mode would wrap"));
         assert!(at(&[0, -1]).error().contains("from -1"));
-        let none = node("TensorScatter", 24).input(cache()).input(update()).tensor();
-        assert_eq!(none.floats(), [1.0, 2.0, 0.0, 3.0, 4.0, 0.0]);
+        let missing = node("TensorScatter", 24).input(cache()).input(update()).tensor();
+        assert_eq!(missing.floats(), [1.0, 2.0, 0.0, 3.0, 4.0, 0.0]);
         assert!(at(&[0, 0]).set("axis", 0).error().contains("must"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a tensor is rather than what it holds: Shape and Size.
+//! Shape and Size: the dimensions of a tensor.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};

@@ -1,4 +1,4 @@
-//! Regular parts of a tensor: Slice.
+//! Slice: regular parts of a tensor.
 
 use crate::kernels::framework::arguments::axes;
 use crate::kernels::framework::call::{Call, Result};
@@ -12,13 +12,13 @@ pub(super) const KERNELS: &[Kernel] = &[
         slice(call, call.ints("starts")?, call.ints("ends")?, call.optional_ints("axes"), None)
     }),
     Kernel::new("Slice", 10, |call| {
-        let list = |at| call.optional_tensor(at)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
+        let list = |index| call.optional_tensor(index)?.map(|tensor| call.budget.read_indices(tensor)).transpose();
         let (starts, ends) = (call.budget.read_indices(call.tensor(1)?)?, call.budget.read_indices(call.tensor(2)?)?);
         slice(call, &starts, &ends, list(3)?.as_deref(), list(4)?.as_deref())
     }),
 ];
 
-/// From start up to end, by steps, along each axis named, or along the first ones.
+/// Slice: `out[i] = data[start + i * step]` along each axis named, or along the first ones.
 fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, steps: Option<&[i64]>) -> Result {
     let data = call.tensor(0)?;
     let axes = match named {
@@ -35,8 +35,8 @@ fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, s
     let mut shape = data.shape().to_vec();
     let mut moves: Vec<isize> = strides(&shape).into_iter().map(usize::cast_signed).collect();
     let mut offset = 0_isize;
-    for (at, ((&axis, &start), &end)) in axes.iter().zip(starts).zip(ends).enumerate() {
-        let step = steps.and_then(|steps| steps.get(at).copied()).unwrap_or(1);
+    for (index, ((&axis, &start), &end)) in axes.iter().zip(starts).zip(ends).enumerate() {
+        let step = steps.and_then(|steps| steps.get(index).copied()).unwrap_or(1);
         let (Some(size), Some(stride)) = (shape.get_mut(axis), moves.get_mut(axis)) else { continue };
         let range = Range::clamped(start, end, step, *size)?;
         *size = range.count;
@@ -60,7 +60,7 @@ impl Range {
     /// Backwards from before the first entry, the text of version 13 begins at the first; numpy would take nothing.
     fn clamped(start: i64, end: i64, step: i64, size: usize) -> Result<Range> {
         let (size, step) = (size as i128, i128::from(step));
-        let from_zero = |at: i64| if at < 0 { i128::from(at) + size } else { i128::from(at) };
+        let from_zero = |index: i64| if index < 0 { i128::from(index) + size } else { i128::from(index) };
         let (lowest, highest) = if step < 0 { (-1, size - 1) } else { (0, size) };
         let first = from_zero(start).max(lowest.max(0)).min(highest);
         let last = from_zero(end).clamp(lowest, highest);

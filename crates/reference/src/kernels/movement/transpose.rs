@@ -1,4 +1,4 @@
-//! Elements in another order or repeated: Transpose, `DepthToSpace`, `SpaceToDepth`, `ReverseSequence`, Tile, Expand.
+//! Transpose, `DepthToSpace`, `SpaceToDepth`, `ReverseSequence`, Tile, Expand: elements in another order, or repeated.
 
 use crate::kernels::framework::arguments::{dimensions, one_dimensional, single};
 use crate::kernels::framework::call::{Call, Result};
@@ -20,7 +20,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Expand", 8, expand),
 ];
 
-/// The axes in the order given, or in reverse.
+/// Transpose: `out[i[perm[0]], i[perm[1]], ...] = data[i[0], i[1], ...]`; the axes are reversed by default.
 fn transpose(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     let rank = data.rank();
@@ -69,7 +69,7 @@ fn image(call: &Call<'_>) -> Result<([usize; 4], usize, usize)> {
         .ok_or_else(|| invalid(format!("attribute blocksize is {block}, but must be above 0")))
 }
 
-/// Channels become blocks of height and width.
+/// `DepthToSpace`: `out[n][c][h * b + y][w * b + x] = data[n][channel(c, y, x)][h][w]`, the channel as the order says.
 fn depth_to_space(call: &Call<'_>, order: Order) -> Result {
     let ([images, channels, height, width], block, area) = image(call)?;
     if channels % area != 0 {
@@ -83,7 +83,7 @@ fn depth_to_space(call: &Call<'_>, order: Order) -> Result {
     Ok(call.gather(call.tensor(0)?, &shape, StridedIter::transposed(&view, &order))?.into())
 }
 
-/// Blocks of height and width become channels.
+/// `SpaceToDepth`: `out[n][channel(c, y, x)][h][w] = data[n][c][h * b + y][w * b + x]`, the channel as the order says.
 fn space_to_depth(call: &Call<'_>, order: Order) -> Result {
     let ([images, channels, height, width], block, area) = image(call)?;
     if height % block != 0 || width % block != 0 {
@@ -100,7 +100,7 @@ fn space_to_depth(call: &Call<'_>, order: Order) -> Result {
     Ok(call.gather(call.tensor(0)?, &shape, StridedIter::transposed(&view, &order))?.into())
 }
 
-/// The first entries of each sequence in reverse, as many as its length says.
+/// `ReverseSequence`: `out[t] = data[length - 1 - t]` for `t` below the length of each sequence, `data[t]` from there on.
 fn reverse_sequence(call: &Call<'_>) -> Result {
     let (data, lengths) = (call.tensor(0)?, call.tensor(1)?);
     let (batch, time) = (call.int("batch_axis")?, call.int("time_axis")?);
@@ -133,15 +133,15 @@ fn reverse_sequence(call: &Call<'_>) -> Result {
     Ok(buffer.gather_runs(&[data], runs)?.into())
 }
 
-/// The first version of Tile, which repeats along one axis.
+/// Tile of version 1, along one axis: `out[i] = data[i % size]`.
 fn tile_axis(call: &Call<'_>) -> Result {
     let rank = call.tensor(0)?.rank();
     let axis = normalize_axis(single(call.tensor(2)?, "axis")?, rank)?;
     let tiles = single(call.tensor(1)?, "tiles")?;
-    tile(call, &(0..rank).map(|at| if at == axis { tiles } else { 1 }).collect::<Vec<_>>())
+    tile(call, &(0..rank).map(|index| if index == axis { tiles } else { 1 }).collect::<Vec<_>>())
 }
 
-/// The input, repeated as often along each axis as `repeats` says.
+/// Tile: `out[i] = data[i % size]` along each axis, `repeats` times its size.
 fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
     let data = call.tensor(0)?;
     let counts = dimensions(repeats, "repeats")?;
@@ -155,7 +155,7 @@ fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
     Ok(buffer.gather(data, StridedIter::new(&view, &steps, 0))?.into())
 }
 
-/// The input broadcast with a tensor of the shape given.
+/// Expand: the input, broadcast with a tensor of the shape given.
 fn expand(call: &Call<'_>) -> Result {
     let (data, shape) = (call.tensor(0)?, call.tensor(1)?);
     one_dimensional(shape, "shape")?;

@@ -55,10 +55,10 @@ struct Parameters {
     variance: Vec<f64>,
 }
 
-/// The outputs, or over absolute terms the magnitudes of what they are made of.
+/// Batch normalization, a channel at a time: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`.
 fn batch(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
-    if !rules.training && (1..call.output_count()).any(|at| call.wants(at)) {
+    if !rules.training && (1..call.output_count()).any(|index| call.wants(index)) {
         return Err(invalid("the outputs after the first belong to training; drop them, or set the mode to training"));
     }
     // A vector is a batch of one channel.
@@ -138,12 +138,12 @@ fn statistics(
 }
 
 /// The elements of a parameter, one for each mean.
-fn one_each(call: &Call<'_>, at: usize, count: usize) -> Result<Vec<f64>> {
-    let tensor = call.tensor(at)?;
+fn one_each(call: &Call<'_>, index: usize, count: usize) -> Result<Vec<f64>> {
+    let tensor = call.tensor(index)?;
     if tensor.len() != count {
         let shape = tensor.shape();
         return Err(invalid(format!(
-            "input {at} has shape {shape:?}, but {count} means are taken, one number for each"
+            "input {index} has shape {shape:?}, but {count} means are taken, one number for each"
         )));
     }
     call.budget.read_floats(tensor)

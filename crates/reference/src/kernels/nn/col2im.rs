@@ -1,4 +1,4 @@
-//! Blocks added up to the image they were cut from: `Col2Im`.
+//! `Col2Im`: blocks added up to the image that they were cut from.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::tensor::shape::{element_count, strides};
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("Col2Im", 18, col2im)];
 
-/// Each column of a block is added to the image where the block lies.
+/// col2im, the transpose of im2col: `out[n][c][l * stride + k * dilation - pad] += data[n][c * block + k][l]`.
 fn col2im(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let fold = Fold::of(call)?;
@@ -102,8 +102,8 @@ impl Fold {
             return Err(refuse());
         }
         let (begins, ends) = pads.split_at(rank.min(pads.len()));
-        let along = |at: usize| {
-            let of = |list: &[usize]| list.get(at).map(|&value| value as i128);
+        let along = |index: usize| {
+            let of = |list: &[usize]| list.get(index).map(|&value| value as i128);
             let room = of(&image)? + of(begins)? + of(ends)? - of(&dilations)?.checked_mul(of(&block)? - 1)? - 1;
             usize::try_from(room.div_euclid(of(&strides)?) + 1).ok()
         };
@@ -138,8 +138,8 @@ impl Fold {
             return Ok(sums);
         }
         let steps = strides(image);
-        for (at, value) in call.budget.timed(values.iter().enumerate()) {
-            let (plane, place, column) = (at / columns / area, at / columns % area, at % columns);
+        for (index, value) in call.budget.timed(values.iter().enumerate()) {
+            let (plane, place, column) = (index / columns / area, index / columns % area, index % columns);
             let target = self.target(image, &steps, place, column).map(|target| plane * size + target);
             if let Some(slot) = target.and_then(|target| sums.get_mut(target)) {
                 *slot = add(std::mem::take(slot), value.clone());
@@ -158,15 +158,16 @@ impl Fold {
             let (inside, number) = (place % block, column % count);
             (place, column) = (place / block, column / count);
             let padded = number * of(&self.strides)? + inside * of(&self.dilations)?;
-            let at = padded.checked_sub(of(&self.begins)?).filter(|at| of(image).is_some_and(|size| *at < size))?;
-            target += at * of(steps)?;
+            let index =
+                padded.checked_sub(of(&self.begins)?).filter(|index| of(image).is_some_and(|size| *index < size))?;
+            target += index * of(steps)?;
         }
         Some(target)
     }
 }
 
-fn sizes(call: &Call<'_>, at: usize, what: &str) -> Result<Vec<usize>> {
-    let tensor: &Tensor = call.tensor(at)?;
+fn sizes(call: &Call<'_>, index: usize, what: &str) -> Result<Vec<usize>> {
+    let tensor: &Tensor = call.tensor(index)?;
     one_dimensional(tensor, what)?;
     dimensions(&call.budget.read_indices(tensor)?, what)
 }

@@ -131,6 +131,7 @@ fn unfit(x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::framework::er
     invalid(format!("a weight {:?} does not fit an input {:?} in {groups} groups", w.shape(), x.shape()))
 }
 
+/// Convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c][o * stride + k * dilation - pad] * W[m][c][k]`, within a group.
 fn conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
@@ -375,8 +376,8 @@ mod tests {
         assert_eq!((conv.shape(), conv.floats().as_slice()), (&[1, 1][..], &[56.0][..]));
         let empty = node("Conv", 1).input(floats(&[0, 1, 3], &[])).input(ones(&[2, 1, 2])).tensor();
         assert_eq!(empty.shape(), [0, 2, 2]);
-        let none = node("Conv", 1).input(floats(&[1, 0, 2], &[])).input(floats(&[1, 0, 1], &[]));
-        assert_eq!(none.input(floats(&[1], &[7.0])).tensor().floats(), [7.0, 7.0]);
+        let missing = node("Conv", 1).input(floats(&[1, 0, 2], &[])).input(floats(&[1, 0, 1], &[]));
+        assert_eq!(missing.input(floats(&[1], &[7.0])).tensor().floats(), [7.0, 7.0]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ enum Rules {
     Of11,
 }
 
-/// The transposed convolution, over absolute terms where `accumulate` says so.
+/// Transposed convolution: `Y[n][m][i * stride + k * dilation - pad] += X[n][c][i] * W[c][m][k]`, within a group.
 fn conv_transpose(call: &Call<'_>, rules: Rules, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(2)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;

@@ -21,7 +21,8 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::accumulating("DeformConv", 19, d
 /// A place between elements has two neighbours along each axis, so their number doubles with every one.
 const MOST_AXES: usize = 16;
 
-/// The convolution, over absolute terms where `accumulate` says so.
+/// Deformable convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c](o * stride + k * dilation - pad + offset[n][k][o]) *
+/// mask[n][k][o] * W[m][c][k]`, where X between its elements is interpolated linearly.
 fn deform_conv(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     let bias = call.optional_tensor(3)?.map(|bias| accumulate.read(call.budget, bias)).transpose()?;
@@ -101,7 +102,7 @@ impl Places {
 
     /// What one of the elements around a place adds to it; each bit of `corner` says which side it is on.
     fn corner(&self, plane: &[f64], place: &[f64], corner: usize) -> f64 {
-        let (mut at, mut weight) = (0, 1.0);
+        let (mut index, mut weight) = (0, 1.0);
         for (bit, (&place, (axis, step))) in place.iter().zip(self.axes.iter().zip(&self.steps)).enumerate() {
             let low = place.floor();
             let upper = corner >> bit & 1 == 1;
@@ -112,9 +113,9 @@ impl Places {
             }
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index within the axis")]
             let position = position as usize;
-            at += position * step;
+            index += position * step;
         }
-        weight * plane[at]
+        weight * plane[index]
     }
 }
 
@@ -144,10 +145,10 @@ impl Im2Col for Deformed<'_> {
         let mut place: Vec<f64> = axes.iter().map(|_| 0.0).collect();
         for (window, out) in (from..).zip(out) {
             let (mut tap, mut left) = (tap, window);
-            for (at, axis) in axes.iter().enumerate().rev() {
+            for (index, axis) in axes.iter().enumerate().rev() {
                 let fixed = (left % axis.output * axis.stride + tap % axis.kernel * axis.dilation) as f64;
-                let offset = offsets[(of_tap * axes.len() + at) * windows + window];
-                place[at] = fixed - axis.before as f64 + offset;
+                let offset = offsets[(of_tap * axes.len() + index) * windows + window];
+                place[index] = fixed - axis.before as f64 + offset;
                 tap /= axis.kernel;
                 left /= axis.output;
             }

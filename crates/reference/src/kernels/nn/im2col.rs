@@ -1,4 +1,4 @@
-//! Convolutions as products of matrices: the weights of a group times the taps under each window.
+//! im2col: convolution as a matrix product, weights (features x depth) times unfolded patches (depth x windows).
 
 #![expect(
     clippy::indexing_slicing,
@@ -113,12 +113,12 @@ impl ConvGemm<'_> {
 
     /// Adds the weights times `taps` to `out`, a block of weights at a time.
     fn rows(&self, weights: &Weights<'_>, taps: Matrix<'_>, out: &mut [f64]) -> Result<(), KernelError> {
-        let most = (CONVERTED / self.depth).max(8);
+        let max = (CONVERTED / self.depth).max(8);
         let deadline = self.call.budget.deadline();
-        for (at, out) in out.chunks_mut(most * taps.columns).enumerate() {
+        for (at, out) in out.chunks_mut(max * taps.columns).enumerate() {
             let rows = out.len() / taps.columns;
             let budget = self.call.budget.nested();
-            let weights = weights(&budget, at * most..at * most + rows)?;
+            let weights = weights(&budget, at * max..at * max + rows)?;
             let weights = Matrix::row_major(&weights, rows, self.depth);
             if self.compensated {
                 multiply_add_compensated(weights, taps, out, deadline)?;

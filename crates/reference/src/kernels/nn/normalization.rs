@@ -110,7 +110,7 @@ fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<imp
     Ok(StridedIter::broadcast(tensor.shape(), shape).map(|position| values[position]))
 }
 
-/// Each channel of each instance by its own mean and variance.
+/// Instance normalization: `Y = scale * (X - mean) / sqrt(variance + epsilon) + B`, over the spatial axes of each channel.
 fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let channels = channels(data)?;
@@ -137,7 +137,8 @@ fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     Ok(call.floats(accumulate.output(data.element_type()), data.shape(), values)?.into())
 }
 
-/// Everything from the axis on: standardized in the stash type to the type of the input, then scaled.
+/// Layer normalization over everything from the axis on: `D = (X - mean) / sqrt(variance + epsilon)` in the stash type,
+/// rounded to the type of the input, then `Y = D * scale + B`.
 fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());

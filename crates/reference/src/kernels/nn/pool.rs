@@ -121,11 +121,11 @@ const NOWHERE: usize = usize::MAX;
 /// The position of the first greatest element under each window; NaN is greater than all.
 fn maxima(call: &Call<'_>, axes: &[Axis], planes: usize, values: &[f64]) -> Result<Vec<usize>> {
     each_window(call, planes, axes, |window| {
-        let (mut best, mut most) = (NOWHERE, f64::NAN);
+        let (mut best, mut max) = (NOWHERE, f64::NAN);
         window.for_each(|at| {
             let value = values[at];
-            if best == NOWHERE || value > most || (value.is_nan() && !most.is_nan()) {
-                (best, most) = (at, value);
+            if best == NOWHERE || value > max || (value.is_nan() && !max.is_nan()) {
+                (best, max) = (at, value);
             }
         });
         best

@@ -83,15 +83,15 @@ impl AutoPad {
     }
 }
 
-/// A list attribute with one entry for each of `count` axes, each at least `least`; `default` for all where it is left
+/// A list attribute with one entry for each of `count` axes, each at least `min`; `default` for all where it is left
 /// out.
-pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize, least: i64) -> Result<Vec<usize>> {
+pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize, min: i64) -> Result<Vec<usize>> {
     let Some(values) = call.optional_ints(name) else { return Ok([default].repeat(count)) };
-    let fits = |&value: &i64| usize::try_from(value).ok().filter(|_| (least..=i64::from(i32::MAX)).contains(&value));
+    let fits = |&value: &i64| usize::try_from(value).ok().filter(|_| (min..=i64::from(i32::MAX)).contains(&value));
     let found: Option<Vec<usize>> = values.iter().map(fits).collect();
-    found.filter(|found| found.len() == count).ok_or_else(|| {
-        invalid(format!("{name} is {values:?}; it takes {count} numbers from {least} up to {}", i32::MAX))
-    })
+    found
+        .filter(|found| found.len() == count)
+        .ok_or_else(|| invalid(format!("{name} is {values:?}; it takes {count} numbers from {min} up to {}", i32::MAX)))
 }
 
 /// The spatial dimensions of a tensor of at least two axes: all but the batch and the channels.

@@ -31,9 +31,9 @@ fn rnn(call: &Call<'_>, layout: Layout) -> Result {
         let [f] = pick(&functions, direction);
         let mut sums = input.to_vec();
         weights.recur(&states[0], 0, 1, &mut sums)?;
-        for (at, (state, sum)) in states[0].iter_mut().zip(&sums).enumerate() {
-            let at = at % hidden;
-            *state = f.apply(weights.clip(sum + weights.input_bias(0, at) + weights.recurrence_bias(0, at)));
+        for (index, (state, sum)) in states[0].iter_mut().zip(&sums).enumerate() {
+            let index = index % hidden;
+            *state = f.apply(weights.clip(sum + weights.input_bias(0, index) + weights.recurrence_bias(0, index)));
         }
         Ok(())
     })
@@ -53,9 +53,9 @@ fn gru(call: &Call<'_>, layout: Layout) -> Result {
         let budget = call.budget.nested();
         let mut gates: Vec<f64> = budget.scratch(batch * 2 * hidden)?;
         weights.recur(&previous, 0, 2, &mut gates)?;
-        let gate = |row: usize, at: usize, gate: usize| {
-            let sum = input[(row * 3 + gate) * hidden + at] + gates[(row * 2 + gate) * hidden + at];
-            f.apply(weights.clip(sum + weights.input_bias(gate, at) + weights.recurrence_bias(gate, at)))
+        let gate = |row: usize, index: usize, gate: usize| {
+            let sum = input[(row * 3 + gate) * hidden + index] + gates[(row * 2 + gate) * hidden + index];
+            f.apply(weights.clip(sum + weights.input_bias(gate, index) + weights.recurrence_bias(gate, index)))
         };
         let reset = |position: usize| gate(position / hidden, position % hidden, 1);
         let mut candidates: Vec<f64> = budget.scratch(batch * hidden)?;
@@ -72,9 +72,9 @@ fn gru(call: &Call<'_>, layout: Layout) -> Result {
             }
         }
         for (position, (state, candidate)) in call.budget.timed(states[0].iter_mut().zip(&candidates).enumerate()) {
-            let (row, at) = (position / hidden, position % hidden);
-            let sum = input[(row * 3 + 2) * hidden + at] + candidate + weights.input_bias(2, at);
-            let update = gate(row, at, 0);
+            let (row, index) = (position / hidden, position % hidden);
+            let sum = input[(row * 3 + 2) * hidden + index] + candidate + weights.input_bias(2, index);
+            let update = gate(row, index, 0);
             *state = (1.0 - update) * g.apply(weights.clip(sum)) + update * *state;
         }
         Ok(())
@@ -96,17 +96,19 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
         let [hidden_state, cell_state] = states else { return Ok(()) };
         let mut sums = input.to_vec();
         weights.recur(hidden_state, 0, 4, &mut sums)?;
-        let peephole = |gate: usize, at: usize| {
-            let place = (direction * 3 + gate) * hidden + at;
+        let peephole = |gate: usize, index: usize| {
+            let place = (direction * 3 + gate) * hidden + index;
             peepholes.as_ref().and_then(|values| values.get(place)).copied().unwrap_or(0.0)
         };
         for (position, (state, cell)) in call.budget.timed(hidden_state.iter_mut().zip(cell_state).enumerate()) {
-            let (row, at) = (position / hidden, position % hidden);
+            let (row, index) = (position / hidden, position % hidden);
             let sum = |gate: usize| {
-                sums[(row * 4 + gate) * hidden + at] + weights.input_bias(gate, at) + weights.recurrence_bias(gate, at)
+                sums[(row * 4 + gate) * hidden + index]
+                    + weights.input_bias(gate, index)
+                    + weights.recurrence_bias(gate, index)
             };
             let seeing = |gate: usize, cell: f64| match &peepholes {
-                Some(_) => sum(gate) + peephole(gate, at) * cell,
+                Some(_) => sum(gate) + peephole(gate, index) * cell,
                 None => sum(gate),
             };
             let input_gate = f.apply(weights.clip(seeing(0, *cell)));
@@ -121,7 +123,7 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
 
 /// The activations of a direction.
 fn pick<const N: usize>(functions: &[Vec<Activation>], direction: usize) -> [Activation; N] {
-    std::array::from_fn(|at| functions[direction][at])
+    std::array::from_fn(|index| functions[direction][index])
 }
 
 #[cfg(test)]

@@ -76,14 +76,14 @@ pub(super) struct Weights<'a> {
 pub(super) type State = Vec<f64>;
 
 impl Weights<'_> {
-    /// The bias that goes with the input for element `at` of a gate.
-    pub(super) fn input_bias(&self, gate: usize, at: usize) -> f64 {
-        self.bias.and_then(|bias| bias.get(gate * self.sizes.hidden + at)).copied().unwrap_or(0.0)
+    /// The bias that goes with the input for element `index` of a gate.
+    pub(super) fn input_bias(&self, gate: usize, index: usize) -> f64 {
+        self.bias.and_then(|bias| bias.get(gate * self.sizes.hidden + index)).copied().unwrap_or(0.0)
     }
 
-    /// The bias that goes with the recurrence for element `at` of a gate.
-    pub(super) fn recurrence_bias(&self, gate: usize, at: usize) -> f64 {
-        self.input_bias(self.sizes.gates + gate, at)
+    /// The bias that goes with the recurrence for element `index` of a gate.
+    pub(super) fn recurrence_bias(&self, gate: usize, index: usize) -> f64 {
+        self.input_bias(self.sizes.gates + gate, index)
     }
 
     /// Bounds the input of an activation.
@@ -134,10 +134,10 @@ impl Inputs {
         Ok(Inputs { sizes, element: call.tensor(0)?.element_type(), layout, reversed, lengths, x, w, r, b, clip })
     }
 
-    /// The initial state at input `at`, `[directions, batch, hidden]`: zero where it is left out.
-    pub(super) fn state(&self, call: &Call<'_>, at: usize, name: &str) -> Result<State> {
+    /// The initial state at input `index`, `[directions, batch, hidden]`: zero where it is left out.
+    pub(super) fn state(&self, call: &Call<'_>, index: usize, name: &str) -> Result<State> {
         let Sizes { batch, hidden, directions, .. } = self.sizes;
-        match (call.optional_tensor(at)?, self.layout) {
+        match (call.optional_tensor(index)?, self.layout) {
             (None, _) => call.budget.scratch(directions * batch * hidden),
             (Some(state), Layout::TimeFirst) => {
                 check(name, state, &[directions, batch, hidden])?;
@@ -169,17 +169,17 @@ impl Inputs {
             let products = self.products(&budget, direction)?;
             let mut current: Vec<State> =
                 states.iter().map(|state| state[direction * block..][..block].to_vec()).collect();
-            for at in 0..time {
+            for index in 0..time {
                 call.budget.count_work(batch.saturating_mul(weights.recurrence.len()))?;
-                let input = self.gather(&products, direction, at);
+                let input = self.gather(&products, direction, index);
                 let mut next = current.clone();
                 step(direction, &weights, &input, &mut next)?;
-                for sequence in (0..batch).filter(|&sequence| at < self.lengths[sequence]) {
+                for sequence in (0..batch).filter(|&sequence| index < self.lengths[sequence]) {
                     let row = sequence * hidden..(sequence + 1) * hidden;
                     for (current, next) in current.iter_mut().zip(&next) {
                         current[row.clone()].copy_from_slice(&next[row.clone()]);
                     }
-                    let place = self.place(direction, sequence, at);
+                    let place = self.place(direction, sequence, index);
                     let out = (place * directions + direction) * block + sequence * hidden;
                     y[out..out + hidden].copy_from_slice(&current[0][row]);
                 }
@@ -214,17 +214,21 @@ impl Inputs {
         Ok(products)
     }
 
-    /// The products that the sequences meet at step `at` of a direction.
-    fn gather(&self, products: &[f64], direction: usize, at: usize) -> Vec<f64> {
+    /// The products that the sequences meet at step `index` of a direction.
+    fn gather(&self, products: &[f64], direction: usize, index: usize) -> Vec<f64> {
         let Sizes { batch, hidden, gates, .. } = self.sizes;
         let rows = gates * hidden;
-        let place = |sequence| (self.place(direction, sequence, at) * batch + sequence) * rows;
+        let place = |sequence| (self.place(direction, sequence, index) * batch + sequence) * rows;
         (0..batch).flat_map(|sequence| &products[place(sequence)..][..rows]).copied().collect()
     }
 
-    /// Where step `at` of a sequence stands in time: backwards from the sequence's own end when reversed.
-    fn place(&self, direction: usize, sequence: usize, at: usize) -> usize {
-        if self.reversed[direction] && at < self.lengths[sequence] { self.lengths[sequence] - 1 - at } else { at }
+    /// Where step `index` of a sequence stands in time: backwards from the sequence's own end when reversed.
+    fn place(&self, direction: usize, sequence: usize, index: usize) -> usize {
+        if self.reversed[direction] && index < self.lengths[sequence] {
+            self.lengths[sequence] - 1 - index
+        } else {
+            index
+        }
     }
 
     /// Y and the last states, in the layout of the node.

@@ -1,4 +1,4 @@
-//! Running sums and products along an axis: `CumSum`, `CumProd`.
+//! `CumSum`, `CumProd`: running totals along an axis.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};

@@ -1,4 +1,4 @@
-//! Reductions over axes, `ArgMax` and `ArgMin`.
+//! Reductions over axes, `ArgMax`, `ArgMin`.
 
 #![expect(clippy::indexing_slicing, reason = "axes come from normalize_axis, and lists have one entry an axis")]
 
@@ -147,13 +147,13 @@ const PRODUCT: Reduction =
 
 /// Over no values, what is below every number of the type.
 const MAX: Reduction = Reduction {
-    float: |lane| lane.fold(f64::NEG_INFINITY, |most, value| if value > most || value.is_nan() { value } else { most }),
+    float: |lane| lane.fold(f64::NEG_INFINITY, |max, value| if value > max || value.is_nan() { value } else { max }),
     integer: |lane, element| lane.max().or(element.min_value()).unwrap_or(0),
 };
 
 /// Over no values, what is above every number of the type.
 const MIN: Reduction = Reduction {
-    float: |lane| lane.fold(f64::INFINITY, |least, value| if value < least || value.is_nan() { value } else { least }),
+    float: |lane| lane.fold(f64::INFINITY, |min, value| if value < min || value.is_nan() { value } else { min }),
     integer: |lane, element| lane.min().or(element.max_value()).unwrap_or(0),
 };
 
@@ -193,17 +193,17 @@ const LOG_SUM: Reduction = Reduction {
 /// The logarithm of the sum, taken relative to the largest value so that no exponential overflows.
 const LOG_SUM_EXP: Reduction = Reduction {
     float: |lane| {
-        let most = (MAX.float)(lane.clone());
-        if most.is_infinite() { most } else { most + libm::log(sum(lane.map(|value| libm::exp(value - most)))) }
+        let max = (MAX.float)(lane.clone());
+        if max.is_infinite() { max } else { max + libm::log(sum(lane.map(|value| libm::exp(value - max)))) }
     },
     integer: |lane, element| {
-        let Some(most) = lane.clone().max() else { return element.min_value().unwrap_or(0) };
-        let above = libm::log(sum(lane.map(|value| libm::exp((value - most) as f64))));
+        let Some(max) = lane.clone().max() else { return element.min_value().unwrap_or(0) };
+        let above = libm::log(sum(lane.map(|value| libm::exp((value - max) as f64))));
         #[expect(clippy::cast_possible_truncation, reason = "an integer result is cut toward zero")]
-        if most.unsigned_abs() < 1 << 48 {
-            (most as f64 + above) as i128
+        if max.unsigned_abs() < 1 << 48 {
+            (max as f64 + above) as i128
         } else {
-            most + if most < 0 { above.ceil() } else { above.floor() } as i128
+            max + if max < 0 { above.ceil() } else { above.floor() } as i128
         }
     },
 };
@@ -216,7 +216,7 @@ fn arg(call: &Call<'_>, largest: bool, empty: Empty) -> Result {
     if data.shape()[axis] == 0 || (empty == Empty::Refused && data.is_empty()) {
         return Err(invalid(format!("nothing stands along axis {axis} of shape {:?} to choose from", data.shape())));
     }
-    let mask: Vec<bool> = (0..data.rank()).map(|at| at == axis).collect();
+    let mask: Vec<bool> = (0..data.rank()).map(|index| index == axis).collect();
     let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);
     let lanes = Lanes::new(call, data.shape(), &mask)?;
     call.budget.count_work(data.len())?;
@@ -277,9 +277,9 @@ mod tests {
             let still_empty = node(op, 20).input(floats(&[2, 0, 3], &[])).input(ints(&[1], &[0])).tensor();
             assert_eq!(still_empty.shape(), [1, 0, 3], "{op}");
         }
-        for (element, least, most) in [(E::Int8, -128.0, 127.0), (E::Uint8, 0.0, 255.0), (E::Bool, 0.0, 1.0)] {
-            assert_eq!(whole("ReduceMax", 20, typed(element, &[0], &[])), least, "{element}");
-            assert_eq!(whole("ReduceMin", 20, typed(element, &[0], &[])), most, "{element}");
+        for (element, min, max) in [(E::Int8, -128.0, 127.0), (E::Uint8, 0.0, 255.0), (E::Bool, 0.0, 1.0)] {
+            assert_eq!(whole("ReduceMax", 20, typed(element, &[0], &[])), min, "{element}");
+            assert_eq!(whole("ReduceMin", 20, typed(element, &[0], &[])), max, "{element}");
         }
     }
 
@@ -317,9 +317,9 @@ mod tests {
 
     #[test]
     fn integers_wrap_and_their_means_are_cut() {
-        let most = f64::from(i32::MAX);
-        assert_eq!(whole("ReduceSum", 13, typed(E::Int32, &[2], &[most, 1.0])), -2_147_483_648.0);
-        assert_eq!(whole("ReduceMean", 18, typed(E::Int32, &[2], &[most, most])), most);
+        let max = f64::from(i32::MAX);
+        assert_eq!(whole("ReduceSum", 13, typed(E::Int32, &[2], &[max, 1.0])), -2_147_483_648.0);
+        assert_eq!(whole("ReduceMean", 18, typed(E::Int32, &[2], &[max, max])), max);
         assert_eq!(whole("ReduceMean", 18, typed(E::Int32, &[2], &[-2.0, -3.0])), -2.0);
         assert_eq!(whole("ReduceProd", 18, typed(E::Uint32, &[2], &[65536.0, 65537.0])), 65536.0);
         assert_eq!(whole("ReduceLogSumExp", 18, typed(E::Int64, &[2], &[-5.0, -5.0])), -4.0);

@@ -1,4 +1,4 @@
-//! Normalized exponentials: `Softmax`, `LogSoftmax`, `Hardmax`.
+//! `Softmax`, `LogSoftmax`, `Hardmax`: normalized exponentials.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
@@ -96,8 +96,8 @@ pub(crate) fn log_softmax(lane: &mut [f64]) {
 
 fn hardmax(lane: &mut [f64], _: ElementType) {
     let first = extreme(lane.iter().copied(), true, false);
-    for (at, value) in lane.iter_mut().enumerate() {
-        *value = if Some(at) == first { 1.0 } else { 0.0 };
+    for (index, value) in lane.iter_mut().enumerate() {
+        *value = if Some(index) == first { 1.0 } else { 0.0 };
     }
 }
 

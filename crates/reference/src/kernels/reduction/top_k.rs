@@ -1,4 +1,4 @@
-//! The largest or smallest elements along an axis: `TopK`.
+//! `TopK`: the largest or smallest elements along an axis.
 
 #![expect(clippy::indexing_slicing, reason = "the axis comes from normalize_axis, and k is at most its length")]
 

@@ -1,4 +1,4 @@
-//! The different entries of a tensor: Unique.
+//! Unique: the different entries of a tensor.
 
 use std::cmp::Ordering;
 
@@ -22,10 +22,10 @@ fn unique(call: &Call<'_>) -> Result {
     let groups = rows.groups(call, call.flag("sorted")?)?;
     let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
     let mut inverse: Vec<usize> = call.budget.scratch(rows.count)?;
-    for (at, group) in groups.iter().enumerate() {
+    for (index, group) in groups.iter().enumerate() {
         for &member in group {
             if let Some(slot) = inverse.get_mut(member) {
-                *slot = at;
+                *slot = index;
             }
         }
     }
@@ -53,8 +53,8 @@ impl Rows {
         let length = data.len().checked_div(count).unwrap_or(0);
         let mut keys: Vec<i128> = call.budget.scratch(data.len())?;
         let (_, inner) = around_axis(data.shape(), axis);
-        for (at, key) in element_keys(call, data)?.into_iter().enumerate() {
-            let (outer, entry, column) = (at / inner / count, at / inner % count, at % inner);
+        for (index, key) in element_keys(call, data)?.into_iter().enumerate() {
+            let (outer, entry, column) = (index / inner / count, index / inner % count, index % inner);
             if let Some(slot) = keys.get_mut(entry * length + outer * inner + column) {
                 *slot = key;
             }
@@ -62,14 +62,14 @@ impl Rows {
         Ok(Rows { keys, count, length })
     }
 
-    fn row(&self, at: usize) -> &[i128] {
-        self.keys.get(at * self.length..(at + 1) * self.length).unwrap_or(&[])
+    fn row(&self, index: usize) -> &[i128] {
+        self.keys.get(index * self.length..(index + 1) * self.length).unwrap_or(&[])
     }
 
     /// Equal rows by ascending place; the groups themselves ascend by their rows, or by their first places.
     fn groups(&self, call: &Call<'_>, sorted: bool) -> Result<Vec<Vec<usize>>> {
         let mut order: Vec<usize> = call.budget.scratch(self.count)?;
-        order.iter_mut().enumerate().for_each(|(at, slot)| *slot = at);
+        order.iter_mut().enumerate().for_each(|(index, slot)| *slot = index);
         order.sort_by(|&a, &b| self.row(a).cmp(self.row(b)));
         // Each group is a list of its own.
         call.budget.count(self.count, size_of::<Vec<usize>>() + 4 * size_of::<usize>())?;
@@ -93,7 +93,7 @@ fn element_keys(call: &Call<'_>, data: &Tensor) -> Result<Vec<i128>> {
             let place = |part: f64| place(ElementType::Double, part.to_bits());
             call.budget.collect(data.stream(Tensor::complexes).map(|z| (place(z.re) << 64) + place(z.im)))
         }
-        Kind::Float => call.budget.collect((0..data.len()).map(|at| place(element, data.bits_at(at)))),
+        Kind::Float => call.budget.collect((0..data.len()).map(|index| place(element, data.bits_at(index)))),
         Kind::Signed | Kind::Unsigned | Kind::Bool => call.budget.read_integers(data),
     }
 }

@@ -1,4 +1,4 @@
-//! Values that may be absent: Optional, `OptionalGetElement`, `OptionalHasElement`.
+//! Optional, `OptionalGetElement`, `OptionalHasElement`: values that may be missing.
 
 use std::sync::Arc;
 

@@ -42,13 +42,13 @@ fn repetition(rest: &str) -> Result<Option<usize>, String> {
         Some('*' | '+' | '?') => 1,
         Some('{') => {
             let Some((counts, _)) = rest.get(1..).and_then(|counts| counts.split_once('}')) else { return Ok(None) };
-            let (least, most) = counts.split_once(',').unwrap_or((counts, ""));
+            let (min, max) = counts.split_once(',').unwrap_or((counts, ""));
             let number = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
-            if least.is_empty() || !number(least) || !number(most) {
+            if min.is_empty() || !number(min) || !number(max) {
                 return Ok(None);
             }
             let small = |text: &str| text.is_empty() || text.parse::<u32>().is_ok_and(|count| count <= MOST_REPEATS);
-            if !small(least) || !small(most) {
+            if !small(min) || !small(max) {
                 return Err(format!("'{{{counts}}}' repeats more than {MOST_REPEATS} times"));
             }
             counts.len() + 2

@@ -1,4 +1,4 @@
-//! Lists of tensors: the Sequence operators, `SplitToSequence`, `ConcatFromSequence`.
+//! The Sequence operators, `SplitToSequence`, `ConcatFromSequence`: lists of tensors.
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::arguments::{dimensions, index, single};
@@ -119,9 +119,9 @@ fn total(lengths: &[usize]) -> Option<usize> {
 /// Lengths that cover `size`, of which only the last may be smaller.
 fn equal_lengths(call: &Call<'_>, size: usize, length: usize) -> Result<Vec<usize>> {
     let count = size.div_ceil(length);
-    let most = call.budget.limits().trips;
-    if count as u64 > most {
-        return Err(KernelError::Limit(format!("a sequence of {count} items is over the limit of {most}")));
+    let max = call.budget.limits().trips;
+    if count as u64 > max {
+        return Err(KernelError::Limit(format!("a sequence of {count} items is over the limit of {max}")));
     }
     let mut lengths: Vec<usize> = call.budget.scratch(count)?;
     lengths.fill(length);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(join(-1).set("new_axis", 1).tensor(), floats(&[1, 2], &[1.0, 2.0]));
         assert_eq!(join(0).set("new_axis", 1).tensor(), floats(&[2, 1], &[1.0, 2.0]));
         assert!(join(1).error().contains("axis 1"));
-        let none = node("ConcatFromSequence", 11).input(numbers(0)).set("axis", 0);
-        assert!(none.error().contains("nothing to concatenate"));
+        let missing = node("ConcatFromSequence", 11).input(numbers(0)).set("axis", 0);
+        assert!(missing.error().contains("nothing to concatenate"));
     }
 }

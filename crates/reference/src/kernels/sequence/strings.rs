@@ -1,4 +1,4 @@
-//! Strings: joining, splitting, normalizing, matching.
+//! Strings: `StringConcat`, `StringSplit`, `StringNormalizer`, `RegexFullMatch`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,14 +52,14 @@ fn string_split(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let delimiter = call.optional_string("delimiter").unwrap_or_default();
     // A negative number sets no limit, as in Python.
-    let most = call.optional_int("maxsplit").and_then(|most| usize::try_from(most).ok());
+    let max = call.optional_int("maxsplit").and_then(|max| usize::try_from(max).ok());
     let parts: Vec<Vec<&str>> = x
         .strings()
         .iter()
         .map(|text| {
             call.budget.count_work(text.len())?;
             let parts =
-                if delimiter.is_empty() { split_at_whitespace(text, most) } else { split_at(text, delimiter, most) };
+                if delimiter.is_empty() { split_at_whitespace(text, max) } else { split_at(text, delimiter, max) };
             // A list grows by doubling.
             call.budget.count(parts.capacity(), size_of::<&str>())?;
             Ok(parts)
@@ -70,26 +70,27 @@ fn string_split(call: &Call<'_>) -> Result {
     shape.push(width);
     check_bytes(call, parts.iter().flatten().map(|part| part.len()))?;
     let empty: Arc<str> = Arc::from("");
-    let part = |parts: &[&str], at: usize| parts.get(at).map_or_else(|| Arc::clone(&empty), |&part| Arc::from(part));
-    let all = parts.iter().flat_map(|parts| (0..width).map(move |at| part(parts, at)));
+    let part =
+        |parts: &[&str], index: usize| parts.get(index).map_or_else(|| Arc::clone(&empty), |&part| Arc::from(part));
+    let all = parts.iter().flat_map(|parts| (0..width).map(move |index| part(parts, index)));
     let strings = call.allocate(ElementType::String, &shape)?.strings(all)?;
     let counts = call.integers(ElementType::Int64, x.shape(), parts.iter().map(|parts| parts.len() as i128))?;
     Ok(vec![strings, counts].into())
 }
 
-fn split_at<'a>(text: &'a str, delimiter: &str, most: Option<usize>) -> Vec<&'a str> {
-    match most {
-        Some(most) => text.splitn(most.saturating_add(1), delimiter).collect(),
+fn split_at<'a>(text: &'a str, delimiter: &str, max: Option<usize>) -> Vec<&'a str> {
+    match max {
+        Some(max) => text.splitn(max.saturating_add(1), delimiter).collect(),
         None => text.split(delimiter).collect(),
     }
 }
 
-/// The words of a text; after `most` splits, the rest of it as it is but for whitespace around it.
-fn split_at_whitespace(text: &str, most: Option<usize>) -> Vec<&str> {
+/// The words of a text; after `max` splits, the rest of it as it is but for whitespace around it.
+fn split_at_whitespace(text: &str, max: Option<usize>) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), text.trim());
     while !rest.is_empty() {
-        let end = match most {
-            Some(most) if parts.len() >= most => rest.len(),
+        let end = match max {
+            Some(max) if parts.len() >= max => rest.len(),
             _ => rest.find(char::is_whitespace).unwrap_or(rest.len()),
         };
         let (part, after) = rest.split_at(end);

@@ -1,4 +1,4 @@
-//! Counting n-grams: `TfIdfVectorizer`.
+//! `TfIdfVectorizer`: counts of n-grams.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -54,7 +54,7 @@ fn vectorize<T: Hash + Eq>(call: &Call<'_>, x: &Tensor, tokens: &[T], pool: &[T]
         })
         .collect();
     let pool = Pool::of(call, &pool)?;
-    let width = pool.coordinates.iter().copied().max().map_or(0, |most| most.saturating_add(1));
+    let width = pool.coordinates.iter().copied().max().map_or(0, |max| max.saturating_add(1));
     let width = usize::try_from(width).map_err(|_| invalid("ngram_indexes holds a negative index"))?;
     let weighting = Weighting::of(call)?;
     let weights = weights(call, pool.coordinates.len())?;
@@ -142,10 +142,10 @@ impl<'a> Pool<'a> {
 
     /// Counts the n-grams in a row of tokens for every number of skips; those of one token do not depend on it.
     fn count(&self, call: &Call<'_>, tokens: &[Option<usize>], found: &mut [u32]) -> Result<()> {
-        let (least, most) = (natural(call, "min_gram_length")?.max(1), natural(call, "max_gram_length")?);
+        let (min, max) = (natural(call, "min_gram_length")?.max(1), natural(call, "max_gram_length")?);
         let skips = natural(call, "max_skip_count")?;
         let mut ngram = Vec::new();
-        for n in least..=most.min(tokens.len()) {
+        for n in min..=max.min(tokens.len()) {
             let steps = if n == 1 { 1 } else { skips.saturating_add(1).min(tokens.len()) };
             for step in 1..=steps {
                 let Some(reach) = step.checked_mul(n - 1).filter(|&reach| reach < tokens.len()) else { break };

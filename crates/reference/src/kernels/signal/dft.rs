@@ -40,7 +40,8 @@ fn axis_input(call: &Call<'_>) -> Result<i64> {
     integer(tensor, "axis")
 }
 
-/// DFT along one axis.
+/// Discrete Fourier transform along an axis: `out[k] = sum over n of x[n] * exp(-2 pi i k n / N)`; the inverse has `+` and
+/// divides by `N`.
 fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
     let input = call.tensor(0)?;
     let axis = normalize_axis(axis, input.rank())?;
@@ -72,19 +73,19 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
     let values = call.budget.read_floats(input)?;
     let mut transform = Transform::new(call, length, inverse, accumulate)?;
     let mut output: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
-    for at in 0..outer * inner {
-        let (outer, at) = (at / inner, at % inner);
-        transform.load(size, sides, |k| number(&values, ((outer * size + k) * inner + at) * parts, parts));
+    for index in 0..outer * inner {
+        let (outer, index) = (index / inner, index % inner);
+        transform.load(size, sides, |k| number(&values, ((outer * size + k) * inner + index) * parts, parts));
         transform.run(call)?;
         for (k, z) in transform.line.iter().take(out_size).enumerate() {
-            let place = ((outer * out_size + k) * inner + at) * out_parts;
+            let place = ((outer * out_size + k) * inner + index) * out_parts;
             write(&mut output[place..place + out_parts], *z);
         }
     }
     Ok(call.floats(accumulate.output(input.element_type()), &shape, output)?.into())
 }
 
-/// STFT: the transforms of windowed frames of a signal.
+/// Short-time Fourier transform: `out[f] = DFT(signal[f * step .. f * step + length] * window)`.
 fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let signal = call.tensor(0)?;
     let [batch, samples, parts] = *signal.shape() else {
@@ -112,8 +113,8 @@ fn stft(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let weight = |k: usize| window.as_ref().and_then(|window| window.get(k)).copied().unwrap_or(1.0);
     let mut transform = Transform::new(call, length, false, accumulate)?;
     let mut output: Vec<f64> = call.budget.scratch(element_count(&shape)?)?;
-    for (at, out) in output.chunks_mut(bins * 2).enumerate() {
-        let start = at / frames * samples + at % frames * step;
+    for (index, out) in output.chunks_mut(bins * 2).enumerate() {
+        let start = index / frames * samples + index % frames * step;
         transform.load(length, Sides::Both, |k| number(&values, (start + k) * parts, parts) * weight(k));
         transform.run(call)?;
         for (out, z) in out.chunks_mut(2).zip(&transform.line) {
@@ -173,8 +174,8 @@ impl Transform {
 }
 
 /// A number of one part or two that begins at a position; zero outside.
-fn number(values: &[f64], at: usize, parts: usize) -> Complex<f64> {
-    let part = |of: usize| if of < parts { values.get(at + of).copied().unwrap_or(0.0) } else { 0.0 };
+fn number(values: &[f64], index: usize, parts: usize) -> Complex<f64> {
+    let part = |of: usize| if of < parts { values.get(index + of).copied().unwrap_or(0.0) } else { 0.0 };
     Complex::new(part(0), part(1))
 }
 
@@ -264,8 +265,8 @@ mod tests {
             let mut impulse = vec![0.0; length];
             impulse[0] = 1.0;
             let result = node("DFT", 20).input(typed(ElementType::Double, &[length, 1], &impulse)).tensor().floats();
-            let wrong = result.chunks(2).find(|z| (z[0] - 1.0).abs() > 1e-14 || z[1].abs() > 1e-14);
-            assert_eq!(wrong, None, "length {length}");
+            let error = result.chunks(2).find(|z| (z[0] - 1.0).abs() > 1e-14 || z[1].abs() > 1e-14);
+            assert_eq!(error, None, "length {length}");
         }
     }
 

@@ -20,15 +20,15 @@ fn mel_weight_matrix(call: &Call<'_>) -> Result {
     let bins = length / 2 + 1;
     let [low, high] = [edge(call, 3, "lower_edge_hertz")?, edge(call, 4, "upper_edge_hertz")?];
     let step = (high - low) / (filters as f64 + 2.0);
-    let corner = |at: usize| {
-        let hertz = hertz(low + at as f64 * step);
+    let corner = |index: usize| {
+        let hertz = hertz(low + index as f64 * step);
         ((length as f64 + 1.0) * hertz / rate as f64).floor()
     };
     let element = call.output_type("output_datatype", 0)?.unwrap_or(ElementType::Float);
     let room = call.allocate(element, &[bins, filters])?;
     let mut corners: Vec<f64> = call.budget.scratch(filters + 2)?;
-    for (at, slot) in corners.iter_mut().enumerate() {
-        *slot = corner(at);
+    for (index, slot) in corners.iter_mut().enumerate() {
+        *slot = corner(index);
     }
     let weights = (0..bins).flat_map(|bin| {
         let bin = bin as f64;
@@ -60,13 +60,13 @@ fn hertz(mel: f64) -> f64 {
 }
 
 /// A frequency on the mel scale.
-fn edge(call: &Call<'_>, at: usize, name: &str) -> Result<f64> {
-    let hertz = call.tensor(at)?.single_float().filter(|hertz| hertz.is_finite() && *hertz >= 0.0);
+fn edge(call: &Call<'_>, index: usize, name: &str) -> Result<f64> {
+    let hertz = call.tensor(index)?.single_float().filter(|hertz| hertz.is_finite() && *hertz >= 0.0);
     hertz.map(mel).ok_or_else(|| invalid(format!("{name} must be a scalar that is finite and not negative")))
 }
 
-fn count(call: &Call<'_>, at: usize, name: &str) -> Result<usize> {
-    let value = call.tensor(at)?.single_integer().and_then(|value| usize::try_from(value).ok());
+fn count(call: &Call<'_>, index: usize, name: &str) -> Result<usize> {
+    let value = call.tensor(index)?.single_integer().and_then(|value| usize::try_from(value).ok());
     value
         .filter(|&value| value <= call.budget.limits().elements)
         .ok_or_else(|| invalid(format!("{name} must be a scalar that is not negative and not beyond the limits")))

@@ -1,4 +1,4 @@
-//! Derivatives of the graph around a node, in reverse: Gradient.
+//! Gradient: reverse-mode derivatives of the graph around a node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -113,8 +113,8 @@ impl<'a> Tape<'a> {
 
     fn value(&self, name: &str) -> Result<&Value> {
         let initializers = &self.call.subgraphs.enclosing().initializers;
-        let none = || invalid(format!("'{name}' has no value here; its node leaves it out"));
-        self.values.get(name).or_else(|| initializers.get(name)).ok_or_else(none)
+        let missing = || invalid(format!("'{name}' has no value here; its node leaves it out"));
+        self.values.get(name).or_else(|| initializers.get(name)).ok_or_else(missing)
     }
 
     fn tensor(&self, name: &str) -> Result<Tensor> {
@@ -158,10 +158,11 @@ impl<'a> Tape<'a> {
         self.call.budget.count_work(slope.len().saturating_mul(inputs.len()))?;
         let budget = self.call.budget.nested();
         let values = inputs.iter().map(|input| budget.read_floats(input)).collect::<Result<Vec<_>>>()?;
-        let walk = |at: usize| {
-            inputs.get(at).map(|input| StridedIter::broadcast(input.shape(), y.shape())).into_iter().flatten()
+        let walk = |index: usize| {
+            inputs.get(index).map(|input| StridedIter::broadcast(input.shape(), y.shape())).into_iter().flatten()
         };
-        let element = |at: usize, position: usize| values.get(at).and_then(|v| v.get(position)).copied().unwrap_or(0.0);
+        let element =
+            |index: usize, position: usize| values.get(index).and_then(|v| v.get(position)).copied().unwrap_or(0.0);
         let each: Vec<Vec<f64>> = match derivative(node) {
             Some(Derivative::Unary(rule)) => {
                 let factors = walk(0).zip(y.stream(Tensor::floats)).map(|(position, y)| rule(element(0, position), y));
@@ -176,16 +177,16 @@ impl<'a> Tape<'a> {
             }
             None => return Err(no_derivative(node)),
         };
-        for (at, (name, factors)) in node.inputs.iter().zip(each).enumerate() {
+        for (index, (name, factors)) in node.inputs.iter().zip(each).enumerate() {
             if !self.active.contains(name.as_str()) {
                 continue;
             }
-            let length = inputs.get(at).map_or(0, Tensor::len);
+            let length = inputs.get(index).map_or(0, Tensor::len);
             if !self.slopes.contains_key(name.as_str()) {
                 self.slopes.insert(name, self.call.budget.scratch(length)?);
             }
             let Some(total) = self.slopes.get_mut(name.as_str()) else { continue };
-            for ((position, factor), slope) in walk(at).zip(factors).zip(&slope) {
+            for ((position, factor), slope) in walk(index).zip(factors).zip(&slope) {
                 if let Some(total) = total.get_mut(position) {
                     *total += factor * slope;
                 }

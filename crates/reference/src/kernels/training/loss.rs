@@ -1,4 +1,4 @@
-//! Losses of classification: `NegativeLogLikelihoodLoss`, `SoftmaxCrossEntropyLoss`.
+//! `NegativeLogLikelihoodLoss`, `SoftmaxCrossEntropyLoss`: losses of classification.
 
 #![expect(
     clippy::indexing_slicing,
@@ -152,7 +152,7 @@ mod tests {
         for element in [ElementType::Float, ElementType::Double] {
             let call = node("SoftmaxCrossEntropyLoss", 13).input(typed(element, &[1, 2, 2], &[5.0, 0.0, 5.0, -1e30]));
             let outputs = call.input(ints(&[1, 2], &[1, 0])).set("reduction", "none").outputs(2).run().unwrap();
-            let [loss, logarithms] = [0, 1].map(|at| outputs[at].as_tensor().unwrap().clone());
+            let [loss, logarithms] = [0, 1].map(|index| outputs[index].as_tensor().unwrap().clone());
             let ln2 = typed(element, &[], &[std::f64::consts::LN_2]).floats()[0];
             assert_eq!(loss.floats(), [ln2, 0.0]);
             assert_eq!(logarithms.shape(), [1, 2, 2]);

@@ -1,4 +1,4 @@
-//! Steps of optimizers: Adagrad, Adam, Momentum.
+//! Adagrad, Adam, Momentum: steps of optimizers.
 
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
@@ -38,9 +38,9 @@ fn optimize<const N: usize, const M: usize>(call: &Call<'_>, step: impl Fn([f64;
     }
     let optimized = tensors.len() / N;
     let mut outputs: Vec<Vec<Tensor>> = (0..M).map(|_| Vec::new()).collect();
-    for at in 0..optimized {
+    for index in 0..optimized {
         let budget = call.budget.nested();
-        let group: Vec<&Tensor> = tensors.iter().skip(at).step_by(optimized).copied().collect();
+        let group: Vec<&Tensor> = tensors.iter().skip(index).step_by(optimized).copied().collect();
         let shape = group.iter().try_fold(Vec::new(), |shape, tensor| broadcast(&shape, tensor.shape()))?;
         let inputs: Vec<Vec<f64>> = group.iter().map(|tensor| budget.read_floats(tensor)).collect::<Result<_>>()?;
         let mut walks: Vec<StridedIter> =

@@ -1,4 +1,4 @@
-//! Random draws: `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`.
+//! `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`: random draws.
 //!
 //! The standard leaves the generator open. Here every draw is a function of a 64-bit seed, so that a run can be
 //! repeated anywhere: `SplitMix64`, whose state starts as the seed, and whose upper 53 bits are a number in [0, 1).

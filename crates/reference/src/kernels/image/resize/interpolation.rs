@@ -1,4 +1,4 @@
-//! Reading a tensor between its elements, one axis after the other.
+//! Interpolation along one axis after the other: nearest, linear, cubic.
 
 #![expect(clippy::indexing_slicing, reason = "indices are clamped to the axis that they read")]
 
