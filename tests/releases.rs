@@ -11,7 +11,8 @@ use onnx_conformance::reference::proto::{Message, ModelProto};
 use onnx_conformance::run::{Event, Outcome, judge, plan, run, run_inspected};
 use onnx_conformance::runtime::{Builtin, Host, Stop};
 use onnx_conformance::suite::{
-    Defect, Defects, Exporter, Filter, Generated, Releases, Source, Suite, SuiteError, Unit, VendoredCases, release_key,
+    Defect, Defects, Exporter, Filter, FullTest, Generated, Releases, Source, Suite, SuiteError, Unit, VendoredCases,
+    release_key,
 };
 use sha2::{Digest, Sha256};
 
@@ -77,7 +78,7 @@ fn every_defect_is_one() {
         let mut origins = BTreeSet::new();
         for &number in &numbers {
             match releases.test(number, &defect.test).unwrap() {
-                Some((origin, _)) => _ = origins.insert(origin),
+                Some(FullTest { origin, .. }) => _ = origins.insert(origin),
                 None => wrong.push(format!("{}: is not in {}", defect.test, releases.all()[number].release)),
             }
             let stored = VendoredCases::new(&releases, number, &none);
@@ -90,7 +91,7 @@ fn every_defect_is_one() {
         }
         let others = (0..releases.all().len()).filter(|number| !numbers.contains(number));
         for other in others.filter(|other| defects.of(&releases.all()[*other].release, &defect.test).is_none()) {
-            if releases.test(other, &defect.test).unwrap().is_some_and(|(origin, _)| origins.contains(&origin)) {
+            if releases.test(other, &defect.test).unwrap().is_some_and(|test| origins.contains(&test.origin)) {
                 wrong.push(format!("{}: is the same in {}", defect.test, releases.all()[other].release));
             }
         }
@@ -168,7 +169,7 @@ fn what_is_exported_are_the_releases_own_files() {
             sums.insert(file.clone(), sha256(&releases.read(digits).unwrap()));
         }
         for test in releases.index(number).unwrap().tests.keys() {
-            for (file, _) in releases.test(number, test).unwrap().unwrap().1 {
+            for (file, _) in releases.test(number, test).unwrap().unwrap().files {
                 let bytes = std::fs::read(folder.join(format!("onnx-{name}")).join(test).join(file)).unwrap();
                 sums.insert(format!("{test}/{file}"), sha256(&bytes));
             }
@@ -193,11 +194,14 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
+/// What becomes of a file.
+type Change<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
+
 /// What is wrong in a folder of releases is named, with what to do.
 #[test]
 fn a_folder_of_releases_that_is_damaged_is_refused() {
     let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/onnx");
-    let damaged = |name: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
+    let damaged = |name: &str, change: Change<'_>| {
         let home = tempfile::tempdir().unwrap();
         for file in ["releases.yaml", "defects.yaml", "1.2.2/index.txt", "1.2.2/objects.txt", "1.2.2/objects.bin"] {
             let path = home.path().join(file);
@@ -219,7 +223,7 @@ fn a_folder_of_releases_that_is_damaged_is_refused() {
     let same = |bytes: Vec<u8>| bytes;
     assert_eq!(damaged("", &same), Ok(()));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let rows: [(&str, &dyn Fn(Vec<u8>) -> Vec<u8>, &str); 6] = [
+    let rows: [(&str, Change<'_>, &str); 6] = [
         (
             "1.2.2/objects.bin",
             &|mut bytes| {

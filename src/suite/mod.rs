@@ -21,7 +21,8 @@ pub use generated::{Generated, read_operators};
 pub use index::{Index, Recorded, records, stale_records};
 pub use ir::Ir;
 pub use releases::{
-    Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short, write_pack,
+    FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short,
+    write_pack,
 };
 pub use sources::{Chosen, Source, Suite, SuiteError, Unit};
 pub use vendored::VendoredCases;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::case::{Case, DataSet, Evidence, Expected, Feed, Judged, Level, Want, read_files};
 use crate::compare::Accuracy;
 use crate::suite::defects::{Defect, Defects};
-use crate::suite::releases::{Releases, Tolerance};
+use crate::suite::releases::{FullTest, Releases, Tolerance};
 use crate::suite::upstream::rejudge;
 use crate::suite::{Source, SuiteError, Unit};
 
@@ -157,7 +157,7 @@ impl Source for VendoredCases {
 
     fn content(&self, unit: &Unit) -> Result<Option<String>, SuiteError> {
         let Some(test) = self.test_of(&unit.name) else { return Ok(None) };
-        let Some((origin, _)) = self.releases.test(self.number, test)? else { return Ok(None) };
+        let Some(FullTest { origin, .. }) = self.releases.test(self.number, test)? else { return Ok(None) };
         let Tolerance { rtol, atol } = self.tolerance(test);
         let defect = self.defects.of(self.release(), test).map_or(String::new(), |defect| format!("{defect:?}"));
         Ok(Some(format!("{origin} {test} {rtol} {atol} {defect}")))
