@@ -60,7 +60,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let gate = arguments.gate.open(&header.runtime, &arguments.source)?;
     let variant = header.selected.variant;
     if arguments.gate.update_expectations {
-        if !missing.is_empty() || !gate.is_whole(&header.selected.filters) {
+        let is_part = !header.selected.within.is_empty() || !gate.is_whole(&header.selected.filters);
+        if !missing.is_empty() || is_part {
             bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
         }
         gate.update(&mut results, variant, &[])?;
@@ -96,7 +97,8 @@ impl Arguments {
         let mut all: BTreeMap<String, (usize, CaseResult)> = BTreeMap::new();
         for (number, (place, read)) in reads.iter().enumerate() {
             results_file::check_same(place, &read.header, &header)?;
-            if read.header.selected.filters != header.selected.filters {
+            let (own, first) = (&read.header.selected, &header.selected);
+            if (&own.filters, &own.within) != (&first.filters, &first.within) {
                 bail!("{place}: was run with other filters than {}; merge the parts of one run", reads[0].0);
             }
             for result in &read.results {
@@ -127,7 +129,7 @@ impl Arguments {
 /// What the filters of a run chose, whatever the variant.
 fn filter_of(header: &Header) -> anyhow::Result<Filter> {
     let filters: Vec<&str> = header.selected.filters.iter().map(|filter| Variant::of_id(filter).0).collect();
-    Ok(Filter::new(&filters)?)
+    Ok(Filter::new(&filters)?.within(header.selected.within.clone()))
 }
 
 fn say_missing(missing: &[String]) {

@@ -83,28 +83,30 @@ impl Selection {
 
     /// The filter as far as it chooses tests of the releases that are named.
     pub(crate) fn narrowed(&self, filter: Filter) -> anyhow::Result<Filter> {
+        Ok(filter.within(self.groups()?))
+    }
+
+    /// The groups of the releases that are named, of which each is there.
+    pub(crate) fn groups(&self) -> anyhow::Result<Vec<String>> {
         if self.release.is_empty() {
-            return Ok(filter);
+            return Ok(Vec::new());
         }
         if self.sources.suite.is_some() {
-            bail!(Usage(
-                "--release is about the project's own cases, and --suite about others; leave out one".to_owned()
-            ));
+            let rule = "--release is about the project's own cases, and --suite about others; leave out one";
+            bail!(Usage(rule.to_owned()));
         }
         let releases = self.sources.releases()?;
+        let known: Vec<&str> = releases.all().iter().map(|known| known.release.as_str()).collect();
         let mut groups = Vec::new();
         for name in &self.release {
             let below = format!("{name}.");
-            let named =
-                releases.all().iter().filter(|known| known.release == *name || known.release.starts_with(&below));
-            let before = groups.len();
-            groups.extend(named.map(|known| format!("onnx-{}", known.release)));
-            if groups.len() == before {
-                let known: Vec<&str> = releases.all().iter().map(|known| known.release.as_str()).collect();
+            let named: Vec<&&str> = known.iter().filter(|known| *known == name || known.starts_with(&below)).collect();
+            if named.is_empty() {
                 bail!(Usage(format!("there is no ONNX release {name} here; there are {}", known.join(", "))));
             }
+            groups.extend(named.into_iter().map(|known| format!("onnx-{known}")));
         }
-        Ok(filter.within(groups))
+        Ok(groups)
     }
 }
 

@@ -111,7 +111,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::note("no case matches");
         return Ok(exit::NOTHING);
     }
-    let selected = Selected { cases: plan.selected, filters: patterns, shard: arguments.shard, variant };
+    let within = arguments.selection.groups()?;
+    let selected = Selected { cases: plan.selected, filters: patterns, within, shard: arguments.shard, variant };
     // The digest takes longer than a case.
     let digest = if place.is_some() { suite.digest()? } else { String::new() };
     let header = Header::new(declaration.clone(), digest, selected);

@@ -50,6 +50,9 @@ pub struct Selected {
     /// The patterns that chose them; none for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
+    /// The groups among which they chose, such as those of ONNX releases; none for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
     /// The part of what the patterns chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,

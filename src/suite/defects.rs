@@ -80,6 +80,11 @@ impl Defect {
         (release_key(&self.from)..=release_key(&self.to)).contains(&release_key(release))
     }
 
+    /// Whether the test is recorded and not judged.
+    pub fn is_open(&self) -> bool {
+        self.outputs_of.is_none() && self.stored_as.is_none()
+    }
+
     /// Judges the case as the defect says; `later` is the test of the release that `outputs_of` names.
     pub(super) fn apply(&self, case: &mut Case, later: Option<Case>) {
         if let Some(later) = later {

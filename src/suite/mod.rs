@@ -22,7 +22,8 @@ pub use generated::{Generated, read_operators};
 pub use ir::IrCases;
 pub use records::{OperatorRecord, VersionRecord, recorded_digests, records, stale_records};
 pub use releases::{
-    Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short, write_pack,
+    FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short,
+    write_pack,
 };
 pub use source::{CaseGroup, Source, SuiteError};
 pub use sources::{SelectedGroup, Suite};

@@ -78,14 +78,14 @@ impl Suite {
 
     /// The units of which a filter may choose cases, in order.
     fn units_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
-        let is_meant = |source: &&Box<dyn Source + Send>| {
+        let is_meant = |source: &&(dyn Source + Send)| {
             let names_it = || source.group().is_none_or(|group| filter.may_choose_from(group));
             if filter.names_none() { source.is_default() } else { names_it() }
         };
         let mut units = Vec::new();
-        for source in self.sources.iter().filter(is_meant) {
+        for source in self.sources.iter().map(AsRef::as_ref).filter(is_meant) {
             let of_source = source.units()?.into_iter().filter(|unit| filter.may_choose_from(&unit.name));
-            units.extend(of_source.map(|unit| (source.as_ref(), unit)));
+            units.extend(of_source.map(|unit| (source, unit)));
         }
         Ok(units)
     }

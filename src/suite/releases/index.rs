@@ -54,12 +54,11 @@ impl Index {
         let mut index = Index::default();
         let mut last: Option<&str> = None;
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
-            let is_read = match line.strip_prefix(' ') {
-                Some(file) => last.and_then(|test| index.add_file(test, file)),
-                None => {
-                    last = Some(line);
-                    index.add_line(line)
-                }
+            let is_read = if let Some(file) = line.strip_prefix(' ') {
+                last.and_then(|test| index.add_file(test, file))
+            } else {
+                last = Some(line);
+                index.add_line(line)
             };
             is_read.ok_or(number + 1)?;
         }

@@ -6,4 +6,4 @@ mod store;
 
 pub use index::{Index as ReleaseIndex, Test, release_key};
 pub use pack::{Pack, PackError, PackedObject, short, write_pack};
-pub use store::{Release, Releases, Tolerance};
+pub use store::{FullTest, Release, Releases, Tolerance};

@@ -130,12 +130,11 @@ impl Pack {
     /// The contents of an object of this pack. All of its block is verified before anything of it is given.
     pub fn read(&self, object: &PackedObject, file: &[u8]) -> Result<Bytes, PackError> {
         let Some(block) = self.blocks.get(object.block) else { return Err(PackError::CutOff(object.block + 1)) };
-        let contents = match block.contents.get() {
-            Some(contents) => contents,
-            None => {
-                let contents = self.decompress(object.block + 1, block, file)?;
-                block.contents.get_or_init(|| contents)
-            }
+        let contents = if let Some(contents) = block.contents.get() {
+            contents
+        } else {
+            let contents = self.decompress(object.block + 1, block, file)?;
+            block.contents.get_or_init(|| contents)
         };
         Ok(contents.slice(object.start..object.start + object.size))
     }

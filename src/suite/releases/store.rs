@@ -59,6 +59,15 @@ pub struct Release {
     pub exceptions: BTreeMap<String, Tolerance>,
 }
 
+/// A test where it stands in full.
+#[derive(Clone, Copy, Debug)]
+pub struct FullTest<'a> {
+    /// The number of the release, the first that has the test so.
+    pub origin: usize,
+    /// Its files with the digits of their contents.
+    pub files: &'a [(String, String)],
+}
+
 /// Where the files are.
 #[derive(Debug)]
 enum Home {
@@ -140,13 +149,13 @@ impl Releases {
             return Ok(index);
         }
         let name = format!("{}/index.txt", release.release);
-        let line = |line: usize| self.wrong(&name, format!("line {line} is none of an index"));
+        let line = |line: usize| self.wrong(&name, &format!("line {line} is none of an index"));
         let index = ReleaseIndex::parse(&self.home.text(&name)?).map_err(line)?;
         for (group, &recorded) in &release.cases {
             let of_group = |test: &&String| test.split_once('/').is_some_and(|(name, _)| name == group);
             let found = index.tests.keys().filter(of_group).count();
             if found != recorded {
-                return Err(self.wrong(&name, format!("lists {found} tests of {group}, but {recorded} are recorded")));
+                return Err(self.wrong(&name, &format!("lists {found} tests of {group}, but {recorded} are recorded")));
             }
         }
         Ok(entry.index.get_or_init(|| index))
@@ -163,30 +172,27 @@ impl Releases {
         Ok(if self.home.has(DEFECTS) { self.home.text(DEFECTS)?.into_owned() } else { "[]".to_owned() })
     }
 
-    /// The release in which a test stands in full, and its files with the digits of their contents; nothing where the release
-    /// has no such test.
-    pub fn test(&self, number: usize, name: &str) -> Result<Option<(usize, &[(String, String)])>, SuiteError> {
+    /// A test of the release of this number where it stands in full; nothing where the release has no such test.
+    pub fn test(&self, number: usize, name: &str) -> Result<Option<FullTest<'_>>, SuiteError> {
         match self.index(number)?.tests.get(name) {
             None => Ok(None),
-            Some(Test::Files(files)) => Ok(Some((number, files))),
+            Some(Test::Files(files)) => Ok(Some(FullTest { origin: number, files })),
             Some(Test::SameAs(earlier)) => {
                 let origin = self.find(earlier).filter(|origin| *origin < number);
                 let index = origin.map(|origin| self.index(origin)).transpose()?;
-                match origin.zip(index.and_then(|index| index.tests.get(name))) {
-                    Some((origin, Test::Files(files))) => Ok(Some((origin, files))),
-                    _ => {
-                        let release = self.list.get(number).map_or("", |release| &release.release);
-                        let rule = format!("{name} is said to stand in {earlier}, which does not have it in full");
-                        Err(self.wrong(&format!("{release}/index.txt"), rule))
-                    }
+                if let Some((origin, Test::Files(files))) = origin.zip(index.and_then(|index| index.tests.get(name))) {
+                    return Ok(Some(FullTest { origin, files }));
                 }
+                let release = self.list.get(number).map_or("", |release| &release.release);
+                let rule = format!("{name} is said to stand in {earlier}, which does not have it in full");
+                Err(self.wrong(&format!("{release}/index.txt"), &rule))
             }
         }
     }
 
     /// The contents of a test's files by name; nothing where the release has no such test.
     pub fn read_test(&self, number: usize, name: &str) -> Result<Option<BTreeMap<String, Bytes>>, SuiteError> {
-        let Some((_, files)) = self.test(number, name)? else { return Ok(None) };
+        let Some(FullTest { files, .. }) = self.test(number, name)? else { return Ok(None) };
         let read = |(file, digits): &(String, String)| Ok((file.clone(), self.read(digits)?));
         files.iter().map(read).collect::<Result<_, _>>().map(Some)
     }
@@ -201,14 +207,14 @@ impl Releases {
         let release = self.list.get(number).map_or("", |release| &release.release);
         let name = format!("{release}/objects.bin");
         let file = self.file(number, &name)?;
-        let wrong = |error: PackError| self.wrong(&name, error.to_string());
+        let wrong = |error: PackError| self.wrong(&name, &error.to_string());
         let found = objects.packs.get(&number).and_then(|pack| Some((pack, pack.objects().get(at)?)));
-        let (pack, object) = found.ok_or_else(|| self.wrong(&name, format!("has no object {digits}")))?;
+        let (pack, object) = found.ok_or_else(|| self.wrong(&name, &format!("has no object {digits}")))?;
         pack.read(object, file).map_err(wrong)
     }
 
     fn file(&self, number: usize, name: &str) -> Result<&Bytes, SuiteError> {
-        let entry = self.entries.get(number).ok_or_else(|| self.wrong(name, "is of no release".to_owned()))?;
+        let entry = self.entries.get(number).ok_or_else(|| self.wrong(name, "is of no release"))?;
         if let Some(file) = entry.file.get() {
             return Ok(file);
         }
@@ -227,10 +233,10 @@ impl Releases {
                 continue;
             }
             let text = self.home.text(&name)?;
-            let pack = Pack::parse(&text).map_err(|error| self.wrong(&name, error.to_string()))?;
+            let pack = Pack::parse(&text).map_err(|error| self.wrong(&name, &error.to_string()))?;
             for (at, object) in pack.objects().iter().enumerate() {
                 if objects.places.insert(short(&object.sha256).to_owned(), (number, at)).is_some() {
-                    return Err(self.wrong(&name, format!("object {} is in a pack already", object.sha256)));
+                    return Err(self.wrong(&name, &format!("object {} is in a pack already", object.sha256)));
                 }
             }
             objects.packs.insert(number, pack);
@@ -238,7 +244,7 @@ impl Releases {
         Ok(self.objects.get_or_init(|| objects))
     }
 
-    fn wrong(&self, name: &str, rule: String) -> SuiteError {
+    fn wrong(&self, name: &str, rule: &str) -> SuiteError {
         SuiteError::File { path: self.home.path(name), rule: format!("{rule}; {WAY_OUT}") }
     }
 }

@@ -27,11 +27,18 @@ pub(super) struct Packed {
     objects: usize,
 }
 
+/// What the releases before one have: their indexes, newest first, and the digests of the objects in their packs by the digits that
+/// name them.
+struct Earlier {
+    indexes: Vec<(String, ReleaseIndex)>,
+    known: BTreeMap<String, String>,
+}
+
 /// Packs what was taken from a package, after the releases before it.
 pub(super) fn pack(home: &Path, package: &Package, taken: &Taken) -> Result<Packed> {
     let name = &package.release;
     let files = files(&taken.folder)?;
-    let (earlier, known) = earlier(home, name)?;
+    let Earlier { indexes, known } = earlier(home, name)?;
     let mut index = ReleaseIndex::default();
     let mut tests: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for (path, (digest, _)) in &files {
@@ -43,7 +50,7 @@ pub(super) fn pack(home: &Path, package: &Package, taken: &Taken) -> Result<Pack
     }
     let mut distinct = 0;
     for (test, files) in tests {
-        let same = earlier.iter().find(|(_, index)| index.tests.get(&test) == Some(&Test::Files(files.clone())));
+        let same = indexes.iter().find(|(_, index)| index.tests.get(&test) == Some(&Test::Files(files.clone())));
         distinct += usize::from(same.is_none());
         let entry = same.map_or(Test::Files(files), |(release, _)| Test::SameAs(release.clone()));
         index.tests.insert(test, entry);
@@ -88,8 +95,8 @@ fn new_contents<'a>(
     Ok(new)
 }
 
-/// The indexes of the releases before one, newest first, and the digests of the objects in their packs.
-fn earlier(home: &Path, name: &str) -> Result<(Vec<(String, ReleaseIndex)>, BTreeMap<String, String>)> {
+/// What the releases before one have.
+fn earlier(home: &Path, name: &str) -> Result<Earlier> {
     let (mut indexes, mut known) = (Vec::new(), BTreeMap::new());
     for Release { release, .. } in read_list(home)?.into_iter().rev() {
         if release_key(&release) >= release_key(name) {
@@ -107,7 +114,7 @@ fn earlier(home: &Path, name: &str) -> Result<(Vec<(String, ReleaseIndex)>, BTre
             known.extend(pack.objects().iter().map(|object| (short(&object.sha256).to_owned(), object.sha256.clone())));
         }
     }
-    Ok((indexes, known))
+    Ok(Earlier { indexes, known })
 }
 
 impl Packed {

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Where the tests of a release are from: a wheel on PyPI.
+/// Where the tests of a release are from: a wheel of the package index.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Package {
@@ -44,7 +44,7 @@ struct Taken {
     licence: String,
 }
 
-const PACKAGES: &str = include_str!("packages.yaml");
+const PACKAGES: &str = include_str!("vendor/packages.yaml");
 
 /// Upstream's loader and collectors use these unless a case says otherwise.
 const DEFAULT: Tolerance = Tolerance { rtol: 1e-3, atol: 1e-7 };
@@ -122,11 +122,14 @@ fn source(list: &[Release]) -> String {
     let groups: BTreeSet<&String> = list.iter().flat_map(|release| release.cases.keys()).collect();
     let heads: Vec<&str> = groups.iter().map(|group| group.as_str()).collect();
     let mut table = format!("| release | {} | licence | package |\n", heads.join(" | "));
-    table += &format!("|---|{}---|---|\n", "--:|".repeat(heads.len()));
+    table += "|---|";
+    table += &"--:|".repeat(heads.len());
+    table += "---|---|\n";
     for Release { release, cases, licence, package, .. } in list {
         let counts: Vec<String> =
             groups.iter().map(|group| cases.get(*group).map_or(String::new(), usize::to_string)).collect();
-        table += &format!("| {release} | {} | {licence} | `{package}` |\n", counts.join(" | "));
+        let row = format!("| {release} | {} | {licence} | `{package}` |\n", counts.join(" | "));
+        table += &row;
     }
-    include_str!("source.md").replace("{table}\n", &table)
+    include_str!("vendor/source.md").replace("{table}\n", &table)
 }
