@@ -61,7 +61,7 @@ mod tests {
     fn an_unknown_direction_is_refused() {
         let x = typed(E::Uint8, &[1], &[1.0]);
         let shift = node("BitShift", 11).input(x.clone()).input(x).set("direction", "left");
-        assert!(shift.error().contains("'LEFT' or 'RIGHT'"));
+        assert!(shift.error().contains("takes LEFT, RIGHT"));
     }
 
     #[test]

@@ -418,13 +418,13 @@ mod tests {
 
     #[test]
     fn an_integer_factor_does_not_count_as_converted_whole() {
-        let limits = || ExecutionLimits { bytes: 20 << 20, ..ExecutionLimits::default() };
-        let (a, b, _, last) = large(E::Uint8);
-        let product = node("MatMulInteger", 10).input(a).input(b).limits(limits()).tensor();
-        assert_eq!(product.floats().last(), Some(&last));
-        let (a, b, _, last) = large(E::Int32);
-        let product = node("MatMul", 13).input(a).input(b).limits(limits()).tensor();
-        assert_eq!(product.floats().last(), Some(&last));
+        for (operator, element) in [("MatMulInteger", E::Uint8), ("MatMul", E::Int32), ("MatMul", E::Double)] {
+            let (a, b, _, last) = large(element);
+            // Room for the inputs and a block of 2^21 numbers, not for all 3,000,000.
+            let limits = ExecutionLimits { bytes: a.size() + b.size() + (17 << 20), ..ExecutionLimits::default() };
+            let product = node(operator, 13).input(a).input(b).limits(limits).tensor();
+            assert_eq!(product.floats().last(), Some(&last), "{operator} of {element}");
+        }
     }
 
     #[test]
