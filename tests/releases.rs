@@ -30,7 +30,8 @@ fn defects() -> Defects {
 /// Every release from 1.2.2 on, of which each judged test passes, and of which each distinct one is run once.
 #[test]
 fn every_judged_test_of_every_release_passes() {
-    let (suite, filter) = (suite(), Filter::new(&["onnx-*/**"]).unwrap());
+    // The real networks are the same nine in every release, and tests/conformance.rs runs them, which takes most of its time.
+    let (suite, filter) = (suite(), Filter::new(&["onnx-*/**", "!onnx-*/light/**"]).unwrap());
     let plan = plan(&suite, &filter, Variant::Runtime).unwrap();
     let judged = Mutex::new(BTreeSet::new());
     let (mut counts, mut failures): (BTreeMap<String, usize>, _) = (BTreeMap::new(), Vec::new());
@@ -51,7 +52,7 @@ fn every_judged_test_of_every_release_passes() {
     assert!(failures.is_empty(), "{} do not pass:\n{}", failures.len(), failures.join("\n"));
     let releases = Releases::embedded().unwrap();
     for release in releases.all() {
-        let expected: usize = release.cases.values().sum();
+        let expected: usize = release.cases.iter().filter(|(group, _)| *group != "light").map(|(_, count)| count).sum();
         assert_eq!(counts.get(&format!("onnx-{}", release.release)), Some(&expected), "{}", release.release);
     }
     let total: usize = counts.values().sum();
