@@ -28,6 +28,26 @@ pub struct Case {
     pub evidence: Vec<Evidence>,
     /// The rule by which the case is judged other than upstream does.
     pub judged: Option<UpstreamOverride>,
+    /// The rule of op.yaml that the case keeps or, where it must be refused, breaks.
+    pub rule: Option<RuleRef>,
+}
+
+/// A rule of an op.yaml: its id, its sentence and its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRef {
+    /// The id, unique in the file: `C9`.
+    pub id: String,
+    /// The sentence.
+    pub says: String,
+    /// The file and the line: `specs/ai.onnx/Resize/op.yaml:13`.
+    pub place: String,
+}
+
+impl fmt::Display for RuleRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RuleRef { id, says, place } = self;
+        write!(f, "{id}: {says} ({place})")
+    }
 }
 
 impl Case {

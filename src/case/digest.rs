@@ -176,6 +176,7 @@ mod tests {
             level: Level::Required,
             evidence: Vec::new(),
             judged: None,
+            rule: None,
         }
     }
 

@@ -79,6 +79,7 @@ pub fn read_folder(id: &str, folder: &Path, accuracy: &Accuracy, feed: Feed) -> 
         level: Level::Required,
         evidence: vec![Evidence::Vendored],
         judged: None,
+        rule: None,
     })
 }
 

@@ -11,7 +11,9 @@ mod variant;
 mod write;
 
 pub use declared_cells::named_cells;
-pub use definition::{Case, DataSet, Evidence, ExpectedOutput, Level, Named, Refusal, RefusalClass, UpstreamOverride};
+pub use definition::{
+    Case, DataSet, Evidence, ExpectedOutput, Level, Named, Refusal, RefusalClass, RuleRef, UpstreamOverride,
+};
 pub use digest::{digest, digest_of_texts};
 pub use expected::Expected;
 pub use external::external_locations;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, run, show, smoke};
+use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace};
 use crate::suite::FilterError;
 
 /// A command line whose parts do not go together.
@@ -41,12 +41,16 @@ enum Command {
     List(list::Arguments),
     /// Put the results of several shards together.
     Merge(merge::Arguments),
-    /// Run cases and hold the outcomes against what is expected.
+    /// Write a page and a compatibility matrix from results files.
+    Report(report::Arguments),
+    /// Run cases and compare their outcomes with the expectations.
     Run(run::Arguments),
     /// Show a case: its model, its inputs and what is expected.
     Show(show::Arguments),
     /// Run a few small models that show whether an adapter is right, and say what is wrong.
     Smoke(smoke::Arguments),
+    /// Print the value of every node of a case on the built-in executor.
+    Trace(trace::Arguments),
 }
 
 /// Runs the command line and returns its exit code.
@@ -68,9 +72,11 @@ pub fn main() -> ExitCode {
         Command::Init(arguments) => init::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Merge(arguments) => merge::main(arguments),
+        Command::Report(arguments) => report::main(arguments),
         Command::Run(arguments) => run::main(arguments),
         Command::Show(arguments) => show::main(arguments),
         Command::Smoke(arguments) => smoke::main(arguments),
+        Command::Trace(arguments) => trace::main(arguments),
     };
     match done {
         Ok(code) => ExitCode::from(code),

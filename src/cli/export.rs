@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
 use crate::suite::{Exporter, Filter};
 
@@ -19,11 +20,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter: Filter = arguments.selection.filter()?;
+    let patterns = arguments.selection.patterns()?;
+    let filter = Filter::new(&patterns)?;
     let suite = arguments.selection.open(&filter)?;
     let chosen = suite.choose(&filter)?;
     if chosen.is_empty() {
-        print::note("no case matches");
+        note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
     let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;

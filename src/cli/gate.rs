@@ -20,7 +20,7 @@ pub(crate) struct GateOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) expectations: Option<PathBuf>,
 
-    /// Rewrite the expectation file to what came, keeping comments and reasons
+    /// Rewrite the expectation file to these results, keeping comments and reasons
     #[arg(long)]
     pub(crate) update_expectations: bool,
 

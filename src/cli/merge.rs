@@ -13,10 +13,12 @@ use crate::cli::gate::GateOptions;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::run::check_same;
+use crate::cli::terminal::TerminalReporter;
 use crate::cli::{exit, options, print};
 use crate::report::escape;
-use crate::report::terminal::{Show, closing};
-use crate::run::{CaseResult, GateResult, Header, Read, Scope, Selected, Verdict, plan};
+use crate::report::reporter::{Finished, Reporter, Started};
+use crate::report::terminal::Show;
+use crate::run::{CaseResult, GateResult, Header, Read, Scope, Selected, plan};
 use crate::suite::Filter;
 
 /// The most ids that are named of those that are missing.
@@ -61,22 +63,24 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let variant = header.selected.variant;
     if arguments.gate.update_expectations {
         if !missing.is_empty() || !header.selected.filters.is_empty() {
-            bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
+            bail!("--update-expectations needs the results of the whole suite; the expectation file is left as it was");
         }
         gate.update(&mut results, variant, &[])?;
         return Ok(exit::SUCCESS);
     }
-    let mut tally = GateResult::default();
-    let standings: Vec<(CaseResult, Verdict)> =
-        results.into_iter().map(|result| (result.clone(), tally.add_result(&result, &gate.book))).collect();
+    let elapsed = Duration::try_from_secs_f64(results.iter().map(|result| result.ms).sum::<f64>() / 1e3);
+    let (mut tally, mut reporters) = (GateResult::default(), arguments.reporters());
+    reporters.started(&Started { runtime: &header.runtime, cases: results.len() })?;
+    for result in &results {
+        let verdict = tally.add_result(result, &gate.book);
+        reporters.case_ended(result, verdict)?;
+    }
+    reporters.cases_ended();
     let filter = filter_of(&header)?;
     let is_whole = missing.is_empty() && gate.is_about_suite;
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
-    let took: f64 = standings.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
-    let took = Duration::try_from_secs_f64(took).unwrap_or_default();
-    let printed = print::line(&closing(&tally, &Show::at_most(arguments.show), took));
-    arguments.reports.write(&header.runtime, &standings, &tally)?;
-    printed?;
+    let elapsed = elapsed.unwrap_or_default();
+    reporters.finished(&Finished { runtime: &header.runtime, gate: &tally, elapsed })?;
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
@@ -84,6 +88,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
+    /// The terminal, and every report that is asked for.
+    fn reporters(&self) -> Vec<Box<dyn Reporter>> {
+        let terminal = Box::new(TerminalReporter::new(Show::at_most(self.show))) as Box<dyn Reporter>;
+        std::iter::once(terminal).chain(self.reports.reporters()).collect()
+    }
+
     /// The header of the whole, and all results, by id.
     fn read(&self) -> anyhow::Result<(Header, Vec<CaseResult>)> {
         let reads: Vec<(String, Read)> = self

@@ -1,5 +1,7 @@
 //! The command line: one file a subcommand.
 
+mod actual;
+mod body;
 mod command;
 mod compare;
 pub mod coverage;
@@ -15,6 +17,7 @@ mod merge;
 mod options;
 mod print;
 mod progress;
+mod report;
 mod reports;
 mod results_file;
 mod run;
@@ -22,7 +25,11 @@ mod runtime;
 mod session;
 mod show;
 mod smoke;
+mod suggest;
+mod terminal;
+mod trace;
 
 pub use command::main;
 pub use options::read_expectations;
 pub use progress::Progress;
+pub use terminal::TerminalReporter;

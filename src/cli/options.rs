@@ -70,11 +70,6 @@ impl Selection {
         }
         Ok(patterns)
     }
-
-    /// The filter that the patterns make.
-    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
-        Ok(Filter::new(&self.patterns()?)?)
-    }
 }
 
 /// The patterns in a file, each tried on its own, so that one that is wrong is named with its line.
@@ -110,6 +105,11 @@ impl Sources {
         let suite = open_suite(self.testdata.as_deref(), filter, generated)?;
         // Of cases that are made from other files, the project's expectations say nothing.
         Ok(if self.specs.is_some() { suite } else { confirmed(suite) })
+    }
+
+    /// Opens the project's suite, whatever suite is meant, as far as a filter chooses vendored cases.
+    pub(crate) fn vendored(&self, filter: &Filter) -> anyhow::Result<Suite> {
+        open_suite(self.testdata.as_deref(), filter, Generated::embedded())
     }
 
     /// The op.yaml files that the cases from specs are made from.

@@ -68,7 +68,7 @@ impl RuntimeOptions {
     }
 
     /// The options that choose the runtime, as a part of a command line; nothing for the built-in executor.
-    pub(crate) fn spelt(&self) -> String {
+    pub(crate) fn as_arguments(&self) -> String {
         if self.runtime == BUILTIN {
             return String::new();
         }
@@ -130,11 +130,11 @@ pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
     Ok(stop)
 }
 
-/// The exit code of a run that did not come to its last case. What has a result keeps it.
+/// The exit code of a run that ended before its last case. Finished results are kept.
 pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
     if let Some(StopReason::Failed(reason)) = stop.reason() {
-        bail!("{reason}; what had not been run has no result");
+        bail!("{reason}; the remaining cases have no result");
     }
-    print::note("stopped; what had not been run has no result");
+    print::note("interrupted; finished results are kept, the remaining cases have none");
     Ok(exit::INTERRUPTED)
 }

@@ -7,6 +7,7 @@ use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs, embedded};
 
+use crate::case::RuleRef;
 use crate::generate::instance::CaseAtVersion;
 use crate::generate::nodes;
 use crate::generate::operator::{CaseFile, OperatorFile, at_case, read_operator};
@@ -61,6 +62,14 @@ struct Slot {
     text: String,
     file: OnceLock<Result<OperatorFile, GenerateError>>,
     is_whole: OnceLock<Result<(), GenerateError>>,
+    /// The constraints by id, with their places.
+    rules: OnceLock<BTreeMap<String, RuleRef>>,
+}
+
+impl Slot {
+    fn new(text: String) -> Slot {
+        Slot { text, file: OnceLock::new(), is_whole: OnceLock::new(), rules: OnceLock::new() }
+    }
 }
 
 impl OperatorCatalog {
@@ -84,7 +93,7 @@ impl OperatorCatalog {
             if path == RECIPES {
                 operators.shared.0 = text;
             } else if path.ends_with("/op.yaml") {
-                operators.files.insert(path, Slot { text, file: OnceLock::new(), is_whole: OnceLock::new() });
+                operators.files.insert(path, Slot::new(text));
             }
         }
         operators
@@ -104,6 +113,21 @@ impl OperatorCatalog {
     pub fn get(&self, version: &OperatorVersion) -> Result<(&OperatorFile, &str), GenerateError> {
         let Slot { text, file, .. } = self.slot(version)?;
         Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
+    }
+
+    /// The constraint of this id, with its sentence and the line where it is written.
+    pub(crate) fn rule(&self, version: &OperatorVersion, id: &str) -> Option<RuleRef> {
+        let rules = || {
+            let Ok((file, text)) = self.get(version) else { return BTreeMap::new() };
+            let path = self.display(version);
+            let rule = |(id, says): &(String, String)| {
+                let is_here = |line: &str| line.trim_start().strip_prefix(id).is_some_and(|rest| rest.starts_with(':'));
+                let line = text.lines().position(is_here).map_or(1, |line| line + 1);
+                (id.clone(), RuleRef { id: id.clone(), says: says.clone(), place: format!("{path}:{line}") })
+            };
+            file.constraints.0.iter().map(rule).collect()
+        };
+        self.slot(version).ok()?.rules.get_or_init(rules).get(id).cloned()
     }
 
     /// Whether every case of an operator comes up in some version, with each of its alternatives. Since a type that cannot

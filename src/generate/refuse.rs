@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use onnx_conformance_reference::spec::OpSpec;
 
-use crate::case::{Case, DataSet, Level, Refusal};
+use crate::case::{Case, DataSet, Level, Refusal, RuleRef};
 use crate::generate::choice::AlternativeAxis;
 use crate::generate::instance::{CaseAtVersion, NodeDraft, combinations};
 use crate::generate::model::{Declared, single_node_model};
@@ -165,7 +165,15 @@ pub(super) fn make(
         level: version.level(refusal.level),
         evidence: Vec::new(),
         judged: None,
+        rule: broken_rule(version, &refusal.violation),
     })
+}
+
+/// The constraint of op.yaml that a violation breaks; none for what the signature excludes.
+fn broken_rule(version: &VersionContext<'_>, violation: &Violation) -> Option<RuleRef> {
+    let Violation::Written { name, .. } = violation else { return None };
+    let file = version.file.refuse.iter().find(|file| file.name == *name)?;
+    version.operators.rule(&version.spec.version, &file.constraint)
 }
 
 fn declared(output: &crate::case::ExpectedOutput) -> Declared {

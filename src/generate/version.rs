@@ -41,7 +41,7 @@ pub(super) struct Outputs {
 pub(super) struct VersionContext<'a> {
     pub(super) spec: &'a OpSpec,
     pub(super) file: &'a OperatorFile,
-    operators: &'a OperatorCatalog,
+    pub(super) operators: &'a OperatorCatalog,
 }
 
 impl<'a> VersionContext<'a> {
@@ -115,6 +115,7 @@ impl<'a> VersionContext<'a> {
             level: self.level(planned.case.level),
             evidence,
             judged: None,
+            rule: planned.case.constraint.as_ref().and_then(|id| self.operators.rule(&self.spec.version, id)),
         };
         if !planned.case.again.0.is_empty() {
             again::add(self, planned, &mut case)?;

@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, Expected};
+use crate::case::{Case, DataSet, Expected};
 use crate::report::escape::line;
 
 /// The elements of a tensor that are printed before it is cut.
@@ -19,6 +19,10 @@ pub fn describe(case: &Case) -> String {
     if !case.evidence.is_empty() {
         let evidence: Vec<String> = case.evidence.iter().map(ToString::to_string).collect();
         let _ = write!(text, ", evidence: {}", evidence.join(", "));
+    }
+    if let Some(rule) = &case.rule {
+        let _ =
+            write!(text, "\n{} {}", if case.refusal.is_some() { "breaks" } else { "keeps" }, line(&rule.to_string()));
     }
     match decode::model(case.model.clone()) {
         Ok(model) => describe_model(&mut text, &model),
@@ -63,29 +67,35 @@ fn describe_data(text: &mut String, case: &Case) {
             let _ = write!(text, "\n\nmust be refused: {}\ncontrol {}", line(&refusal.rule), line(&refusal.control.id));
             continue;
         }
-        text.push_str("\n\nexpected");
-        for output in &data.outputs {
-            let name = line(&output.name);
-            let _ = match &output.expected {
-                Expected::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
-                Expected::Bounded(value, bound) => write!(
-                    text,
-                    "\n  {name} = {}\n    within {}",
-                    shown(&Value::Tensor(value.clone())),
-                    shown(&Value::Tensor(bound.clone()))
-                ),
-                Expected::AnyOf(values) => {
-                    let values: Vec<String> = values.iter().map(shown).collect();
-                    write!(text, "\n  {name} = one of {}", values.join(" or "))
-                }
-                other => {
-                    let (value_type, shape) = other.declared();
-                    let shape = shape.map_or(String::new(), |shape| format!("{shape:?}"));
-                    write!(text, "\n  {name}: {value_type}{shape}, {}", freedom(other))
-                }
-            };
-        }
+        let _ = write!(text, "\n\n{}", describe_expected(data));
     }
+}
+
+/// What is expected of the outputs of a data set, a line or two each.
+pub(crate) fn describe_expected(data: &DataSet) -> String {
+    let mut text = "expected".to_owned();
+    for output in &data.outputs {
+        let name = line(&output.name);
+        let _ = match &output.expected {
+            Expected::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
+            Expected::Bounded(value, bound) => write!(
+                text,
+                "\n  {name} = {}\n    within {}",
+                shown(&Value::Tensor(value.clone())),
+                shown(&Value::Tensor(bound.clone()))
+            ),
+            Expected::AnyOf(values) => {
+                let values: Vec<String> = values.iter().map(shown).collect();
+                write!(text, "\n  {name} = one of {}", values.join(" or "))
+            }
+            other => {
+                let (value_type, shape) = other.declared();
+                let shape = shape.map_or(String::new(), |shape| format!("{shape:?}"));
+                write!(text, "\n  {name}: {value_type}{shape}, {}", freedom(other))
+            }
+        };
+    }
+    text
 }
 
 fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
@@ -195,7 +205,7 @@ fn freedom(expected: &Expected) -> String {
 }
 
 /// A value in one line, cut where it is long.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     let mut text = value.to_string();
     match value {
         Value::Tensor(tensor) => {

@@ -368,6 +368,7 @@ mod tests {
             level: Level::Required,
             class: None,
             judged: None,
+            rule: None,
             evidence: Vec::new(),
             cells: owned(cells),
             named: owned(named),

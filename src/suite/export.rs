@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{
-    Case, DataSet, Evidence, Expected, ExpectedOutput, Level, MOST_BINARY, Named, Refusal, UpstreamOverride, digest,
-    external_locations, files, read_file, read_text,
+    Case, DataSet, Evidence, Expected, ExpectedOutput, Level, MOST_BINARY, Named, Refusal, RuleRef, UpstreamOverride,
+    digest, external_locations, files, read_file, read_text,
 };
 use crate::compare::Accuracy;
 use crate::compare::statistics::Distribution;
@@ -52,6 +52,8 @@ struct Entry {
     evidence: Vec<Evidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<UpstreamOverride>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<RuleRef>,
     data: Vec<Set>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refuse: Option<Refused>,
@@ -275,6 +277,7 @@ fn write_case(root: &Path, folder: &str, case: &Case) -> Result<Entry, SuiteErro
         level: case.level,
         evidence: case.evidence.clone(),
         judged: case.judged,
+        rule: case.rule.clone(),
         data: data.collect(),
         refuse,
         sha256,
@@ -468,6 +471,7 @@ impl Exported {
             level: entry.level,
             evidence: entry.evidence.clone(),
             judged: entry.judged,
+            rule: entry.rule.clone(),
         })
     }
 }

@@ -123,7 +123,7 @@ fn an_update_keeps_what_people_wrote() {
                 # not any more\n  - {cases: good, outcome: error}\n# the end\n";
     let file = folder.write("expectations.yaml", text);
     let arguments = ["run", "--suite", &folder.argument(), "--expectations", &file];
-    let printed = call(&arguments).expect(1, "to accept what came: onnx-conformance run --suite");
+    let printed = call(&arguments).expect(1, "to accept these results: onnx-conformance run --suite");
     assert!(printed.err.trim_end().ends_with("--update-expectations"), "{}", printed.err);
     call(&[&arguments[..], &["--update-expectations"]].concat()).expect(0, "wrote");
     let expected = "# ours\nruntime: builtin\nexpect:\n  # an old model\n  - {cases: bad, outcome: error, reason: old}\n  \

@@ -72,6 +72,7 @@ fn walk(model: Bytes) {
         level: Level::Required,
         evidence: Vec::new(),
         judged: None,
+        rule: None,
     };
     // What is wrong with the model is fine.
     let _ = describe(&case);

@@ -164,6 +164,7 @@ impl IrFile {
             level: case.level,
             evidence: vec![Evidence::Literal],
             judged: None,
+            rule: None,
         })
     }
 
@@ -203,6 +204,7 @@ impl IrFile {
             level: refusal.level,
             evidence: Vec::new(),
             judged: None,
+            rule: None,
         })
     }
 
