@@ -16,6 +16,9 @@ use crate::runtime::{Declaration, Ended, Host, Ran, Request, Response};
 /// The most cases whose outputs are kept.
 const MOST: usize = 1_000;
 
+/// The outputs of requests, by the id of the request, in order.
+type Requests = Vec<(String, Vec<Value>)>;
+
 /// The outputs of each data set that was run, in order.
 type Sets = Vec<Vec<Value>>;
 
@@ -23,7 +26,7 @@ type Sets = Vec<Vec<Value>>;
 pub(crate) struct Recorder<'a> {
     host: &'a dyn Host,
     /// The outputs of the requests of each thread, by the id of the request, until the case that they belong to has a result.
-    pending: Mutex<HashMap<ThreadId, Vec<(String, Vec<Value>)>>>,
+    pending: Mutex<HashMap<ThreadId, Requests>>,
     /// The outputs of cases that fail, by id.
     failed: Mutex<BTreeMap<String, Sets>>,
 }

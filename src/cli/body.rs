@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use onnx_conformance_reference::proto::{AttributeProto, Message as _, ModelProto, NodeProto, decode, onnx};
-use onnx_conformance_reference::spec::{FunctionKind, OpSpec, Specs, canonical_domain};
+use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
@@ -30,8 +30,8 @@ struct Call {
     types: Vec<ValueType>,
 }
 
-/// Finds the body among the vendored cases: one of the same operator version, attributes and inputs. The types must agree as
-/// well where the body is built for each node.
+/// Finds the body among the vendored cases: that of one of the same operator version, with the same attributes, the same inputs
+/// given, and the same types.
 pub(crate) fn function_body(sources: &Sources, case: &Case, data: &DataSet) -> anyhow::Result<Body> {
     let call = call(case, data).context("--body is for a case of one node, whose inputs are all given to the graph")?;
     let version = &call.spec.version;
@@ -80,7 +80,7 @@ impl Call {
         self.spec.version == other.spec.version
             && present(self) == present(other)
             && self.settings() == other.settings()
-            && (self.spec.function == Some(FunctionKind::Body) || self.types == other.types)
+            && self.types == other.types
     }
 
     /// The attributes that are not at their default, by name.

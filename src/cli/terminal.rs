@@ -43,6 +43,6 @@ impl Reporter for TerminalReporter {
     fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
         self.cases_ended();
         print::line(&closing(run.gate, &self.show, run.elapsed))
-            .map_err(|error| ReportError { place: "standard output".to_owned(), error: error.into() })
+            .map_err(|error| ReportError { place: error.to_string(), error: error.root_cause().to_string().into() })
     }
 }

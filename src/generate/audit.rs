@@ -314,7 +314,7 @@ impl Lanes {
     }
 }
 
-/// OperatorCatalog that add up products or elements of their inputs.
+/// Operators that add up products or elements of their inputs.
 const ACCUMULATING: [&str; 44] = [
     "Attention",
     "AveragePool",

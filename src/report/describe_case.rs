@@ -232,3 +232,21 @@ pub(crate) fn shown(value: &Value) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Generated, Suite};
+
+    #[test]
+    fn a_case_names_the_rule_that_it_keeps_or_breaks() {
+        let suite = Suite::new(vec![Box::new(Generated::embedded())]);
+        let check = |id: &str, expected: &str| {
+            let case = suite.find(id).unwrap().unwrap();
+            let text = describe(&case);
+            assert!(text.contains(expected) && text.contains("specs/ai.onnx/Sum/op.yaml:"), "{text}");
+        };
+        check("ai.onnx/Sum-13/broadcast_literal/T=float", "\nkeeps C");
+        check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nbreaks C");
+    }
+}

@@ -58,8 +58,8 @@ struct Data<'a> {
     types: Vec<String>,
     deprecated_cells: usize,
     operators: Vec<OperatorData<'a>>,
-    /// Every case that some operator version lists: its id, each runtime's result, and the position of its rule.
-    cases: Vec<(&'a str, Vec<Option<ResultData>>, Option<usize>)>,
+    /// Every case that some operator version lists.
+    cases: Vec<CaseData<'a>>,
     /// The rules of op.yaml that cases are about.
     rules: Vec<String>,
     /// How far the suite reaches: of what, how many reached, excused, and in all.
@@ -113,6 +113,9 @@ struct VersionData<'a> {
     /// How many cases touched the version, listed or not.
     touched: usize,
 }
+
+/// A case: its id, each runtime's result, and the position of its rule.
+type CaseData<'a> = (&'a str, Vec<Option<ResultData>>, Option<usize>);
 
 /// The state that the result alone makes, its outcome and its message.
 type ResultData = (State, Outcome, String);

@@ -71,7 +71,9 @@ impl Reporter for Vec<Box<dyn Reporter + '_>> {
     }
 
     fn cases_ended(&mut self) {
-        self.iter_mut().for_each(|reporter| reporter.cases_ended());
+        for reporter in self.iter_mut() {
+            reporter.cases_ended();
+        }
     }
 
     fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {

@@ -86,15 +86,33 @@ fn a_case_of_a_rule_says_it_everywhere() {
     let folder = Folder::new();
     let (results, says) = (folder.file("results.jsonl"), "C9: nearest_mode rounds down");
     let place = "specs/ai.onnx/Resize/op.yaml:";
-    let called = call(&["list", "ai.onnx/Resize-19/**"]).expect(0, "ai.onnx/Resize-19/");
-    let id =
-        called.out.lines().find(|id| call(&["show", id]).out.contains(&format!("keeps {says}"))).unwrap().to_owned();
-    let shown = call(&["show", &id]).expect(0, &format!("keeps {says}"));
+    let id = "ai.onnx/Resize-19/round_prefer_floor/T1=float,T2=float";
+    let shown = call(&["show", id]).expect(0, &format!("keeps {says}"));
     assert!(shown.out.contains(place), "{shown:?}");
-    call(&["run", &id, "--results", &results]).expect(0, "1 cases");
+    call(&["run", id, "--results", &results]).expect(0, "1 cases");
     let text = fs::read_to_string(&results).unwrap();
     assert!(text.contains("\"rule\":{\"id\":\"C9\",\"says\":\"nearest_mode") && text.contains(place), "{text}");
     let page = folder.file("report");
     call(&["report", &results, "-o", &page]).expect(0, "wrote");
     assert!(fs::read_to_string(folder.path().join("report/index.html")).unwrap().contains(says));
+}
+
+#[test]
+fn a_trace_shows_every_value() {
+    let called = call(&["trace", "onnx-1.23.2/node/test_celu"]).expect(0, "Y = Celu(X)");
+    assert!(called.out.contains("input X = tensor(float)") && called.out.contains("\nexpected\n"), "{called:?}");
+    let body = call(&["trace", "onnx-1.23.2/node/test_celu", "--body"]).expect(0, "test_celu_expanded");
+    assert!(body.out.contains(" = Elu(") && !body.out.contains("= Celu("), "{body:?}");
+    call(&["trace", "ai.onnx/Sum-13/broadcast_literal/T=float", "--body"])
+        .expect(4, "ai.onnx/Sum-13 has no function body");
+    call(&["trace", "ai.onnx/Sum-13/refuse/shapes_do_not_broadcast"]).expect(0, "refused, as it must be: ");
+    call(&["trace", "ai.onnx/Sum-13/broadcast_litral/T=float"])
+        .expect(4, "did you mean 'ai.onnx/Sum-13/broadcast_literal/T=float'?");
+}
+
+#[test]
+fn a_name_that_selects_nothing_is_corrected() {
+    call(&["list", "ai.onnx/Sofmax-13/**"]).expect(3, "did you mean 'ai.onnx/Softmax-13'?");
+    call(&["diff", "Sofmax", "1", "13"]).expect(4, "did you mean 'Softmax'?");
+    call(&["run", "--report", "html=a"]).expect(64, "write junit=FILE, markdown=FILE or badge=FILE");
 }

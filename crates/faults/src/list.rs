@@ -65,7 +65,7 @@ const SUMS: &[(&str, Linear)] = &[
     ("Einsum", Linear::Everything),
 ];
 
-/// OperatorCatalog whose results in 16 bits may not be off by a part in a hundred.
+/// Operators whose results in 16 bits may not be off by a part in a hundred.
 const ELEMENTARY: &[&str] = &[
     "Acos",
     "Acosh",
@@ -128,7 +128,7 @@ const ELEMENTARY: &[&str] = &[
     "Tanh",
 ];
 
-/// OperatorCatalog that see all of a row: what lies behind its first elements counts.
+/// Operators that see all of a row: what lies behind its first elements counts.
 const ROWS: &[(&str, usize)] = &[
     ("ArgMax", 4096),
     ("ArgMin", 4096),
@@ -158,7 +158,7 @@ const ROWS: &[(&str, usize)] = &[
     ("NonZero", 1024),
 ];
 
-/// OperatorCatalog whose results say nothing of the last digits of the data: they ask for sizes, signs, equality with 0 or NaN, or
+/// Operators whose results say nothing of the last digits of the data: they ask for sizes, signs, equality with 0 or NaN, or
 /// draw.
 const COARSE: &[&str] = &[
     "Bernoulli",
@@ -178,7 +178,7 @@ const COARSE: &[&str] = &[
     "Size",
 ];
 
-/// OperatorCatalog that give no tensor, a few elements, elements that are all alike, or draws: none is behind the last block.
+/// Operators that give no tensor, a few elements, elements that are all alike, or draws: none is behind the last block.
 const FEW: &[&str] = &[
     "Bernoulli",
     "ConstantOfShape",
@@ -200,7 +200,7 @@ const FEW: &[&str] = &[
     "SplitToSequence",
 ];
 
-/// OperatorCatalog that compute in floating types, whatever goes in.
+/// Operators that compute in floating types, whatever goes in.
 const FLOATING: &[&str] = &[
     "Binarizer",
     "DequantizeLinear",
@@ -227,10 +227,10 @@ const FLOATING: &[&str] = &[
     "Upsample",
 ];
 
-/// OperatorCatalog that give the places of elements.
+/// Operators that give the places of elements.
 const PLACES: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
 
-/// OperatorCatalog that move so many elements that 16 bits do not count them.
+/// Operators that move so many elements that 16 bits do not count them.
 const MOVERS: &[&str] = &[
     "Add",
     "Cast",
