@@ -34,7 +34,7 @@ struct Call {
 /// given, and the same types.
 pub(crate) fn function_body(sources: &Sources, case: &Case, data: &DataSet) -> anyhow::Result<Body> {
     let call = call(case, data).context("--body is for a case of one node, whose inputs are all given to the graph")?;
-    let version = &call.spec.version;
+    let version = call.spec.version.qualified();
     if call.spec.function.is_none() {
         bail!("{version} has no function body; --body is for operators that the standard defines by one");
     }

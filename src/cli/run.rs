@@ -116,12 +116,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        if let Some(error) = tally.broken.first() {
-            bail!("the expectation file is left as it was, since not all cases could be made: {error}");
-        }
-        let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
-        gate.update(&mut results, variant, &[])?;
-        return Ok(exit::SUCCESS);
+        return update(&gate, &tally, all, variant);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
     tally.finish(&gate.book, &Scope { filter: is_whole.then_some(&filter), variant });
@@ -131,6 +126,16 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     arguments.suggest_update(&tally, &gate);
     reported?;
     Ok(exit::of(tally.conclusion()))
+}
+
+/// Rewrites the expectation file to the results of a whole run.
+fn update(gate: &Gate, tally: &GateResult, all: Collected, variant: Variant) -> anyhow::Result<u8> {
+    if let Some(error) = tally.broken.first() {
+        bail!("the expectation file is left as it was, since not all cases could be made: {error}");
+    }
+    let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
+    gate.update(&mut results, variant, &[])?;
+    Ok(exit::SUCCESS)
 }
 
 impl Arguments {

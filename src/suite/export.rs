@@ -455,12 +455,10 @@ impl Exported {
                 outputs: outputs.collect::<Result<_, SuiteError>>()?,
             });
         }
-        let refusal = match &entry.refuse {
-            None => None,
-            Some(refused) => {
-                Some(Refusal { rule: refused.rule.clone(), control: Box::new(self.read(&refused.control)?) })
-            }
+        let refusal = |Refused { rule, control }: &Refused| {
+            Ok::<_, SuiteError>(Refusal { rule: rule.clone(), control: Box::new(self.read(control)?) })
         };
+        let refusal = entry.refuse.as_ref().map(refusal).transpose()?;
         let has_more = entry.sha256.keys().any(|name| name != "model.onnx" && !name.starts_with("test_data_set_"));
         Ok(Case {
             id: entry.id.clone(),
