@@ -1,5 +1,7 @@
 //! The function body that defines an operator, for the node of a case: upstream's node tests have a case and its expansion.
 
+use std::cmp::Reverse;
+
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use onnx_conformance_reference::proto::{AttributeProto, Message as _, ModelProto, NodeProto, decode, onnx};
@@ -10,7 +12,7 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, DataSet, Named};
 use crate::cli::options::Sources;
 use crate::report::coverage::is_default;
-use crate::suite::Filter;
+use crate::suite::{Filter, release_key};
 
 /// What separates the name of a vendored case from that of its expansion.
 const EXPANDED: &str = "_expanded";
@@ -41,7 +43,11 @@ pub(crate) fn function_body(sources: &Sources, case: &Case, data: &DataSet) -> a
     let filter = Filter::new(&[format!("onnx-*/node/*{EXPANDED}*")])?;
     let suite = sources.vendored(&filter)?;
     let values: Vec<Value> = given(&call.node, data).context("an input of the node has no value")?;
-    for id in suite.ids(&filter)? {
+    let mut ids = suite.ids(&filter)?;
+    // The newest release first, whose tests are the ones that are run without a filter.
+    let release = |id: &String| release_key(id.split('/').next().unwrap_or_default().trim_start_matches("onnx-"));
+    ids.sort_by_cached_key(|id| Reverse(release(id)));
+    for id in ids {
         let base = id.split(EXPANDED).next().unwrap_or(&id);
         let Some(vendored) = suite.find(base)? else { continue };
         let is_same = vendored.data.first().and_then(|data| self::call(&vendored, data));

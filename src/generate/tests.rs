@@ -523,7 +523,7 @@ fn a_group_of_types_is_one_word() {
     assert!(unknown.contains("op.yaml:6: 'wide' is neither a type nor a group"), "{unknown}");
 }
 
-/// The ids of a version of QuantizeLinear whose type parameters have other names in the newest.
+/// The ids of a version of `QuantizeLinear` whose type parameters have other names in the newest.
 fn quantized(since: u32, case: &str) -> Vec<String> {
     let text = format!(
         "op: QuantizeLinear\nsummary: A test.\nrename_types: {{T3: [T2]}}\ncases:\n  - {{name: one, {case}}}\n"

@@ -101,7 +101,8 @@ fn a_case_of_a_rule_says_it_everywhere() {
 fn a_trace_shows_every_value() {
     let called = call(&["trace", "onnx-1.23.2/node/test_celu"]).expect(0, "Y = Celu(X)");
     assert!(called.out.contains("input X = tensor(float)") && called.out.contains("\nexpected\n"), "{called:?}");
-    let body = call(&["trace", "onnx-1.23.2/node/test_celu", "--body"]).expect(0, "test_celu_expanded");
+    let body = call(&["trace", "onnx-1.23.2/node/test_celu", "--body"])
+        .expect(0, "function body from onnx-1.23.2/node/test_celu_expanded");
     assert!(body.out.contains(" = Elu(") && !body.out.contains("= Celu("), "{body:?}");
     call(&["trace", "ai.onnx/Sum-13/broadcast_literal/T=float", "--body"])
         .expect(4, "ai.onnx/Sum-13 has no function body");

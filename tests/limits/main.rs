@@ -1,4 +1,4 @@
-//! ExecutionLimits hold: the newest kernel of every operator, driven by inputs and attributes blown up from the operator's own cases,
+//! Execution limits hold: the newest kernel of every operator, driven by inputs and attributes blown up from the operator's own cases,
 //! ends within twice the memory and twice the time that it is given.
 //!
 //! `LIMITS_ONLY=ai.onnx/Conv` drives the operators that begin so, and `LIMITS_ALL=1` every case of every version instead of
