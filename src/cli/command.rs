@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
-use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, run, show, smoke};
+use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace};
 use crate::suite::FilterError;
 
 /// Conformance tests and opset compatibility for ONNX.
@@ -32,12 +32,16 @@ enum Command {
     List(list::Arguments),
     /// Put the results of several shards together.
     Merge(merge::Arguments),
+    /// Write a page and a compatibility matrix from results files.
+    Report(report::Arguments),
     /// Run cases and compare the outcomes with what is expected.
     Run(run::Arguments),
     /// Show a case: its model, its inputs and what is expected.
     Show(show::Arguments),
     /// Run a few small models that show whether an adapter is right, and say what is wrong.
     Smoke(smoke::Arguments),
+    /// Print the value of every node of a case on the built-in executor.
+    Trace(trace::Arguments),
 }
 
 /// Runs the command line and returns its exit code.
@@ -59,9 +63,11 @@ pub fn main() -> ExitCode {
         Command::Init(arguments) => init::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Merge(arguments) => merge::main(arguments),
+        Command::Report(arguments) => report::main(arguments),
         Command::Run(arguments) => run::main(arguments),
         Command::Show(arguments) => show::main(arguments),
         Command::Smoke(arguments) => smoke::main(arguments),
+        Command::Trace(arguments) => trace::main(arguments),
     };
     match done {
         Ok(code) => ExitCode::from(code),

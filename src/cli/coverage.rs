@@ -7,10 +7,12 @@ use clap::Args;
 use onnx_conformance_reference::spec::Specs;
 
 use crate::case::{Variant, read_text};
+use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
 use crate::report::coverage::{CoverageCollector, Exclusions};
 use crate::run::{Event, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
+use crate::suite::Filter;
 
 /// The options of `coverage`.
 #[derive(Debug, Args)]
@@ -33,12 +35,13 @@ pub struct Arguments {
 
 /// Runs the chosen cases and prints what is missing, a line for each operator version and group, then the totals.
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter = arguments.selection.filter()?;
+    let patterns = arguments.selection.patterns()?;
+    let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
     let suite = arguments.selection.open(&filter)?;
     let evidence = arguments.selection.sources.evidence()?;
     let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
     if plan.selected == 0 {
-        print::note("no case matches");
+        note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
     let (operators, exclusions) = (arguments.selection.operators()?, exclusions(arguments)?);

@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use onnx_conformance_reference::spec::{Specs, diff};
 
+use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, print};
 use crate::report::diff::{Format, opset_diff, version_diff};
@@ -51,6 +52,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let operator = arguments.operator.as_deref().context("name an operator, or --opset")?;
     let (domain, name) = operator.rsplit_once('/').unwrap_or(("", operator));
+    check_operator(specs, domain, name)?;
     let (Some(from), Some(to)) = (arguments.from, arguments.to) else {
         let versions: Vec<String> = specs.versions(domain, name).map(|since| since.to_string()).collect();
         if versions.is_empty() {
@@ -60,4 +62,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     print::line(version_diff(specs, &diff::versions(specs, domain, name, from, to)?, arguments.format).trim_end())?;
     Ok(exit::SUCCESS)
+}
+
+/// An operator that does not exist is an error that names the nearest one.
+fn check_operator(specs: &Specs, domain: &str, name: &str) -> anyhow::Result<()> {
+    if specs.versions(domain, name).next().is_some() {
+        return Ok(());
+    }
+    if let Some(near) = nearest(name, specs.operators(domain)) {
+        bail!("there is no operator '{name}'; did you mean '{near}'?");
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::case::Variant;
+use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
 use crate::run::plan;
 use crate::suite::{Exporter, Filter};
@@ -20,12 +21,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter: Filter = arguments.selection.filter()?;
+    let patterns = arguments.selection.patterns()?;
+    let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
     let suite = arguments.selection.open(&filter)?;
     let evidence = arguments.selection.sources.evidence()?;
     let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
     if plan.selected == 0 {
-        print::note("no case matches");
+        note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
     let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;

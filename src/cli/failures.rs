@@ -1,9 +1,10 @@
-//! The cases that fail unexpectedly, as files: a model, its inputs, and the outputs that are expected.
+//! The cases that fail unexpectedly, as files: a model, its inputs, and the expected and actual outputs.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cli::actual::Recorder;
 use crate::cli::print;
 use crate::run::{CaseResult, Confirm};
 use crate::suite::{Suite, SuiteError, export_case};
@@ -13,7 +14,13 @@ const MOST: usize = 100;
 
 /// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be
 /// written is no reason to lose what the run has to say.
-pub(crate) fn write_failures(folder: &Path, suite: &Suite, evidence: &dyn Confirm, failures: &[CaseResult]) {
+pub(crate) fn write_failures(
+    folder: &Path,
+    suite: &Suite,
+    evidence: &dyn Confirm,
+    failures: &[CaseResult],
+    outputs: &Recorder<'_>,
+) {
     if failures.is_empty() {
         return;
     }
@@ -29,16 +36,20 @@ pub(crate) fn write_failures(folder: &Path, suite: &Suite, evidence: &dyn Confir
         if home.exists() {
             fs::remove_dir_all(&home).map_err(|error| SuiteError::Io { path: home.clone(), error })?;
         }
-        export_case(&home, &case)
+        export_case(&home, &case)?;
+        outputs.write(&home, &case).map_err(|error| SuiteError::Io { path: home.clone(), error })
     });
     match written {
         Ok(()) => {
             let left_out = failures.len().saturating_sub(MOST);
             let rest =
                 if left_out == 0 { String::new() } else { format!(" (the first {MOST}; {left_out} are not written)") };
-            print::note(&format!("models, inputs and expected outputs of what failed: {}{rest}", folder.display()));
+            print::note(&format!(
+                "models, inputs, expected and actual outputs of the failures: {}{rest}",
+                folder.display()
+            ));
         }
-        Err(error) => print::note(&format!("what failed cannot be written: {error}")),
+        Err(error) => print::note(&format!("the failures cannot be written: {error}")),
     }
 }
 

@@ -6,15 +6,18 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::case::Variant;
+use crate::cli::actual::Recorder;
 use crate::cli::gate::{check_measured, default_path, hold, write, write_digests};
 use crate::cli::results_file::ResultsPlace;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_interrupt};
-use crate::cli::session::Job;
+use crate::cli::session::Session;
+use crate::cli::terminal::TerminalReporter;
 use crate::cli::{exit, options, print};
 use crate::evidence::MeasuredDigests;
-use crate::expectations::{first_expectations, first_measurement};
-use crate::report::terminal;
-use crate::run::{CaseResult, Event, Header, Selected, Summary, plan};
+use crate::expectations::{ExpectationMatcher, Expectations, first_expectations, first_measurement};
+use crate::report::reporter::Collected;
+use crate::report::terminal::{self, Show};
+use crate::run::{CaseResult, Header, Selected, plan};
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -66,25 +69,20 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         place.begin(&Header::new(declaration.clone(), suite.digest()?, selected), &[])
     };
     let file = place.map(begin).transpose()?;
-    let (mut results, mut broken, mut summary): (Vec<CaseResult>, _, _) = (Vec::new(), None, Summary::default());
-    let total = plan.selected;
     suite.remarks().for_each(|remark| print::note(&remark));
-    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
-    let ended = job.run(|event, progress| match event {
-        Event::Finished(result) => {
-            summary.add(&result);
-            progress(&summary);
-            results.push(*result);
-        }
-        Event::Broken(error) => drop(broken.get_or_insert(error)),
-    })?;
-    let ended = match ended {
+    let nothing = ExpectationMatcher::new(Expectations::none(&declaration.name), &declaration, arguments.strict)?;
+    let (recorder, mut all) = (Recorder::new(&*runtime), Collected::default());
+    let session =
+        Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &nothing, kept: Vec::new(), file };
+    let show = Show::at_most(0);
+    let ended = match session.run(vec![Box::new(TerminalReporter::new(show)), Box::new(&mut all)])? {
         Ok(ended) => ended,
         Err(code) => return Ok(code),
     };
-    if let Some(error) = broken {
+    if let Some(error) = ended.gate.broken.first() {
         bail!("some cases could not be loaded, so that no file is written: {error}");
     }
+    let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
     results.sort_by(|a, b| a.id.cmp(&b.id));
     let strict = arguments.strict || declaration.name == BUILTIN;
     let expectations = if arguments.scope.is_empty() {
@@ -102,14 +100,14 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         let ids = results.iter().map(|result| result.id.as_str());
         write_digests(&path, arguments.source.is_project().then(|| MeasuredDigests::of_cases(ids)), &[])?;
     }
-    print::line(&terminal::summary(&summary, 0, ended.elapsed))?;
+    print::line(&terminal::summary(&ended.gate.summary, 0, ended.elapsed))?;
     print::line(&format!("{} entries; write beside each why, and where it is discussed", expectations.expect.len()))?;
     Ok(exit::SUCCESS)
 }
 
 fn check_free(path: &Path, runtime: &RuntimeOptions) -> anyhow::Result<()> {
     if path.exists() {
-        let command = format!("onnx-conformance run{} --update-expectations", runtime.spelt());
+        let command = format!("onnx-conformance run{} --update-expectations", runtime.as_arguments());
         bail!("{}: there is such a file already; `{command}` brings it up to date", path.display());
     }
     Ok(())

@@ -2,8 +2,10 @@
 
 use clap::Args;
 
+use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
 use crate::report::escape;
+use crate::suite::Filter;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -12,10 +14,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter = arguments.selection.filter()?;
-    let ids = arguments.selection.open(&filter)?.ids(&filter)?;
+    let patterns = arguments.selection.patterns()?;
+    let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
+    let suite = arguments.selection.open(&filter)?;
+    let ids = suite.ids(&filter)?;
     if ids.is_empty() {
-        print::note("no case matches");
+        note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
     let ids: Vec<String> = ids.iter().map(|id| escape::line(id)).collect();

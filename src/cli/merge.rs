@@ -11,11 +11,13 @@ use crate::case::Variant;
 use crate::cli::gate::GateOptions;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
+use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
-use crate::expectations::{GateResult, Scope, Verdict};
+use crate::expectations::{GateResult, Scope};
 use crate::report::escape;
-use crate::report::terminal::{Show, closing};
+use crate::report::reporter::{Finished, Reporter, Started};
+use crate::report::terminal::Show;
 use crate::run::{CaseResult, Header, Read, Selected, plan};
 use crate::suite::Filter;
 
@@ -67,17 +69,19 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         gate.update(&mut results, variant, &[])?;
         return Ok(exit::SUCCESS);
     }
-    let mut tally = GateResult::default();
-    let standings: Vec<(CaseResult, Verdict)> =
-        results.into_iter().map(|result| (result.clone(), tally.add_result(&result, &gate.matcher))).collect();
+    let elapsed = Duration::try_from_secs_f64(results.iter().map(|result| result.ms).sum::<f64>() / 1e3);
+    let (mut tally, mut reporters) = (GateResult::default(), arguments.reporters());
+    reporters.started(&Started { runtime: &header.runtime, cases: results.len() })?;
+    for result in &results {
+        let verdict = tally.add_result(result, &gate.matcher);
+        reporters.case_ended(result, verdict)?;
+    }
+    reporters.cases_ended();
     let filter = if gate.is_whole(&header.selected.filters) { Filter::default() } else { filter_of(&header)? };
     let is_whole = missing.is_empty() && gate.is_about_suite;
     tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
-    let took: f64 = standings.iter().map(|(result, _)| result.ms).sum::<f64>() / 1e3;
-    let took = Duration::try_from_secs_f64(took).unwrap_or_default();
-    let printed = print::line(&closing(&tally, &Show::at_most(arguments.show), took));
-    arguments.reports.write(&header.runtime, &standings, &tally)?;
-    printed?;
+    let elapsed = elapsed.unwrap_or_default();
+    reporters.finished(&Finished { runtime: &header.runtime, gate: &tally, elapsed })?;
     if !missing.is_empty() {
         return Ok(exit::HARNESS);
     }
@@ -85,6 +89,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
+    /// The terminal, and every report that is asked for.
+    fn reporters(&self) -> Vec<Box<dyn Reporter>> {
+        let terminal = Box::new(TerminalReporter::new(Show::at_most(self.show))) as Box<dyn Reporter>;
+        std::iter::once(terminal).chain(self.reports.reporters()).collect()
+    }
+
     /// The header of the whole, and all results, by id.
     fn read(&self) -> anyhow::Result<(Header, Vec<CaseResult>)> {
         let reads: Vec<(String, Read)> = self

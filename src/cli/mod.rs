@@ -1,5 +1,7 @@
 //! The command line: one file a subcommand.
 
+mod actual;
+mod body;
 mod command;
 mod compare;
 pub mod coverage;
@@ -14,6 +16,7 @@ mod merge;
 pub(crate) mod options;
 pub(crate) mod print;
 mod progress;
+mod report;
 mod reports;
 mod results_file;
 mod run;
@@ -21,8 +24,12 @@ pub(crate) mod runtime;
 mod session;
 mod show;
 mod smoke;
+mod suggest;
+mod terminal;
+mod trace;
 mod usage;
 
 pub use command::main;
 pub use options::read_expectations;
 pub use progress::Progress;
+pub use terminal::TerminalReporter;

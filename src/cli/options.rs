@@ -76,11 +76,6 @@ impl Selection {
         Ok(patterns)
     }
 
-    /// The filter that the patterns and releases make.
-    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
-        self.narrowed(Filter::new(&self.patterns()?)?)
-    }
-
     /// The filter as far as it chooses tests of the releases that are named.
     pub(crate) fn narrowed(&self, filter: Filter) -> anyhow::Result<Filter> {
         Ok(filter.within(self.groups()?))
@@ -156,6 +151,11 @@ impl Sources {
     /// The releases whose tests are among the cases.
     fn releases(&self) -> anyhow::Result<Arc<Releases>> {
         releases(self.testdata.as_deref())
+    }
+
+    /// Opens the project's suite, whatever suite is meant, as far as a filter chooses vendored cases.
+    pub(crate) fn vendored(&self, filter: &Filter) -> anyhow::Result<Suite> {
+        open_suite(self.testdata.as_deref(), filter, Generated::embedded())
     }
 
     /// The op.yaml files that the cases from specs are made from.

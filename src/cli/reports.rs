@@ -1,59 +1,58 @@
-//! Files that tell others of a run.
+//! The reports that a run writes to files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::str::FromStr;
 
-use anyhow::Context as _;
 use clap::Args;
 
-use crate::expectations::{GateResult, Verdict};
-use crate::report::{badge, ci_summary, junit};
-use crate::run::CaseResult;
-use crate::runtime::Declaration;
-use crate::whole_file::write_whole;
+use crate::report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
 
 /// Which files are written.
 #[derive(Debug, Args)]
 pub(crate) struct ReportOptions {
-    /// Write `JUnit` XML of every case to this file
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    /// Write a report to a file: junit=FILE for `JUnit` XML of every case, markdown=FILE for a summary as for a job of a CI
+    /// service, badge=FILE for what shields.io makes a badge of; may be given several times
+    #[arg(long = "report", value_name = "FORMAT=FILE")]
+    reports: Vec<ReportFile>,
+}
 
-    /// Write a summary in markdown to this file, as for a job of a CI service
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
+/// A form of report and the file that it goes to: `junit=junit.xml`.
+#[derive(Clone, Debug)]
+struct ReportFile {
+    format: Format,
+    path: PathBuf,
+}
 
-    /// Write what shields.io makes a badge from to this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    shields: Option<PathBuf>,
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Junit,
+    Markdown,
+    Badge,
+}
+
+impl FromStr for ReportFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ReportFile, String> {
+        let wrong = || "write junit=FILE, markdown=FILE or badge=FILE".to_owned();
+        let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
+        let format = match format {
+            "junit" => Format::Junit,
+            "markdown" => Format::Markdown,
+            "badge" => Format::Badge,
+            _ => return Err(wrong()),
+        };
+        Ok(ReportFile { format, path: path.into() })
+    }
 }
 
 impl ReportOptions {
-    /// Whether every result is needed, not only their counts.
-    pub(crate) fn needs_results(&self) -> bool {
-        self.junit.is_some()
+    /// A reporter for each file.
+    pub(crate) fn reporters(&self) -> impl Iterator<Item = Box<dyn Reporter>> {
+        self.reports.iter().map(|ReportFile { format, path }| match format {
+            Format::Junit => Box::new(JunitReporter::new(path)) as Box<dyn Reporter>,
+            Format::Markdown => Box::new(MarkdownReporter(path.clone())),
+            Format::Badge => Box::new(BadgeReporter(path.clone())),
+        })
     }
-
-    /// Writes the files.
-    pub(crate) fn write(
-        &self,
-        runtime: &Declaration,
-        results: &[(CaseResult, Verdict)],
-        tally: &GateResult,
-    ) -> anyhow::Result<()> {
-        let junit = || Ok(junit::report(&runtime.name, results)?);
-        let markdown = || Ok(ci_summary::markdown(runtime, tally));
-        let shields = || Ok(badge::badge(runtime, &tally.summary));
-        let written = [
-            write(self.junit.as_deref(), &junit),
-            write(self.markdown.as_deref(), &markdown),
-            write(self.shields.as_deref(), &shields),
-        ];
-        // One that cannot be written keeps no other from being written.
-        written.into_iter().collect()
-    }
-}
-
-fn write(path: Option<&Path>, text: &dyn Fn() -> anyhow::Result<String>) -> anyhow::Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    text().and_then(|text| Ok(write_whole(path, text.as_bytes())?)).with_context(|| path.display().to_string())
 }

@@ -4,9 +4,11 @@ use std::fs::{self, File, TryLockError};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 
 use crate::cli::print;
+use crate::expectations::Verdict;
+use crate::report::reporter::{ReportError, Reporter};
 use crate::report::terminal;
 use crate::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
 use crate::whole_file::WholeFile;
@@ -79,15 +81,15 @@ impl ResultsPlace {
     }
 }
 
-impl ResultsFile {
-    /// Writes a result, which is in the file then.
-    pub(crate) fn write(&mut self, result: &CaseResult) -> anyhow::Result<()> {
+/// Writes each result as soon as it is known.
+impl Reporter for ResultsFile {
+    fn case_ended(&mut self, result: &CaseResult, _verdict: Verdict) -> Result<(), ReportError> {
         write_result(&mut self.file, result).map_err(|error| unwritten(&self.path, error))
     }
 }
 
-fn unwritten(path: &Path, error: ResultsError) -> anyhow::Error {
-    anyhow!(error).context(format!("{}: the results cannot be written", path.display()))
+fn unwritten(path: &Path, error: ResultsError) -> ReportError {
+    ReportError { place: format!("{}: the results cannot be written", path.display()), error: error.into() }
 }
 
 /// Reads a results file, and tells people of what it lacks.

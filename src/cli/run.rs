@@ -8,17 +8,21 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::case::Variant;
+use crate::cli::actual::Recorder;
 use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
-use crate::cli::session::Job;
+use crate::cli::session::{Ended, Session};
+use crate::cli::suggest::note_nothing_matches;
+use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::expectations::{Conclusion, GateResult, Scope};
-use crate::report::terminal::{Show, closing, word};
-use crate::run::{CaseResult, Event, Header, Outcome, Plan, Read, Selected, Shard, plan};
+use crate::report::reporter::{Collected, Finished, Reporter};
+use crate::report::terminal::{Show, word};
+use crate::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -84,7 +88,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let evidence = arguments.selection.sources.evidence()?;
     let mut plan = plan(&suite, &filter, variant)?.confirmed_by(&evidence);
     if plan.selected == 0 {
-        print::note("no case matches");
+        note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
     if let Some(path) = &arguments.resume {
@@ -121,49 +125,49 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         None => Vec::new(),
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
-    let keeps_all = arguments.gate.update_expectations || arguments.reports.needs_results();
-    let (mut tally, mut all) = (GateResult::default(), Vec::new());
-    for result in &kept {
-        let standing = tally.add_result(result, &gate.matcher);
-        all.extend(keeps_all.then(|| (result.clone(), standing)));
-    }
-    let (total, done) = (plan.selected, kept.iter().map(|result| result.id.as_str()).collect::<BTreeSet<_>>());
+    let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
     plan.keep(|id| !done.contains(variant.id(id).as_str()));
     suite.remarks().for_each(|remark| print::note(&remark));
-    let job = Job { plan: &plan, runtime: &*runtime, stop: &stop, total, file };
-    let ended = job.run(|event, progress| {
-        let standing = tally.add(&event, &gate.matcher);
-        progress(&tally.summary);
-        if let (Event::Finished(result), Some(standing), true) = (event, standing, keeps_all) {
-            all.push((*result, standing));
-        }
-    })?;
-    let ended = match ended {
+    let recorder = Recorder::new(&*runtime);
+    let (mut all, mut reporters) = (Collected::default(), arguments.reporters());
+    let mut during: Vec<Box<dyn Reporter + '_>> = vec![Box::new(&mut reporters)];
+    during.extend(arguments.gate.update_expectations.then(|| Box::new(&mut all) as Box<dyn Reporter>));
+    let session = Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &gate.matcher, kept, file };
+    let Ended { gate: mut tally, elapsed } = match session.run(during)? {
         Ok(ended) => ended,
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        if let Some(error) = tally.broken.first() {
-            bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
-        }
-        let mut results: Vec<CaseResult> = all.into_iter().map(|(result, _)| result).collect();
-        gate.update(&mut results, variant, &[])?;
-        return Ok(exit::SUCCESS);
+        return update(&gate, &tally, all, variant);
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
     tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
-    tally.problems = ended.problems;
-    let show = Show { most: arguments.show, command: arguments.command() };
-    let printed = print::line(&closing(&tally, &show, ended.elapsed));
-    arguments.reports.write(&declaration, &all, &tally)?;
+    let reported = reporters.finished(&Finished { runtime: &declaration, gate: &tally, elapsed });
     let shown = tally.regressions.len().min(arguments.show);
-    write_failures(&arguments.failures, &suite, &evidence, &tally.regressions[..shown]);
+    write_failures(&arguments.failures, &suite, &evidence, &tally.regressions[..shown], &recorder);
     arguments.suggest_update(&tally, &gate);
-    printed?;
+    reported?;
     Ok(exit::of(tally.conclusion()))
 }
 
+/// Rewrites the expectation file to the results of a whole run.
+fn update(gate: &Gate, tally: &GateResult, all: Collected, variant: Variant) -> anyhow::Result<u8> {
+    if let Some(error) = tally.broken.first() {
+        bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
+    }
+    let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
+    gate.update(&mut results, variant, &[])?;
+    Ok(exit::SUCCESS)
+}
+
 impl Arguments {
+    /// The terminal, and every report that is asked for.
+    fn reporters(&self) -> Vec<Box<dyn Reporter>> {
+        let show = Show { most: self.show, command: self.command() };
+        let terminal = Box::new(TerminalReporter::new(show)) as Box<dyn Reporter>;
+        std::iter::once(terminal).chain(self.reports.reporters()).collect()
+    }
+
     /// What the filters choose, and the variant that they or `--variant` name.
     fn filter(&self, patterns: &[String]) -> anyhow::Result<(Filter, Variant)> {
         let (mut plain, mut named) = (Vec::new(), self.variant);
@@ -214,7 +218,7 @@ impl Arguments {
 
     /// The command line that this run was started with, but for filters and where things are written.
     fn command(&self) -> String {
-        let mut words = vec![format!("onnx-conformance run{}", self.runtime.spelt())];
+        let mut words = vec![format!("onnx-conformance run{}", self.runtime.as_arguments())];
         let folders = [("--suite", &self.selection.sources.suite), ("--specs", &self.selection.sources.specs)];
         words.extend(folders.into_iter().filter_map(|(option, folder)| {
             Some(format!("{option} {}", word(&folder.as_ref()?.display().to_string())))

@@ -68,7 +68,7 @@ impl RuntimeOptions {
     }
 
     /// The options that choose the runtime, as a part of a command line; nothing for the built-in executor.
-    pub(crate) fn spelt(&self) -> String {
+    pub(crate) fn as_arguments(&self) -> String {
         if self.runtime == BUILTIN {
             return String::new();
         }

@@ -1,61 +1,72 @@
-//! A session: running a plan with progress and a results file, and how it ends before its last case.
+//! A session: running a plan, each event to the reporters, and how it ends before its last case.
 
 use std::time::{Duration, Instant};
 
+use crate::cli::actual::Recorder;
+use crate::cli::print;
 use crate::cli::results_file::ResultsFile;
 use crate::cli::runtime::ended_early;
-use crate::cli::{Progress, print};
-use crate::run::{Event, Plan, Summary, run};
-use crate::runtime::{Host, Stop, StopReason};
+use crate::expectations::{ExpectationMatcher, GateResult};
+use crate::report::reporter::{Reporter, Started};
+use crate::run::{CaseResult, Event, Plan, run_inspected};
+use crate::runtime::{Host as _, Stop, StopReason};
 
 /// What is to be run, on what.
-pub(crate) struct Job<'a> {
+pub(crate) struct Session<'a> {
     pub(crate) plan: &'a Plan<'a>,
-    pub(crate) runtime: &'a dyn Host,
+    pub(crate) runtime: &'a Recorder<'a>,
     pub(crate) stop: &'a Stop,
-    /// How many cases there are, with those that have a result in the file already.
-    pub(crate) total: usize,
-    /// The file that the results are appended to.
+    pub(crate) expectations: &'a ExpectationMatcher,
+    /// The results of an earlier run that are reported again; the results file has them already.
+    pub(crate) kept: Vec<CaseResult>,
+    /// The results file.
     pub(crate) file: Option<ResultsFile>,
 }
 
 /// The end of a run in which every case ended.
 pub(crate) struct Ended {
+    /// The results against the expectations; nothing is known yet of the expectations themselves.
+    pub(crate) gate: GateResult,
     /// How long it took.
     pub(crate) elapsed: Duration,
-    /// What the runtime did outside of any case that it should not have done.
-    pub(crate) problems: Vec<String>,
 }
 
-impl Job<'_> {
-    /// Runs the plan; `sink` is given each event and says how far the run is. A run that was stopped has no end but an exit
-    /// code; finished results are kept.
-    pub(crate) fn run(mut self, mut sink: impl FnMut(Event, &dyn Fn(&Summary))) -> anyhow::Result<Result<Ended, u8>> {
-        let (started, mut unwritten) = (Instant::now(), None);
-        let progress = std::cell::RefCell::new(Progress::new(self.total));
-        run(self.plan, self.runtime, self.stop, |event| {
-            if let (Event::Finished(result), Some(file)) = (&event, &mut self.file)
-                && unwritten.is_none()
-                && let Err(error) = file.write(result)
+impl Session<'_> {
+    /// Runs the plan and reports each event but the last, which is the caller's. Of a run that is interrupted, finished results
+    /// are kept, and the exit code is returned instead.
+    pub(crate) fn run(self, mut reporters: Vec<Box<dyn Reporter + '_>>) -> anyhow::Result<Result<Ended, u8>> {
+        let (started, mut gate, mut failure) = (Instant::now(), GateResult::default(), None);
+        let declaration = self.runtime.declaration();
+        reporters.started(&Started { runtime: &declaration, cases: self.plan.selected + self.kept.len() })?;
+        for result in &self.kept {
+            let verdict = gate.add_result(result, self.expectations);
+            reporters.case_ended(result, verdict)?;
+        }
+        reporters.extend(self.file.map(|file| Box::new(file) as Box<dyn Reporter>));
+        let inspect = |case: &_, result: &_| self.runtime.end_case(case, result);
+        run_inspected(self.plan, self.runtime, self.stop, &inspect, |event| {
+            let verdict = gate.add(&event, self.expectations);
+            if let (Event::Finished(result), Some(verdict), None) = (&event, verdict, &failure)
+                && let Err(error) = reporters.case_ended(result, verdict)
             {
                 // What cannot be kept need not be run.
+                let error = anyhow::Error::from(error);
                 self.stop.set(StopReason::Failed(format!("{error:#}")));
-                unwritten = Some(error);
+                failure = Some(error);
             }
-            sink(event, &|summary| progress.borrow_mut().show(summary));
         });
-        progress.into_inner().finish();
+        reporters.cases_ended();
         let elapsed = started.elapsed();
-        let problems = self.runtime.finish();
-        for problem in &problems {
-            print::note(&format!("{}: {problem}", self.runtime.declaration().name));
+        gate.problems = self.runtime.finish();
+        for problem in &gate.problems {
+            print::note(&format!("{}: {problem}", declaration.name));
         }
-        if let Some(error) = unwritten {
+        if let Some(error) = failure {
             return Err(error);
         }
         if self.stop.is_set() {
             return Ok(Err(ended_early(self.stop)?));
         }
-        Ok(Ok(Ended { elapsed, problems }))
+        Ok(Ok(Ended { gate, elapsed }))
     }
 }

@@ -3,6 +3,8 @@
 use anyhow::bail;
 use clap::Args;
 
+use crate::case::Case;
+use crate::cli::suggest::near_pattern;
 use crate::cli::{exit, options, print};
 use crate::report::describe_case::describe;
 use crate::run::Confirm as _;
@@ -14,23 +16,22 @@ pub(crate) struct Arguments {
     #[arg(value_name = "CASE")]
     case: String,
 
-    /// Take the case from a folder of ordinary ONNX test folders
-    #[arg(long, value_name = "DIR")]
-    suite: Option<std::path::PathBuf>,
-
-    /// Make the case from the op.yaml files below this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "suite")]
-    specs: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    sources: options::Sources,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let (suite, specs) = (arguments.suite.clone(), arguments.specs.clone());
-    let sources = options::Sources { suite, specs, testdata: None };
-    let suite = sources.open_for(&Filter::new(&[&arguments.case]).unwrap_or_default())?;
-    let Some(mut case) = suite.find(&arguments.case)? else {
-        bail!("there is no case '{}'; `onnx-conformance list` prints the ids", arguments.case);
-    };
-    sources.evidence()?.confirm(&mut case);
-    print::line(&describe(&case))?;
+    print::line(&describe(&find(&arguments.sources, &arguments.case)?))?;
     Ok(exit::SUCCESS)
+}
+
+/// The case of this id; an error names the nearest id.
+pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case> {
+    let suite = sources.open_for(&Filter::new(&[id]).unwrap_or_default())?;
+    if let Some(mut case) = suite.find(id)? {
+        sources.evidence()?.confirm(&mut case);
+        return Ok(case);
+    }
+    let hint = near_pattern(&suite, id).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
+    bail!("there is no case '{id}'; {hint}`onnx-conformance list` prints the ids");
 }

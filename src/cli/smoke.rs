@@ -1,4 +1,4 @@
-//! `smoke`: whether an adapter is right, in words.
+//! `smoke`: whether an adapter follows the protocol, in words.
 
 use clap::Args;
 
@@ -21,35 +21,35 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let declaration = runtime.declaration();
     print::line(&terminal::runtime(&declaration))?;
-    let (mut right, mut lacking, mut wrong, mut printed) = (0_usize, 0_usize, 0_usize, Ok(()));
+    let (mut correct, mut unsupported, mut wrong, mut printed) = (0_usize, 0_usize, 0_usize, Ok(()));
     smoke(&*runtime, |about, verdict| {
         if stop.is_set() || printed.is_err() {
             return;
         }
         printed = match verdict {
-            Verdict::Right => {
-                right += 1;
-                print::line(&format!("right    {about}"))
+            Verdict::Correct => {
+                correct += 1;
+                print::line(&format!("ok           {about}"))
             }
-            Verdict::Lacking(message) => {
-                lacking += 1;
-                print::line(&format!("lacking  {about}: {}", escape::message(&message)))
+            Verdict::Unsupported(message) => {
+                unsupported += 1;
+                print::line(&format!("unsupported  {about}: {}", escape::message(&message)))
             }
             Verdict::Wrong(message) => {
                 wrong += 1;
-                print::line(&format!("WRONG    {about}: {}", escape::message(&message)))
+                print::line(&format!("WRONG        {about}: {}", escape::message(&message)))
             }
         };
     })?;
     printed?;
     for problem in runtime.finish() {
         wrong += 1;
-        print::line(&format!("WRONG    {problem}"))?;
+        print::line(&format!("WRONG        {problem}"))?;
     }
     if stop.is_set() {
         return ended_early(&stop);
     }
-    let advice = if wrong > 0 { "; docs/protocol.md says what must be" } else { "" };
-    print::line(&format!("{right} right, {lacking} lacking, {wrong} wrong{advice}"))?;
+    let advice = if wrong > 0 { "; docs/protocol.md has the rules" } else { "" };
+    print::line(&format!("{correct} ok, {unsupported} unsupported, {wrong} wrong{advice}"))?;
     Ok(if wrong == 0 { exit::SUCCESS } else { exit::REGRESSION })
 }

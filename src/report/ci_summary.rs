@@ -16,7 +16,7 @@ const LONGEST: usize = 200;
 /// The summary of a run.
 pub fn markdown(runtime: &Declaration, tally: &GateResult) -> String {
     let verdict = match tally.conclusion() {
-        Conclusion::Broken => "❌ cases could not be had",
+        Conclusion::Broken => "❌ cases could not be loaded",
         Conclusion::Regressions => "❌ regressions",
         Conclusion::Improvements => "⚠️ the expectation file is out of date",
         Conclusion::NothingJudged => "❌ no case counts for the runtime",
@@ -43,7 +43,7 @@ pub fn markdown(runtime: &Declaration, tally: &GateResult) -> String {
     table(&mut text, "Regressions", &tally.regressions);
     table(&mut text, "Better than expected", &tally.improvements);
     list(&mut text, "Expectations to change", tally.entry_problems.iter().map(ToString::to_string));
-    list(&mut text, "Cases that could not be had", tally.broken.iter().cloned());
+    list(&mut text, "Cases that could not be loaded", tally.broken.iter().cloned());
     text
 }
 
@@ -51,14 +51,16 @@ fn table(text: &mut String, title: &str, results: &[CaseResult]) {
     if results.is_empty() {
         return;
     }
-    let _ = write!(text, "\n### {title}: {}\n\n| case | outcome | message |\n|---|---|---|\n", results.len());
+    let _ =
+        write!(text, "\n### {title}: {}\n\n| case | outcome | message | rule |\n|---|---|---|---|\n", results.len());
     for result in results.iter().take(MOST) {
         let _ = writeln!(
             text,
-            "| {} | {} | {} |",
+            "| {} | {} | {} | {} |",
             escape::markdown_cell_code(&result.id),
             result.outcome,
-            cell(&result.message)
+            cell(&result.message),
+            cell(&result.rule.as_ref().map(ToString::to_string).unwrap_or_default())
         );
     }
     if let Some(first) = results.first() {
@@ -102,7 +104,7 @@ mod tests {
         let text = markdown(&Declaration::named("mine", "1.0"), &tally);
         assert!(text.starts_with("## ONNX conformance of mine 1.0: ❌ regressions\n"), "{text}");
         assert!(text.contains("| mismatch | 1 |\n| **all** | **2** |"), "{text}");
-        assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |\n"), "{text}");
+        assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |  |\n"), "{text}");
         let (tally, _) = super::super::tests::tally(&[result("a", Outcome::Pass)]);
         let text = markdown(&Declaration::named("mine", "1\n# `2`"), &tally);
         assert!(text.starts_with("## ONNX conformance of mine 1\\\\n\\# \\`2\\`: ✅ as expected\n"), "{text}");
@@ -112,6 +114,6 @@ mod tests {
     fn an_id_stays_in_its_cell() {
         let (tally, _) = tally(&[result("a`|b`\n| c |", Outcome::Mismatch)]);
         let text = markdown(&Declaration::named("mine", "1"), &tally);
-        assert!(text.contains("| `` a`\\|b`\\n\\| c \\| `` | mismatch |  |\n"), "{text}");
+        assert!(text.contains("| `` a`\\|b`\\n\\| c \\| `` | mismatch |  |  |\n"), "{text}");
     }
 }

@@ -7,7 +7,7 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, Expected};
+use crate::case::{Case, DataSet, Expected};
 use crate::compare::Accuracy;
 use crate::report::escape::line;
 
@@ -67,27 +67,33 @@ fn describe_data(text: &mut String, case: &Case) {
             let _ = write!(text, "\n\nmust be refused: {}\ncontrol {}", line(&refusal.rule), line(&refusal.control.id));
             continue;
         }
-        text.push_str("\n\nexpected");
-        for output in &data.outputs {
-            let name = line(&output.name);
-            let _ = match &output.expected {
-                Expected::Value(value, Accuracy::Bounded(bound)) => {
-                    let bound = shown(&Value::Tensor(bound.clone()));
-                    write!(text, "\n  {name} = {}\n    within {bound}", shown(value))
-                }
-                Expected::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
-                Expected::AnyOf(values) => {
-                    let values: Vec<String> = values.iter().map(shown).collect();
-                    write!(text, "\n  {name} = one of {}", values.join(" or "))
-                }
-                other => {
-                    let (value_type, shape) = other.declared();
-                    let shape = shape.map_or(String::new(), |shape| format!("{shape:?}"));
-                    write!(text, "\n  {name}: {value_type}{shape}, {}", freedom(other))
-                }
-            };
-        }
+        let _ = write!(text, "\n\n{}", describe_expected(data));
     }
+}
+
+/// What is expected of the outputs of a data set, a line or two each.
+pub(crate) fn describe_expected(data: &DataSet) -> String {
+    let mut text = "expected".to_owned();
+    for output in &data.outputs {
+        let name = line(&output.name);
+        let _ = match &output.expected {
+            Expected::Value(value, Accuracy::Bounded(bound)) => {
+                let bound = shown(&Value::Tensor(bound.clone()));
+                write!(text, "\n  {name} = {}\n    within {bound}", shown(value))
+            }
+            Expected::Value(value, accuracy) => write!(text, "\n  {name} = {}\n    {accuracy}", shown(value)),
+            Expected::AnyOf(values) => {
+                let values: Vec<String> = values.iter().map(shown).collect();
+                write!(text, "\n  {name} = one of {}", values.join(" or "))
+            }
+            other => {
+                let (value_type, shape) = other.declared();
+                let shape = shape.map_or(String::new(), |shape| format!("{shape:?}"));
+                write!(text, "\n  {name}: {value_type}{shape}, {}", freedom(other))
+            }
+        };
+    }
+    text
 }
 
 fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
@@ -192,7 +198,7 @@ fn freedom(expected: &Expected) -> String {
 }
 
 /// A value in one line, cut where it is long.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     let mut text = value.to_string();
     match value {
         Value::Tensor(tensor) => {
@@ -218,4 +224,22 @@ fn shown(value: &Value) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Generated, Suite};
+
+    #[test]
+    fn a_case_names_the_rule_that_it_shows_or_breaks() {
+        let suite = Suite::new(vec![Box::new(Generated::embedded())]);
+        let check = |id: &str, expected: &str| {
+            let case = suite.find(id).unwrap().unwrap();
+            let text = describe(&case);
+            assert!(text.contains(expected) && text.contains("specs/ai.onnx/Sum/op.yaml:"), "{text}");
+        };
+        check("ai.onnx/Sum-13/broadcast_literal/T=float", "\nshows C");
+        check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nbreaks C");
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use onnx_conformance_reference::spec::{Specs, diff};
 use serde::Serialize;
 
+use crate::case::RuleRef;
 use crate::report::coverage::{Count, CoverageKind};
 use crate::report::matrix::{Column, Counts, Matrix, State, States, VersionRow};
 use crate::report::terminal;
@@ -57,8 +58,10 @@ struct Data<'a> {
     types: Vec<String>,
     deprecated_cells: usize,
     operators: Vec<OperatorData<'a>>,
-    /// Every case that some operator version lists: its id, and each runtime's result.
-    cases: Vec<(&'a str, Vec<Option<ResultData>>)>,
+    /// Every case that some operator version lists.
+    cases: Vec<CaseData<'a>>,
+    /// The rules of op.yaml that cases are about.
+    rules: Vec<String>,
     /// How far the suite reaches: of what, how many reached, excused, and in all.
     reach: Vec<(&'static str, Triple)>,
     /// How many cases each source confirms besides the built-in executor, and how many nothing.
@@ -111,6 +114,9 @@ struct VersionData<'a> {
     touched: usize,
 }
 
+/// A case: its id, each runtime's result, and the position of its rule.
+type CaseData<'a> = (&'a str, Vec<Option<ResultData>>, Option<usize>);
+
 /// The state that the result alone makes, its outcome and its message.
 type ResultData = (State, Outcome, String);
 
@@ -144,10 +150,14 @@ impl<'a> Data<'a> {
                 None => operators.push(OperatorData { domain, name: &row.version.name, versions: vec![version] }),
             }
         }
-        let case = |&position: &usize| {
+        let mut rules = Rules::default();
+        let mut cases = Vec::new();
+        for &position in &interned.cases {
             let case = &matrix.cases[position];
-            (case.id, case.results.iter().map(|result| result.map(result_data)).collect())
-        };
+            let rule = case.results.iter().flatten().find_map(|result| result.rule.as_ref());
+            let results = case.results.iter().map(|result| result.map(result_data)).collect();
+            cases.push((case.id, results, rule.map(|rule| rules.position(rule))));
+        }
         Data {
             suite: env!("CARGO_PKG_VERSION"),
             command: terminal::command("onnx-conformance run", "{}"),
@@ -156,7 +166,8 @@ impl<'a> Data<'a> {
             domains,
             deprecated_cells: matrix.cells().1,
             operators,
-            cases: interned.cases.iter().map(case).collect(),
+            cases,
+            rules: rules.texts,
             types: interned.types,
             reach: reach
                 .iter()
@@ -164,6 +175,23 @@ impl<'a> Data<'a> {
                 .collect(),
             evidence: Vec::new(),
         }
+    }
+}
+
+/// The rules that cases are about, each once.
+#[derive(Default)]
+struct Rules {
+    texts: Vec<String>,
+    positions: BTreeMap<String, usize>,
+}
+
+impl Rules {
+    fn position(&mut self, rule: &RuleRef) -> usize {
+        let text = rule.to_string();
+        *self.positions.entry(text.clone()).or_insert_with(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        })
     }
 }
 
@@ -283,6 +311,7 @@ mod tests {
             level: Level::Required,
             class: None,
             judged: None,
+            rule: None,
             evidence: Vec::new(),
             executed_cells: Vec::new(),
             declared_cells: vec!["ai.onnx/Sum-13".to_owned(), "ai.onnx/Sum-13 T=tensor(float)".to_owned()],
@@ -313,7 +342,7 @@ mod tests {
         let hostile = "</script><script>alert(1)</script><!-- & \u{2028} {script} {data}";
         let page = page_of(&[result("x/y", hostile)]);
         assert!(!page.contains("alert(1)</script>"));
-        assert_eq!(data_of(&page)["cases"][0], serde_json::json!(["x/y", [["failed", "mismatch", hostile]]]));
+        assert_eq!(data_of(&page)["cases"][0], serde_json::json!(["x/y", [["failed", "mismatch", hostile]], null]));
     }
 
     #[test]

@@ -57,7 +57,8 @@ fn failed(kind: NonSuccessKind, what: &str, result: &CaseResult) -> TestCaseStat
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(result.outcome.name());
     status.set_message(format!("{what}: {}", result.outcome));
-    status.set_description(escape::message(&result.message));
+    let rule = result.rule.as_ref().map(|rule| format!("\nrule {rule}")).unwrap_or_default();
+    status.set_description(escape::message(&result.message) + &escape::message(&rule));
     status
 }
 

@@ -7,7 +7,7 @@ use crate::report::{escape, terminal};
 
 /// The matrix: totals, and a table of the operator versions for each runtime.
 pub fn matrix(matrix: &Matrix<'_>) -> String {
-    let mut text = "# Compatibility matrix\n\nWritten by `cargo xtask report`. Measured, not declared: \
+    let mut text = "# Compatibility matrix\n\nWritten by `onnx-conformance report`. Measured, not declared: \
                     *untested* means that no case says anything, which is neither yes nor no.\n"
         .to_owned();
     for (at, column) in matrix.runtimes.iter().enumerate() {

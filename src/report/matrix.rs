@@ -367,6 +367,7 @@ mod tests {
             level: Level::Required,
             class: None,
             judged: None,
+            rule: None,
             evidence: Vec::new(),
             executed_cells: owned(cells),
             declared_cells: owned(named),

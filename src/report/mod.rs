@@ -11,6 +11,8 @@ pub mod html;
 pub mod junit;
 pub mod markdown;
 pub mod matrix;
+pub mod pages;
+pub mod reporter;
 pub mod terminal;
 pub mod version_history;
 
@@ -35,6 +37,7 @@ mod tests {
             level: Level::Required,
             class: None,
             judged: None,
+            rule: None,
             evidence: Vec::new(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),

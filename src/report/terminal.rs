@@ -27,7 +27,8 @@ impl Show {
     /// A case that did not go as expected, and the command that runs it again.
     fn failure(&self, what: &str, result: &CaseResult) -> String {
         let mut text = format!("{what}: {} {}", result.outcome, escape::line(&result.id));
-        for part in [&result.message, &result.inputs] {
+        let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
+        for part in [&rule, &result.message, &result.inputs] {
             for line in escape::message(part).lines() {
                 let _ = write!(text, "\n    {line}");
             }

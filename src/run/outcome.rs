@@ -6,7 +6,7 @@ use std::fmt;
 use onnx_conformance_reference::spec::OperatorVersion;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, CaseId, Cell, Level, OutputEvidence, RefusalClass, UpstreamOverride, Variant};
+use crate::case::{Case, CaseId, Cell, Level, OutputEvidence, RefusalClass, RuleRef, UpstreamOverride, Variant};
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -132,6 +132,9 @@ pub struct CaseResult {
     /// The rule by which the case is judged other than upstream does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<UpstreamOverride>,
+    /// The rule of op.yaml that the case is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleRef>,
     /// What confirms each expected output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<OutputEvidence>,
@@ -159,6 +162,7 @@ impl CaseResult {
             level: case.level,
             class: case.refusal_class(),
             judged: case.judged,
+            rule: case.rule.clone(),
             evidence: case.evidence.clone(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),

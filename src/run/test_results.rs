@@ -16,6 +16,7 @@ pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
         level: Level::Required,
         class: None,
         judged: None,
+        rule: None,
         evidence: Vec::new(),
         executed_cells: Vec::new(),
         declared_cells: Vec::new(),

@@ -152,7 +152,7 @@ mod implementation {
             children().leaders.remove(&self.leader.as_raw_pid());
         }
 
-        /// The process, its group, their descendants, and what bears the mark though it has left both. What was left to
+        /// The process, its group, their descendants, and what has the mark though it has left both. What was left to
         /// this program without any mark belongs to it as well, where there is no other process that could have left it.
         fn members(&self, all: &[Entry]) -> BTreeSet<i32> {
             let (own, leader) = (getpid().as_raw_pid(), self.leader.as_raw_pid());

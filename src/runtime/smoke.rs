@@ -14,9 +14,9 @@ use model::{Expected, Probe, probes};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The adapter does right.
-    Right,
+    Correct,
     /// The runtime says that it cannot, which may well be.
-    Lacking(String),
+    Unsupported(String),
     /// The adapter does wrong.
     Wrong(String),
 }
@@ -28,7 +28,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict)) -> Result<
     for probe in probes()? {
         let missing = probe.elements().into_iter().find(|element| !declaration.has_type(*element));
         let verdict = match missing {
-            Some(element) => Verdict::Lacking(format!("{element} is not among the types that are declared")),
+            Some(element) => Verdict::Unsupported(format!("{element} is not among the types that are declared")),
             None => ask(&probe, runtime, earlier.as_ref()),
         };
         if let Expected::Outputs(values) = &probe.expected {
@@ -61,11 +61,11 @@ fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdi
             if probe.is_basic {
                 Verdict::Wrong(format!("any runtime can do this, but it says: {message}"))
             } else {
-                Verdict::Lacking(message)
+                Verdict::Unsupported(message)
             }
         }
         (Expected::NoModel, Response::Error { phase: Phase::Load, .. })
-        | (Expected::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Right,
+        | (Expected::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Correct,
         (Expected::NoModel, Response::Error { .. }) => Verdict::Wrong(
             "what fails before the model is read whole is an error of phase `load`, not `run`".to_owned(),
         ),
@@ -81,7 +81,7 @@ fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdi
 
 fn judge(expected: &[Value], actual: &[Value], earlier: Option<&Vec<Value>>) -> Verdict {
     if expected == actual {
-        return Verdict::Right;
+        return Verdict::Correct;
     }
     if expected.len() > 1 && expected.iter().rev().eq(actual) {
         return Verdict::Wrong("the outputs come in another order; each has its own `path`".to_owned());
@@ -138,7 +138,7 @@ mod tests {
         let mut all = Vec::new();
         smoke(&Spoilt(spoil), |about, verdict| all.push((about.to_owned(), verdict))).unwrap();
         assert!(all.len() >= 12, "{all:?}");
-        all.retain(|(_, verdict)| *verdict != Verdict::Right);
+        all.retain(|(_, verdict)| *verdict != Verdict::Correct);
         all
     }
 

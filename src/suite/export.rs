@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::case::{
-    Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Part, Refusal,
+    Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Part, Refusal, RuleRef,
     UpstreamOverride, digest, external_locations, files, read_file, read_text,
 };
 use crate::suite::{CaseGroup, Source, SuiteError};
@@ -50,6 +50,8 @@ struct Entry {
     evidence: Vec<OutputEvidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<UpstreamOverride>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<RuleRef>,
     data: Vec<Set>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refuse: Option<Refused>,
@@ -235,6 +237,7 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
         level: case.level,
         evidence: case.evidence.clone(),
         judged: case.judged,
+        rule: case.rule.clone(),
         data: data.collect(),
         refuse,
         sha256,
@@ -374,12 +377,10 @@ impl Exported {
                 outputs: outputs.collect::<Result<_, SuiteError>>()?,
             });
         }
-        let refusal = match &entry.refuse {
-            None => None,
-            Some(refused) => {
-                Some(Refusal { rule: refused.rule.clone(), control: Box::new(self.read(&refused.control)?) })
-            }
+        let refusal = |Refused { rule, control }: &Refused| {
+            Ok::<_, SuiteError>(Refusal { rule: rule.clone(), control: Box::new(self.read(control)?) })
         };
+        let refusal = entry.refuse.as_ref().map(refusal).transpose()?;
         let has_more = entry.sha256.keys().any(|name| name != "model.onnx" && !name.starts_with("test_data_set_"));
         Ok(Case {
             id: entry.id.clone(),
@@ -390,7 +391,7 @@ impl Exported {
             level: entry.level,
             evidence: entry.evidence.clone(),
             judged: entry.judged,
-            rule: None,
+            rule: entry.rule.clone(),
         })
     }
 }

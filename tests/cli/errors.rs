@@ -36,7 +36,7 @@ fn nothing_is_said_twice() {
         &["run", "--suite", &suite, "--results", &folder.file("none/results.jsonl")],
         &["run", "--suite", &suite, "--resume", &none],
         &["run", "--suite", &suite, "--resume", &text],
-        &["run", "--suite", &suite, "--junit", &folder.file("none/junit.xml")],
+        &["run", "--suite", &suite, "--report", &format!("junit={}", folder.file("none/junit.xml"))],
         &["run", "--suite", &suite, "--runtime", "no-such-program"],
         &["run", "--suite", &suite, "--runtime", "'"],
         &["run", "--suite", &suite, "--from", &none],

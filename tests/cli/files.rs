@@ -34,10 +34,11 @@ fn a_full_disk_leaves_the_old_files() {
     let folder = with_failure();
     let old = "# ours\nruntime: builtin\nexpect: []\n";
     let files = ["junit.xml", "summary.md", "badge.json", "results.jsonl", "expectations.yaml"];
-    let [junit, markdown, shields, results, expectations] = files.map(|name| folder.write(name, old));
+    let [junit, markdown, badge, results, expectations] = files.map(|name| folder.write(name, old));
     let (suite, before) = (folder.argument(), count(&folder));
-    for (option, file) in [("--junit", &junit), ("--markdown", &markdown), ("--shields", &shields)] {
-        let called = call_on_full_disk(&["run", "--suite", &suite, option, file]).expect(4, "File too large");
+    for (format, file) in [("junit", &junit), ("markdown", &markdown), ("badge", &badge)] {
+        let report = format!("{format}={file}");
+        let called = call_on_full_disk(&["run", "--suite", &suite, "--report", &report]).expect(4, "File too large");
         assert!(called.err.contains(file) && called.out.contains("2 cases"), "{called:?}");
     }
     call_on_full_disk(&["run", "--suite", &suite, "--results", &results]).expect(4, "the results cannot be written");

@@ -7,18 +7,20 @@ use crate::program::call;
 use onnx_conformance::reference::proto::Message;
 
 #[test]
-fn a_run_is_told_in_every_form() {
+fn a_run_is_reported_in_every_form() {
     let folder = Folder::with_identity("good");
     folder.add("bad", b"no model");
-    let [junit, markdown, shields] = ["junit.xml", "summary.md", "badge.json"].map(|name| folder.file(name));
+    let [junit, markdown, badge] = ["junit.xml", "summary.md", "badge.json"].map(|name| folder.file(name));
     let failures = folder.file("failures");
-    let arguments = ["run", "--suite", &folder.argument(), "--junit", &junit, "--markdown", &markdown];
-    call(&[&arguments[..], &["--shields", &shields, "--failures", &failures]].concat())
-        .expect(1, "unexpected: error bad");
+    let reports = [format!("junit={junit}"), format!("markdown={markdown}"), format!("badge={badge}")];
+    let suite = folder.argument();
+    let mut arguments = vec!["run", "--suite", &suite, "--failures", &failures];
+    arguments.extend(reports.iter().flat_map(|report| ["--report", report]));
+    call(&arguments).expect(1, "unexpected: error bad");
     let read = |path: &str| fs::read_to_string(path).unwrap();
     assert!(read(&junit).contains("tests=\"2\"") && read(&junit).contains("type=\"error\""), "{}", read(&junit));
     assert!(read(&markdown).contains("| `bad` | error |"), "{}", read(&markdown));
-    assert!(read(&shields).contains("50.0 % of 2 cases"), "{}", read(&shields));
+    assert!(read(&badge).contains("50.0 % of 2 cases"), "{}", read(&badge));
     assert!(!folder.path().join("failures/good").exists());
     let written = folder.file("failures/bad");
     call(&["run", "--suite", &written, "--failures", &failures]).expect(1, "1 cases, 1 error");
@@ -35,10 +37,15 @@ fn a_failure_shows_the_rule_the_place_and_the_inputs() {
         assert!(called.out.contains(part), "no {part} in {}", called.out);
     }
     assert!(folder.path().join("failures/case/model.onnx").is_file());
+    let actual = fs::read(folder.path().join("failures/case/actual/test_data_set_0/output_0.pb")).unwrap();
+    let given = fs::read(folder.path().join("case/test_data_set_0/input_0.pb")).unwrap();
+    assert_eq!(actual.len(), given.len(), "the identity gives its input");
+    let again = folder.file("failures/case");
+    call(&["run", "--suite", &again, "--failures", &folder.file("again")]).expect(1, "mismatch case");
     fs::remove_dir_all(&failures).unwrap();
     fs::write(&failures, "no folder").unwrap();
     let called = call(&["run", "--suite", &folder.argument(), "--failures", &failures]).expect(1, "mismatch case");
-    assert!(called.err.contains("what failed cannot be written: ") && called.err.contains("failures"), "{called:?}");
+    assert!(called.err.contains("the failures cannot be written: ") && called.err.contains("failures"), "{called:?}");
 }
 
 #[test]
@@ -61,4 +68,52 @@ fn two_runs_are_compared_by_id() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["fixed"][0]["id"], "b");
     call(&["compare", &old, &folder.file("none")]).expect(4, "none");
+}
+
+#[test]
+fn a_page_and_a_matrix_are_made_of_results() {
+    let folder = Folder::with_identity("good");
+    let (results, report) = (folder.file("results.jsonl"), folder.file("report"));
+    call(&["run", "--suite", &folder.argument(), "--results", &results]).expect(0, "1 cases");
+    call(&["report", &results, "-o", &report]).expect(0, "operator versions: 1 of 659 tested");
+    let read = |name: &str| fs::read_to_string(folder.path().join("report").join(name)).unwrap();
+    assert!(read("index.html").contains("\"good\"") && read("matrix.md").contains("## builtin "));
+    call(&["report", &folder.file("none"), "-o", &report]).expect(4, "none");
+}
+
+#[test]
+fn a_case_of_a_rule_says_it_everywhere() {
+    let folder = Folder::new();
+    let (results, says) = (folder.file("results.jsonl"), "C9: nearest_mode rounds down");
+    let place = "specs/ai.onnx/Resize/op.yaml:";
+    let id = "ai.onnx/Resize-19/round_prefer_floor/T1=float,T2=float";
+    let shown = call(&["show", id]).expect(0, &format!("shows {says}"));
+    assert!(shown.out.contains(place), "{shown:?}");
+    call(&["run", id, "--results", &results]).expect(0, "1 cases");
+    let text = fs::read_to_string(&results).unwrap();
+    assert!(text.contains("\"rule\":{\"id\":\"C9\",\"says\":\"nearest_mode") && text.contains(place), "{text}");
+    let page = folder.file("report");
+    call(&["report", &results, "-o", &page]).expect(0, "wrote");
+    assert!(fs::read_to_string(folder.path().join("report/index.html")).unwrap().contains(says));
+}
+
+#[test]
+fn a_trace_shows_every_value() {
+    let called = call(&["trace", "onnx-1.23.2/node/test_celu"]).expect(0, "Y = Celu(X)");
+    assert!(called.out.contains("input X = tensor(float)") && called.out.contains("\nexpected\n"), "{called:?}");
+    let body = call(&["trace", "onnx-1.23.2/node/test_celu", "--body"])
+        .expect(0, "function body from onnx-1.23.2/node/test_celu_expanded");
+    assert!(body.out.contains(" = Elu(") && !body.out.contains("= Celu("), "{body:?}");
+    call(&["trace", "ai.onnx/Sum-13/broadcast_literal/T=float", "--body"])
+        .expect(4, "ai.onnx/Sum-13 has no function body");
+    call(&["trace", "ai.onnx/Sum-13/refuse/shapes_do_not_broadcast"]).expect(0, "refused, as it must be: ");
+    call(&["trace", "ai.onnx/Sum-13/broadcast_litral/T=float"])
+        .expect(4, "did you mean 'ai.onnx/Sum-13/broadcast_literal/T=float'?");
+}
+
+#[test]
+fn a_name_that_selects_nothing_is_corrected() {
+    call(&["list", "ai.onnx/Sofmax-13/**"]).expect(3, "did you mean 'ai.onnx/Softmax-13'?");
+    call(&["diff", "Sofmax", "1", "13"]).expect(4, "did you mean 'Softmax'?");
+    call(&["run", "--report", "html=a"]).expect(64, "write junit=FILE, markdown=FILE or badge=FILE");
 }

@@ -30,14 +30,14 @@ fn code_unread(mut command: Command) -> Option<i32> {
 fn a_gate_does_its_work_whoever_reads() {
     let (folder, results) = with_results();
     let (suite, junit, other) = (folder.argument(), folder.file("junit.xml"), folder.file("other.jsonl"));
-    let run = ["run", "--suite", &suite, "--junit", &junit, "--failures", &folder.file("failures")];
+    let run = ["run", "--suite", &suite, "--report", &format!("junit={junit}"), "--failures", &folder.file("failures")];
     assert_eq!(code_unread(command(&run)), Some(1));
     assert!(fs::read_to_string(&junit).unwrap().contains("tests=\"2\""));
     assert!(folder.path().join("failures/bad/model.onnx").is_file());
     fs::remove_file(&junit).unwrap();
     let suite = Folder::with_identity("good");
     suite.add("bad", b"no model");
-    let merge = ["merge", &results, "-o", &other, "--suite", &folder.argument(), "--junit", &junit];
+    let merge = ["merge", &results, "-o", &other, "--suite", &folder.argument(), "--report", &format!("junit={junit}")];
     fs::remove_dir_all(folder.path().join("failures")).unwrap();
     assert_eq!(code_unread(command(&merge)), Some(1));
     assert!(fs::read_to_string(&junit).unwrap().contains("tests=\"2\""));
@@ -79,7 +79,15 @@ fn a_full_standard_error_is_no_reason_to_fail() {
 fn a_full_standard_output_is_told_after_the_files_are_written() {
     let (folder, _) = with_results();
     let (junit, failures) = (folder.file("junit.xml"), folder.file("failures"));
-    let mut command = command(&["run", "--suite", &folder.argument(), "--junit", &junit, "--failures", &failures]);
+    let mut command = command(&[
+        "run",
+        "--suite",
+        &folder.argument(),
+        "--report",
+        &format!("junit={junit}"),
+        "--failures",
+        &failures,
+    ]);
     command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
     let called = crate::program::finish(command).expect(4, "error: standard output cannot be written: ");
     assert!(fs::read_to_string(&junit).unwrap().contains("tests=\"2\""), "{called:?}");

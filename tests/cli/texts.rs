@@ -54,7 +54,15 @@ fn a_report_keeps_its_form() {
     let folder = folder();
     let [junit, markdown, failures, results] =
         ["junit.xml", "summary.md", "failures", "results.jsonl"].map(|name| folder.file(name));
-    let run = ["run", "--suite", &folder.argument(), "--junit", &junit, "--markdown", &markdown];
+    let run = [
+        "run",
+        "--suite",
+        &folder.argument(),
+        "--report",
+        &format!("junit={junit}"),
+        "--report",
+        &format!("markdown={markdown}"),
+    ];
     call(&[&run[..], &["--failures", &failures, "--results", &results]].concat()).expect(1, "1 error");
     let [junit, markdown] = [&junit, &markdown].map(|path| fs::read_to_string(path).unwrap());
     assert!(is_clean(&junit) && junit.len() < 8_000, "{junit}");

@@ -1,6 +1,7 @@
 //! The project's own tasks.
 
 mod bench_protocol;
+mod ci;
 mod emit;
 mod faults;
 mod fuzz;
@@ -31,6 +32,8 @@ struct Arguments {
 enum Task {
     /// Measure what the harness adds to a case over what an adapter takes.
     BenchProtocol(bench_protocol::Arguments),
+    /// Do what CI does, a step at a time, and print the time of each.
+    Ci(ci::Arguments),
     /// Run cases, and list what they leave out of what there is to reach, and the totals.
     Coverage(coverage::Arguments),
     /// Be the adapter of bench-protocol.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
 fn run(task: &Task) -> anyhow::Result<ExitCode> {
     match task {
         Task::BenchProtocol(arguments) => bench_protocol::main(arguments)?,
+        Task::Ci(arguments) => ci::main(arguments)?,
         Task::Coverage(arguments) => return Ok(ExitCode::from(coverage::main(arguments)?)),
         Task::EchoAdapter(arguments) => bench_protocol::echo(arguments)?,
         Task::Faults(arguments) => return faults::main(arguments),

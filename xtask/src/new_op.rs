@@ -37,16 +37,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         created => created.and_then(|mut file| file.write_all(starter(spec).as_bytes())).context(relative.clone())?,
     }
-    anstream::println!(
-        "wrote {relative}; next:\n\
-         1. say in it what {name} computes (summary), what it demands or promises (constraints, each with its cases), and how exact it is\n\
-         2. see what its cases make: cargo run -- list --specs specs '{domain}/{name}-*'\n\
-         3. run them: cargo run -- run --specs specs '{domain}/{name}-*'\n\
-         4. add cases until nothing is left out: cargo run -- coverage --specs specs '{domain}/{name}-*'\n\
-         5. derive the outputs of some cases by hand, and say what must be refused\n\
-         specs/ai.onnx/Sum/op.yaml is an example, specs/schema/op.json the whole vocabulary"
-    );
+    anstream::println!("wrote {relative}; specs/ai.onnx/Sum/op.yaml is an example\n\n{}", steps(domain, name));
     Ok(())
+}
+
+/// The steps of CONTRIBUTING.md, for this operator.
+fn steps(domain: &str, name: &str) -> String {
+    let text = include_str!("../../CONTRIBUTING.md");
+    let section = text.split("\n## ").find(|section| section.starts_with("Add an operator\n")).unwrap_or_default();
+    let list = section.find("\n1. ").map_or("", |start| section[start..].trim());
+    list.replace("<domain>", domain).replace("<Op>", name)
 }
 
 /// The text of a first op.yaml: one case, from what the newest version requires.
@@ -103,6 +103,13 @@ mod tests {
     use onnx_conformance::generate::OperatorCatalog;
 
     use super::*;
+
+    #[test]
+    fn the_steps_are_those_of_the_document() {
+        let steps = steps("ai.onnx", "Sum");
+        assert!(steps.starts_with("1. Version files") && steps.ends_with("then `cargo xtask ci`."), "{steps}");
+        assert!(steps.contains("run --specs specs 'ai.onnx/Sum-*'") && !steps.contains('<'), "{steps}");
+    }
 
     #[test]
     fn the_first_file_of_every_operator_reads_and_fits() {

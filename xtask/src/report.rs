@@ -1,20 +1,21 @@
-//! `cargo xtask report`: the whole suite on the built-in executor, and what came of it as files.
+//! `cargo xtask report`: the whole suite on the built-in executor, and a report of it as files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use onnx_conformance::case::Variant;
-use onnx_conformance::cli::{Progress, exit, read_expectations};
+use onnx_conformance::cli::{TerminalReporter, exit, read_expectations};
 use onnx_conformance::evidence::ConfirmingRuntimes;
 use onnx_conformance::expectations::{ExpectationMatcher, GateResult, Scope};
 use onnx_conformance::generate::OperatorCatalog;
 use onnx_conformance::reference::spec::Specs;
-use onnx_conformance::report::coverage::{Coverage, CoverageCollector, Exclusions};
-use onnx_conformance::report::matrix::{Matrix, Measured};
-use onnx_conformance::report::{html, markdown, terminal};
-use onnx_conformance::run::{CaseResult, Event, Header, Selected, plan, run_inspected, write_header, write_result};
+use onnx_conformance::report::coverage::{CoverageCollector, Exclusions};
+use onnx_conformance::report::pages::{Measurement, write_pages};
+use onnx_conformance::report::reporter::{Collected, Finished, Reporter, Started};
+use onnx_conformance::report::terminal::Show;
+use onnx_conformance::run::{Event, Header, Selected, plan, run_inspected, write_header, write_result};
 use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 use onnx_conformance::whole_file::write_whole;
@@ -27,7 +28,8 @@ pub(crate) struct Arguments {
     /// Stop a case after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
-    /// Print at most this many cases that did not go as expected; 0 for all.
+
+    /// Print at most this many cases that fail unexpectedly; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 10)]
     show: usize,
 }
@@ -41,64 +43,47 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let book = ExpectationMatcher::new(expectations, &declaration, true)?;
     let suite = Suite::open(&workspace::root().join("testdata"))?;
     let evidence = ConfirmingRuntimes::embedded()?;
-    let plan = plan(&suite, &Filter::default(), Variant::Runtime)?.confirmed_by(&evidence);
-
+    let everything = Filter::default();
+    let plan = plan(&suite, &everything, Variant::Runtime)?.confirmed_by(&evidence);
     let (operators, exclusions) = (OperatorCatalog::embedded(), Exclusions::embedded()?);
-    let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &Filter::default())?;
+    let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &everything)?;
     let survey = survey.with_runtimes(&evidence);
-    let started = Instant::now();
-    let (mut tally, mut results) = (GateResult::default(), Vec::new());
-    let mut progress = Progress::new(plan.selected);
+    let show = Show::at_most(if arguments.show == 0 { usize::MAX } else { arguments.show });
+    let (mut terminal, mut collected) = (TerminalReporter::new(show), Collected::default());
+    let mut reporters: Vec<Box<dyn Reporter + '_>> = vec![Box::new(&mut terminal), Box::new(&mut collected)];
+    let (started, mut gate) = (Instant::now(), GateResult::default());
+    reporters.started(&Started { runtime: &declaration, cases: plan.selected })?;
+    let mut reported = Ok(());
     run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
-        tally.add(&event, &book);
-        progress.show(&tally.summary);
-        if let Event::Finished(result) = event {
-            results.push(*result);
+        let verdict = gate.add(&event, &book);
+        if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
+            reported = reporters.case_ended(result, verdict);
         }
     });
-    progress.finish();
-    let elapsed = started.elapsed();
-    let everything = Filter::default();
-    tally.finish(&book, &Scope { filter: Some(&everything), variant: Variant::Runtime });
-    results.sort_by(|a, b| a.id.cmp(&b.id));
-
-    let matrix = Matrix::new(Specs::embedded(), &[Measured { runtime: &declaration, results: &results }])?;
-    let coverage = survey.finish();
+    reported?;
+    reporters.cases_ended();
+    gate.finish(&book, &Scope { filter: Some(&everything), variant: Variant::Runtime });
+    reporters.finished(&Finished { runtime: &declaration, gate: &gate, elapsed: started.elapsed() })?;
+    drop(reporters);
     let selected = Selected { cases: plan.selected, ..Selected::default() };
-    let header = Header::new(declaration.clone(), suite.digest()?, selected);
-    let page = write_files(&header, &results, &matrix, &coverage)?;
-    let most = if arguments.show == 0 { usize::MAX } else { arguments.show };
-    anstream::println!("{}", terminal::closing(&tally, &terminal::Show::at_most(most), elapsed));
+    let mut results: Vec<_> = collected.results.into_iter().map(|(result, _)| result).collect();
+    results.sort_by(|a, b| a.id.cmp(&b.id));
+    let measurement = Measurement { header: Header::new(declaration, suite.digest()?, selected), results };
+    let (folder, coverage) = (workspace::target().join("report"), survey.finish());
+    write_results(&folder, &measurement)?;
+    let written = write_pages(&folder, &[measurement], Some(&coverage))?;
     anstream::println!("{}", coverage.cases_line());
-    for column in &matrix.runtimes {
-        anstream::print!("\n{}", markdown::totals(&matrix, column));
-    }
-    anstream::println!("\nmatrix.md and results.jsonl are beside file://{}", page.display());
-    Ok(exit::of(tally.conclusion()))
+    written.totals.iter().for_each(|totals| anstream::print!("\n{totals}"));
+    anstream::println!("\nmatrix.md and results.jsonl are beside file://{}", written.page.display());
+    Ok(exit::of(gate.conclusion()))
 }
 
-/// Writes the files of the report and returns where its page is.
-fn write_files(
-    header: &Header,
-    results: &[CaseResult],
-    matrix: &Matrix<'_>,
-    coverage: &Coverage<'_>,
-) -> Result<PathBuf> {
-    let folder = workspace::target().join("report");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+/// Writes results.jsonl, from which `onnx-conformance report` makes the same matrix.
+fn write_results(folder: &Path, measurement: &Measurement) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut lines = Vec::new();
-    write_header(&mut lines, header)?;
-    for result in results {
-        write_result(&mut lines, result)?;
-    }
-    write(&folder.join("results.jsonl"), &lines)?;
-    let text = markdown::matrix(matrix) + &coverage.markdown();
-    write(&folder.join("matrix.md"), text.as_bytes())?;
-    let page = folder.join("index.html");
-    write(&page, html::page(matrix, Specs::embedded(), &coverage.counts(), coverage.evidence())?.as_bytes())?;
-    Ok(page)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    write_header(&mut lines, &measurement.header)?;
+    measurement.results.iter().try_for_each(|result| write_result(&mut lines, result))?;
+    let path = folder.join("results.jsonl");
+    write_whole(&path, &lines).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -38,13 +38,14 @@ pub enum CoverageKind {
     Largest,
     Empty,
     RankZero,
-    Constraint,
+    ConstraintKept,
+    ConstraintBroken,
     Refusal,
 }
 
 impl CoverageKind {
     /// Every kind, in the order of the totals.
-    pub const ALL: [CoverageKind; 27] = [
+    pub const ALL: [CoverageKind; 28] = [
         CoverageKind::Executed,
         CoverageKind::LastOpset,
         CoverageKind::TypeCell,
@@ -70,7 +71,8 @@ impl CoverageKind {
         CoverageKind::Largest,
         CoverageKind::Empty,
         CoverageKind::RankZero,
-        CoverageKind::Constraint,
+        CoverageKind::ConstraintKept,
+        CoverageKind::ConstraintBroken,
         CoverageKind::Refusal,
     ];
 
@@ -102,7 +104,8 @@ impl CoverageKind {
             CoverageKind::Largest => "integer operators: the largest integer",
             CoverageKind::Empty => "first inputs that are empty",
             CoverageKind::RankZero => "first inputs of rank 0",
-            CoverageKind::Constraint => "constraints refused or tested",
+            CoverageKind::ConstraintKept => "constraints that a case keeps",
+            CoverageKind::ConstraintBroken => "constraints that a case breaks",
             CoverageKind::Refusal => "refusals that follow from signatures",
         }
     }
@@ -133,7 +136,7 @@ impl CoverageKind {
             | CoverageKind::Smallest
             | CoverageKind::Largest => "values",
             CoverageKind::Empty | CoverageKind::RankZero => "shapes",
-            CoverageKind::Constraint => "constraints",
+            CoverageKind::ConstraintKept | CoverageKind::ConstraintBroken => "constraints",
             CoverageKind::Refusal => "refusals",
         }
     }
@@ -167,9 +170,9 @@ impl fmt::Display for CoverageItem {
         match self.kind {
             CoverageKind::Executed => f.write_str("any"),
             CoverageKind::LastOpset => write!(f, "at opset {of}"),
-            CoverageKind::TypeCell | CoverageKind::Enumerated | CoverageKind::Constraint | CoverageKind::Refusal => {
-                f.write_str(of)
-            }
+            CoverageKind::TypeCell | CoverageKind::Enumerated | CoverageKind::Refusal => f.write_str(of),
+            CoverageKind::ConstraintKept => write!(f, "{of} kept by a case"),
+            CoverageKind::ConstraintBroken => write!(f, "{of} broken by a case"),
             CoverageKind::AttributeLeftOut | CoverageKind::InputLeftOut | CoverageKind::OutputLeftOut => {
                 write!(f, "{of} left out")
             }

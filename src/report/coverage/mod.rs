@@ -12,5 +12,6 @@ mod value;
 
 pub use exclusions::Exclusions;
 pub use item::{CoverageItem, CoverageKind};
+pub(crate) use node::is_default;
 pub use survey::CoverageCollector;
 pub use totals::{Count, Coverage};

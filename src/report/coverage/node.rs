@@ -59,7 +59,7 @@ impl Walk<'_> {
 }
 
 /// Whether an attribute of a node has the value that it would have if it were left out.
-pub(super) fn is_default(spec: &AttributeSpec, attribute: &AttributeProto) -> bool {
+pub(crate) fn is_default(spec: &AttributeSpec, attribute: &AttributeProto) -> bool {
     let same_bits = |a: &f32, b: &f32| a.to_bits() == b.to_bits();
     match &spec.default {
         Some(DefaultValue::Int(value)) => attribute.i == Some(*value),

@@ -20,7 +20,6 @@ use crate::suite::Filter;
 #[derive(Debug)]
 pub struct CoverageCollector<'a> {
     specs: &'a Specs,
-    operators: &'a OperatorCatalog,
     exclusions: &'a Exclusions,
     items: BTreeMap<OperatorVersion, BTreeSet<CoverageItem>>,
     deprecated: BTreeSet<OperatorVersion>,
@@ -32,7 +31,7 @@ impl<'a> CoverageCollector<'a> {
     /// Nothing yet, of the versions that a filter chooses by name; of all where it chooses none by name.
     pub fn new(
         specs: &'a Specs,
-        operators: &'a OperatorCatalog,
+        operators: &OperatorCatalog,
         exclusions: &'a Exclusions,
         filter: &Filter,
     ) -> Result<CoverageCollector<'a>, GenerateError> {
@@ -54,20 +53,13 @@ impl<'a> CoverageCollector<'a> {
             let mut items = items(spec, *specs.opsets(&version)?.end(), &enums);
             if operators.has(&version) && newest(specs, &version) == version {
                 let constraints = operators.get(&version)?.0.constraints.keys();
-                items.extend(constraints.map(|id| CoverageItem::of(CoverageKind::Constraint, id)));
+                let kinds = [CoverageKind::ConstraintKept, CoverageKind::ConstraintBroken];
+                items.extend(constraints.flat_map(|id| kinds.map(|kind| CoverageItem::of(kind, id))));
             }
             by_version.insert(version, items);
         }
         let tally = Mutex::new(CoverageTotals::default());
-        Ok(CoverageCollector {
-            specs,
-            operators,
-            exclusions,
-            items: by_version,
-            deprecated,
-            versions: Vec::new(),
-            tally,
-        })
+        Ok(CoverageCollector { specs, exclusions, items: by_version, deprecated, versions: Vec::new(), tally })
     }
 
     /// The survey with the versions of the runtimes that confirm cases.
@@ -82,7 +74,7 @@ impl<'a> CoverageCollector<'a> {
         let mut items = Reached::new();
         if result.outcome == Outcome::Pass {
             items = reached(case, &result.executed_cells, self.specs);
-            items.extend(self.constraint(&case.id));
+            items.extend(self.constraint(case));
         }
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.reached.extend(items);
@@ -122,18 +114,14 @@ impl<'a> CoverageCollector<'a> {
         }
     }
 
-    /// The constraint that a generated case is about, as a item of the operator's newest version.
-    fn constraint(&self, id: &str) -> Option<(OperatorVersion, CoverageItem)> {
-        let id = CaseId::parse(id);
-        let (version, name) = (id.version()?, id.name());
-        let (file, _) = self.operators.get(&version).ok()?;
-        let name = name.strip_prefix("large/").unwrap_or(name);
-        let part = |text: &str| text.split(['/', '@']).next().unwrap_or(text).to_owned();
-        let constraint = match name.strip_prefix("refuse/") {
-            Some(name) => file.refuse.iter().find(|refusal| refusal.name == part(name))?.constraint.as_ref()?,
-            None => file.cases.iter().find(|case| case.name == part(name))?.constraint.as_ref()?,
-        };
-        Some((newest(self.specs, &version), CoverageItem::of(CoverageKind::Constraint, constraint)))
+    /// The rule that a generated case keeps or breaks, as items of the operator's newest version. The control of a refusal
+    /// passes too, and keeps what the refusal breaks.
+    fn constraint(&self, case: &Case) -> Vec<(OperatorVersion, CoverageItem)> {
+        let (Some(version), Some(rule)) = (CaseId::parse(&case.id).version(), &case.rule) else { return Vec::new() };
+        let version = newest(self.specs, &version);
+        let kinds = [CoverageKind::ConstraintKept, CoverageKind::ConstraintBroken];
+        let kinds = kinds.into_iter().take(if case.refusal.is_some() { 2 } else { 1 });
+        kinds.map(|kind| (version.clone(), CoverageItem::of(kind, &rule.id))).collect()
     }
 }
 

@@ -273,9 +273,10 @@ function drawTypes() {
 function drawCases(name) {
   const { version } = selected;
   const listed = version.cases.map((at) => data.cases[at]).filter(([, results]) => results[shown.runtime]);
-  const line = ([id, results]) => {
+  const line = ([id, results, rule]) => {
     const [state, outcome, message] = results[shown.runtime];
     const body = element("div", { className: "body" }, message || (state === "passed" ? "As expected." : outcome));
+    if (rule !== null) body.append(element("div", { className: "quiet" }, `Rule ${data.rules[rule]}`));
     body.append(element("pre", {}, element("code", {}, data.command.replace("{}", () => id))));
     return element("li", {}, element("details", {},
       element("summary", {},

@@ -35,13 +35,22 @@ fn smoke_says_what_an_adapter_does_wrong() {
         let (code, out) = smoke(fault);
         assert!(code == Some(1) && out.contains(text), "no '{text}' in {code:?} {out}");
     };
-    check("none", "WRONG    an operator that no runtime has: it claims to have run an operator that no runtime has");
-    check("always-dies", "WRONG    a float tensor: the process did not live through it: the process ended (signal: 6");
+    check(
+        "none",
+        "WRONG        an operator that no runtime has: it claims to have run an operator that no runtime has",
+    );
+    check(
+        "always-dies",
+        "WRONG        a float tensor: the process did not live through it: the process ended (signal: 6",
+    );
     check(
         "output-type",
-        "WRONG    a float tensor: the value is not what went in: expected tensor(float), got tensor(int32)",
+        "WRONG        a float tensor: the value is not what went in: expected tensor(float), got tensor(int32)",
     );
-    check("template", "WRONG    a float tensor: any runtime can do this, but it says: this template runs nothing yet");
+    check(
+        "template",
+        "WRONG        a float tensor: any runtime can do this, but it says: this template runs nothing yet",
+    );
 }
 
 fn a_missing_program_is_named() {

@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn two_files_that_use_each_other_are_a_circle() {
-        let both = ["src/a/b.rs".to_owned(), "src/c.rs".to_owned()];
+        let both = ["src/a/b.rs", "src/c.rs"];
         let direct = [("src/a/b.rs", "use crate::c::D;\n"), ("src/c.rs", "fn f() { crate::a::b::g(); }\n")];
-        assert_eq!(found(&direct), std::slice::from_ref(&both));
+        assert_eq!(found(&direct), [both]);
         let exported = [
             ("src/a/mod.rs", "mod b;\npub use b::{E, F};\n"),
             ("src/a/b.rs", "use crate::c::D;\n"),
@@ -176,7 +176,7 @@ mod tests {
         ];
         assert_eq!(found(&exported), [both]);
         let siblings = [("src/a/b.rs", "use super::c::D;\n"), ("src/a/c.rs", "use super::b::D;\n")];
-        assert_eq!(found(&siblings), [["src/a/b.rs".to_owned(), "src/a/c.rs".to_owned()]]);
+        assert_eq!(found(&siblings), [["src/a/b.rs", "src/a/c.rs"]]);
     }
 
     #[test]

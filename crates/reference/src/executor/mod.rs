@@ -4,4 +4,4 @@ mod run;
 
 #[cfg(feature = "faults")]
 pub use run::run_faulty;
-pub use run::{Fault, RunError, magnitudes, run};
+pub use run::{Fault, RunError, Step, Trace, magnitudes, run, run_traced};

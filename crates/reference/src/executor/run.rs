@@ -46,6 +46,30 @@ pub fn run(model: &Model, inputs: BTreeMap<String, Value>, limits: ExecutionLimi
     evaluate(model, inputs, limits, Mode::Outputs)
 }
 
+/// A node that has run, and its outputs.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// How many subgraphs and functions it is nested in.
+    pub depth: usize,
+    /// The node.
+    pub node: &'a Node,
+    /// The value of each output; nothing for one that is left out.
+    pub outputs: &'a [Option<Value>],
+}
+
+/// Is shown each node once it has run.
+pub type Trace<'a> = &'a (dyn Fn(&Step<'_>) + Sync);
+
+/// The outputs of a model, as [`run`] gives them; `trace` is shown each node on the way.
+pub fn run_traced(
+    model: &Model,
+    inputs: BTreeMap<String, Value>,
+    limits: ExecutionLimits,
+    trace: Trace<'_>,
+) -> Result<Vec<Value>, RunError> {
+    evaluate(model, inputs, limits, Mode::Traced(trace))
+}
+
 /// Runs in place of each kernel, which it is given.
 pub type Fault<'a> = &'a (dyn Fn(&Call<'_>, &'static registry::Kernel) -> Result + Sync);
 
@@ -65,6 +89,8 @@ pub fn run_faulty(
 enum Mode<'a> {
     /// What the operators mean.
     Outputs,
+    /// What the operators mean, node by node.
+    Traced(Trace<'a>),
     /// The same accumulations over absolute terms.
     Magnitudes,
     /// What wrong kernels make of it.
@@ -231,6 +257,9 @@ impl<'a> Frame<'a> {
             Some((_, function)) => self.call_function(node, function, inputs.to_vec(), attributes),
             None => self.call_kernel(node, inputs, &attributes, last_uses),
         };
+        if let (Mode::Traced(trace), Ok(outputs)) = (self.context.mode, &result) {
+            trace(&Step { depth: self.context.depth, node, outputs: &outputs.0 });
+        }
         let operator = || find_spec(self.context.opsets, node).ok().map(|spec| spec.version.clone());
         result.map_err(|error| at(node, operator(), inputs, error))
     }

@@ -1,0 +1,100 @@
+//! Actual outputs of the cases that fail, kept until they are written beside the expected ones.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{ThreadId, current};
+use std::{fs, io};
+
+use onnx_conformance_reference::proto::encode;
+use onnx_conformance_reference::value::Value;
+
+use crate::case::Case;
+use crate::run::{CaseResult, Outcome};
+use crate::runtime::{Declaration, Ended, Host, Ran, Request, Response};
+
+/// The most cases whose outputs are kept.
+const MOST: usize = 1_000;
+
+/// The outputs of requests, by the id of the request, in order.
+type Requests = Vec<(String, Vec<Value>)>;
+
+/// The outputs of each data set that was run, in order.
+type Sets = Vec<Vec<Value>>;
+
+/// A host that notes the outputs of another.
+pub(crate) struct Recorder<'a> {
+    host: &'a dyn Host,
+    /// The outputs of the requests of each thread, by the id of the request, until the case that they belong to has a result.
+    pending: Mutex<HashMap<ThreadId, Requests>>,
+    /// The outputs of cases that fail, by id.
+    failed: Mutex<BTreeMap<String, Sets>>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Notes what this host answers.
+    pub(crate) fn new(host: &'a dyn Host) -> Recorder<'a> {
+        Recorder { host, pending: Mutex::default(), failed: Mutex::default() }
+    }
+
+    /// Keeps the outputs of a case that fails and forgets those of every other; called on the thread that ran the case.
+    pub(crate) fn end_case(&self, case: &Case, result: &CaseResult) {
+        let control = case.refusal.as_ref().map(|refusal| refusal.control.id.as_str());
+        let mut sets = Vec::new();
+        if let Some(pending) = lock(&self.pending).get_mut(&current().id()) {
+            let (own, others): (Vec<_>, Vec<_>) = std::mem::take(pending)
+                .into_iter()
+                .filter(|(id, _)| Some(id.as_str()) != control)
+                .partition(|(id, _)| *id == case.id);
+            *pending = others;
+            sets.extend(own.into_iter().map(|(_, values)| values));
+        }
+        let mut failed = lock(&self.failed);
+        let is_failure = result.outcome != Outcome::Pass && !result.outcome.is_inconclusive();
+        if is_failure && !sets.is_empty() && failed.len() < MOST {
+            failed.insert(case.id.clone(), sets);
+        }
+    }
+
+    /// Writes the outputs of a case below its folder, as `actual/test_data_set_0/output_0.pb`; nothing where it gave none.
+    pub(crate) fn write(&self, folder: &Path, case: &Case) -> io::Result<()> {
+        let Some(sets) = lock(&self.failed).remove(&case.id) else { return Ok(()) };
+        for (set, values) in sets.iter().enumerate() {
+            let home = folder.join(format!("actual/test_data_set_{set}"));
+            fs::create_dir_all(&home)?;
+            let outputs = case.data.get(set).map_or(&[][..], |data| &data.outputs);
+            for (number, value) in values.iter().enumerate() {
+                let name = outputs.get(number).map_or_else(|| format!("output_{number}"), |output| output.name.clone());
+                fs::write(home.join(format!("output_{number}.pb")), encode::value(value, &name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Host for Recorder<'_> {
+    fn declaration(&self) -> Declaration {
+        self.host.declaration()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        let ran = self.host.run(request);
+        if let Ended::Answered(Response::Outputs { values, .. }) = &ran.ended {
+            let entry = (request.id.to_owned(), values.clone());
+            lock(&self.pending).entry(current().id()).or_default().push(entry);
+        }
+        ran
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        self.host.jobs()
+    }
+
+    fn finish(&self) -> Vec<String> {
+        self.host.finish()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

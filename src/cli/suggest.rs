@@ -1,0 +1,73 @@
+//! Did you mean: the nearest name to one that selects nothing.
+
+use std::collections::BTreeSet;
+
+use crate::case::Variant;
+use crate::cli::print;
+use crate::suite::Suite;
+
+/// Says that the patterns select no case, with the nearest name there is to each.
+pub(crate) fn note_nothing_matches(suite: &Suite, patterns: &[String]) {
+    print::note("no case matches");
+    for pattern in patterns.iter().filter(|pattern| !pattern.starts_with('!')) {
+        if let Some(nearest) = near_pattern(suite, pattern) {
+            print::note(&format!("'{pattern}' selects nothing; did you mean '{nearest}'?"));
+        }
+    }
+}
+
+/// The nearest pattern to one that selects nothing: that of an operator, or the id of a case of the operator version.
+pub(crate) fn near_pattern(suite: &Suite, pattern: &str) -> Option<String> {
+    let units = suite.units().ok()?;
+    let plain = Variant::of_id(pattern).0.trim_end_matches("/**").trim_end_matches('/');
+    let mut parts = plain.splitn(3, '/');
+    let unit: Vec<&str> = parts.by_ref().take(2).collect();
+    let unit = unit.join("/");
+    if let Some((source, group)) = units.iter().find(|(_, group)| group.name == unit) {
+        let ids = source.ids(group).ok()?;
+        return nearest(plain, ids.iter().map(String::as_str)).map(str::to_owned);
+    }
+    let names: BTreeSet<&str> = units.iter().map(|(_, group)| group.name.as_str()).collect();
+    let (wanted, version) = unit.rsplit_once('-').unwrap_or((&unit, ""));
+    let operators: BTreeSet<&str> = names.iter().filter_map(|name| Some(name.rsplit_once('-')?.0)).collect();
+    let short = |operator: &&str| operator.rsplit('/').next().unwrap_or_default().to_owned();
+    let operator = nearest(wanted, operators.iter().copied()).map(str::to_owned).or_else(|| {
+        let shorts: Vec<String> = operators.iter().map(short).collect();
+        let near = nearest(wanted, shorts.iter().map(String::as_str))?;
+        operators.iter().find(|operator| short(operator) == near).map(|operator| (*operator).to_owned())
+    });
+    if let Some(operator) = operator {
+        let same = format!("{operator}-{version}");
+        return Some(if names.contains(same.as_str()) { same } else { format!("{operator}-*") });
+    }
+    nearest(plain, names.into_iter()).map(str::to_owned)
+}
+
+/// The candidate that takes the fewest changes of a letter, if those are few.
+pub(crate) fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = wanted.to_lowercase();
+    let distance = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
+    let (distance, candidate) = candidates.map(|candidate| (distance(candidate), candidate)).min()?;
+    (distance <= wanted.chars().count().div_ceil(4)).then_some(candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::Generated;
+
+    #[test]
+    fn the_nearest_name_is_suggested() {
+        let suite = Suite::new(vec![Box::new(Generated::embedded())]);
+        let check = |pattern: &str, expected: Option<&str>| {
+            assert_eq!(near_pattern(&suite, pattern).as_deref(), expected, "{pattern}");
+        };
+        check("ai.onnx/Sofmax-13/**", Some("ai.onnx/Softmax-13"));
+        check("ai.onnx/softmax-13", Some("ai.onnx/Softmax-13"));
+        check("ai.onnx/Sofmax-*/**", Some("ai.onnx/Softmax-*"));
+        check("ai.onnx/Softmax-14", Some("ai.onnx/Softmax-*"));
+        check("Softmx", Some("ai.onnx/Softmax-*"));
+        check("ai.onnx/Abs-13/specal/T=float", Some("ai.onnx/Abs-13/special/T=float"));
+        check("entirely/other", None);
+    }
+}

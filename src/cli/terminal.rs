@@ -1,0 +1,49 @@
+//! The reporter for people at a terminal: progress on standard error, the failures and the totals on standard output.
+
+use crate::cli::{Progress, print};
+use crate::expectations::Verdict;
+use crate::report::reporter::{Finished, ReportError, Reporter, Started};
+use crate::report::terminal::{Show, closing};
+use crate::run::{CaseResult, Summary};
+
+/// Reports to the terminal.
+#[derive(Debug)]
+pub struct TerminalReporter {
+    show: Show,
+    summary: Summary,
+    progress: Option<Progress>,
+}
+
+impl TerminalReporter {
+    /// A reporter that prints what `show` says of the cases that fail.
+    pub fn new(show: Show) -> TerminalReporter {
+        TerminalReporter { show, summary: Summary::default(), progress: None }
+    }
+}
+
+impl Reporter for TerminalReporter {
+    fn started(&mut self, run: &Started<'_>) -> Result<(), ReportError> {
+        self.progress = Some(Progress::new(run.cases));
+        Ok(())
+    }
+
+    fn case_ended(&mut self, result: &CaseResult, _verdict: Verdict) -> Result<(), ReportError> {
+        self.summary.add(result);
+        if let Some(progress) = &mut self.progress {
+            progress.show(&self.summary);
+        }
+        Ok(())
+    }
+
+    fn cases_ended(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            progress.finish();
+        }
+    }
+
+    fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
+        self.cases_ended();
+        print::line(&closing(run.gate, &self.show, run.elapsed))
+            .map_err(|error| ReportError { place: error.to_string(), error: error.root_cause().to_string().into() })
+    }
+}

@@ -1,0 +1,104 @@
+//! `trace`: the value of every node of a case on the built-in executor.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use clap::Args;
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::executor::{Step, run_traced};
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
+use onnx_conformance_reference::model::{LoadLimits, read_model};
+
+use crate::case::{Case, FolderData, Named};
+use crate::cli::body::function_body;
+use crate::cli::show::find;
+use crate::cli::{exit, options, print};
+use crate::report::describe_case::{describe_expected, shown};
+use crate::report::escape::line;
+
+/// How long a case may take.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The id of the case
+    #[arg(value_name = "CASE")]
+    case: String,
+
+    /// Run the function body that defines the operator in the operator's place, as the vendored cases have it
+    #[arg(long)]
+    body: bool,
+
+    #[command(flatten)]
+    sources: options::Sources,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let case = find(&arguments.sources, &arguments.case)?;
+    print::line(&format!("case {}", line(&case.id)))?;
+    if let Some(rule) = &case.rule {
+        print::line(&format!("rule {}", line(&rule.to_string())))?;
+    }
+    for (number, data) in case.data.iter().enumerate() {
+        if case.data.len() > 1 {
+            print::line(&format!("test_data_set_{number}"))?;
+        }
+        if arguments.body {
+            let body = function_body(&arguments.sources, &case, data)?;
+            print::line(&format!("function body from {}", line(&body.id)))?;
+            trace(&case, &body.model, &body.inputs)?;
+        } else {
+            trace(&case, &case.model, &data.inputs)?;
+        }
+        if case.refusal.is_none() {
+            print::line(&describe_expected(data))?;
+        }
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Runs a model and prints its inputs, and each node's outputs once it has run. A run that fails ends with its error.
+fn trace(case: &Case, model: &Bytes, inputs: &[Named]) -> anyhow::Result<()> {
+    for input in inputs {
+        print::line(&format!("  input {} = {}", line(&input.name), shown(&input.value)))?;
+    }
+    let started = Instant::now();
+    let deadline = Deadline::new(move || started.elapsed() > TIMEOUT);
+    let external = FolderData::new(case.folder.as_deref(), deadline.clone());
+    let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
+    let model = read_model(model.clone(), &external, &loading).context("the model does not load")?;
+    let values = inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
+    let printed = Mutex::new(Ok(()));
+    let step = |step: &Step<'_>| {
+        if let Ok(mut printed) = printed.lock()
+            && printed.is_ok()
+        {
+            *printed = print_step(step);
+        }
+    };
+    let ran = run_traced(&model, values, ExecutionLimits { deadline, ..ExecutionLimits::default() }, &step);
+    printed.into_inner().unwrap_or(Ok(()))?;
+    if let Err(error) = ran {
+        let expected = if case.refusal.is_some() { ", as it must be" } else { "" };
+        print::line(&format!("  refused{expected}: {}", line(&error.to_string())))?;
+    } else if case.refusal.is_some() {
+        bail!("the case must be refused, and runs");
+    }
+    Ok(())
+}
+
+/// The outputs of a node: `y = Abs(x)`, then each value.
+fn print_step(step: &Step<'_>) -> anyhow::Result<()> {
+    let indent = "  ".repeat(step.depth + 1);
+    let node = step.node;
+    let call = format!("{} = {}({})", node.outputs.join(", "), node.op_type, node.inputs.join(", "));
+    print::line(&format!("{indent}{}", line(&call)))?;
+    for (name, value) in node.outputs.iter().zip(step.outputs) {
+        if let Some(value) = value {
+            print::line(&format!("{indent}  {} = {}", line(name), shown(value)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! `cargo xtask ci`: everything that CI does, a step at a time, with the time of each.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::workspace;
+
+/// The version of cargo-deny.
+const DENY: &str = "0.20.2";
+
+/// The crates outside of the workspace that make the suite their tests.
+const RUNTIME_CRATES: [&str; 2] = ["hostile-runtime", "tract-runtime"];
+
+/// The adapters that are held to every case.
+const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Leave out what takes long or needs more than a Rust toolchain: the crates of runtimes, cargo-deny, faults, fuzzing, the
+    /// comparison with the Python package, and the adapters
+    #[arg(long)]
+    fast: bool,
+}
+
+/// A step of CI.
+struct Step {
+    name: &'static str,
+    is_fast: bool,
+    run: fn() -> Result<()>,
+}
+
+const STEPS: [Step; 12] = [
+    Step { name: "cargo fmt", is_fast: true, run: || cargo(&["fmt", "--all", "--check"]) },
+    Step { name: "cargo clippy", is_fast: true, run: clippy },
+    Step { name: "cargo test", is_fast: true, run: || cargo(&["test"]) },
+    Step { name: "cargo test of the crates of runtimes, twice", is_fast: false, run: runtime_crates },
+    Step { name: "cargo xtask gen --check", is_fast: true, run: || cargo(&["xtask", "gen", "--check"]) },
+    Step { name: "cargo xtask tidy", is_fast: true, run: || cargo(&["xtask", "tidy"]) },
+    Step { name: "cargo deny", is_fast: false, run: deny },
+    Step { name: "cargo xtask faults", is_fast: false, run: || cargo(&["xtask", "faults"]) },
+    Step { name: "cargo xtask fuzz", is_fast: false, run: || cargo(&["xtask", "fuzz", "--seconds", "20"]) },
+    Step {
+        name: "the specs against the Python package",
+        is_fast: false,
+        run: || cargo(&["xtask", "import-specs", "--check"]),
+    },
+    Step { name: "the adapters", is_fast: false, run: adapters },
+    Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
+];
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn main(arguments: &Arguments) -> Result<()> {
+    let mut times: Vec<(&str, Duration)> = Vec::new();
+    for step in STEPS.iter().filter(|step| step.is_fast || !arguments.fast) {
+        anstream::println!("\n== {}", step.name);
+        let started = Instant::now();
+        (step.run)().with_context(|| format!("{} failed after {}", step.name, seconds(started.elapsed())))?;
+        times.push((step.name, started.elapsed()));
+    }
+    anstream::println!();
+    for (name, time) in &times {
+        anstream::println!("{:>9}  {name}", seconds(*time));
+    }
+    anstream::println!("{:>9}  in all", seconds(times.iter().map(|(_, time)| *time).sum()));
+    Ok(())
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+fn clippy() -> Result<()> {
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+}
+
+/// Tests each crate twice: what a runtime does to its process must not change the outcome.
+fn runtime_crates() -> Result<()> {
+    let target = workspace::target().join("crates");
+    for name in RUNTIME_CRATES {
+        let home = workspace::root().join("tests/crates").join(name);
+        run(Command::new("cargo").args(["fmt", "--check"]).current_dir(&home))?;
+        for _ in 0..2 {
+            run(Command::new("cargo").args(["test", "--locked"]).env("CARGO_TARGET_DIR", &target).current_dir(&home))?;
+        }
+    }
+    Ok(())
+}
+
+/// cargo-deny, built once and kept below the target folder. Advisories are left out: their database is a git repository, which
+/// is fetched from elsewhere than the registry.
+fn deny() -> Result<()> {
+    let tools = workspace::target().join("tools");
+    let program = tools.join("bin/cargo-deny");
+    let version = Command::new(&program).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    if String::from_utf8_lossy(&version).trim() != format!("cargo-deny {DENY}") {
+        let install = ["install", "cargo-deny", "--version", DENY, "--locked", "--debug", "--quiet", "--root"];
+        run(Command::new("cargo").args(install).arg(&tools))?;
+    }
+    run(Command::new(&program).args(["--workspace", "check", "bans", "licenses", "sources"]))
+}
+
+/// The whole suite on the adapters.
+fn adapters() -> Result<()> {
+    for name in ADAPTERS {
+        environment(name)?;
+        cargo(&["run", "--quiet", "--", "smoke", "--runtime", name])?;
+        cargo(&["run", "--quiet", "--", "run", "--runtime", name])?;
+    }
+    Ok(())
+}
+
+/// The tests of older releases on the adapters, whose environments the step before made. The tests of 1.23.0 and 1.23.1 are
+/// those of 1.23.2.
+fn older_releases() -> Result<()> {
+    for name in ADAPTERS {
+        let expectations = format!("expectations/releases/{name}.yaml");
+        let filters = ["onnx-*/**", "!onnx-1.23.*/**"];
+        let run = ["run", "--quiet", "--", "run", "--runtime", name, "--expectations", &expectations];
+        cargo(&[&run[..], &filters].concat())?;
+    }
+    Ok(())
+}
+
+/// The Python environment of an adapter, made anew when its requirements have changed. It is where adapter.yaml says.
+fn environment(name: &str) -> Result<()> {
+    let requirements = workspace::root().join("adapters").join(name).join("requirements.txt");
+    let home = workspace::root().join("target/adapters").join(name);
+    let (wanted, made) = (fs::read(&requirements)?, home.join("requirements.txt"));
+    if fs::read(&made).is_ok_and(|made| made == wanted) {
+        return Ok(());
+    }
+    if home.exists() {
+        fs::remove_dir_all(&home).with_context(|| format!("cannot remove {}", home.display()))?;
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
+    let pip = ["install", "--quiet", "--disable-pip-version-check", "-r"];
+    run(Command::new(home.join("bin/pip")).args(pip).arg(&requirements))?;
+    // Written last, so that an interrupted installation is made again.
+    fs::write(&made, wanted).with_context(|| format!("cannot write {}", made.display()))
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    run(Command::new("cargo").args(arguments))
+}
+
+/// Runs a command in the workspace's root folder unless it has a folder of its own; fails if it does.
+fn run(command: &mut Command) -> Result<()> {
+    if command.get_current_dir().is_none() {
+        command.current_dir::<&Path>(workspace::root());
+    }
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
