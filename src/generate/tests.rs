@@ -82,9 +82,9 @@ fn an_unknown_fill_is_shown() {
    ·                          ╰── here
  8 │   - name: same_shape
    ╰────
-  help: it is uniform, positive, nonzero, open_unit, non_ties, distinct, special, position, counted,
-        ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE}, {addends:
-        COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
+  help: it is uniform, positive, nonzero, open_unit, non_ties, distinct, special, position,
+        counted, ones, zeros, {range: [LOW, HIGH]}, {eighths: [LOW, HIGH]}, {indices: SIZE},
+        {addends: COUNT}, {factors: COUNT} or {texts: [LOW, HIGH]}"
     );
 }
 

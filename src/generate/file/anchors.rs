@@ -31,6 +31,7 @@ fn in_line(line: &str, quote: &mut Option<char>) -> Option<usize> {
         if let Some(open) = *quote {
             match c {
                 '\\' if open == '"' => drop(chars.next()),
+                '\'' if open == '\'' && chars.peek().is_some_and(|(_, next)| *next == '\'') => drop(chars.next()),
                 _ if c == open => *quote = None,
                 _ => {}
             }

@@ -98,7 +98,7 @@ impl ValueFile {
 
     /// Whether a fill makes the value, instead of elements or items that are written out.
     pub fn is_filled(&self) -> bool {
-        self.values.is_none() && self.sequence.is_none() && self.map.is_none()
+        self.values.is_none() && self.all.is_none() && self.sequence.is_none() && self.map.is_none()
     }
 }
 

@@ -14,20 +14,6 @@ const KNOWN: &[(&[&str], &str)] = &[
     (&["crates/reference/src/model/text/"], "a grammar: an attribute holds a graph, whose nodes hold attributes"),
     (&["crates/reference/src/tensor/"], "a tensor prints itself, and is printed by its elements"),
     (&["crates/reference/src/model/check.rs", "crates/reference/src/model/read.rs"], "the errors are the reader's"),
-    (
-        &[
-            "crates/reference/src/kernels/convolution.rs",
-            "crates/reference/src/kernels/deform.rs",
-            "crates/reference/src/kernels/transposed_convolution.rs",
-        ],
-        "the rows of the three operators stand in one table",
-    ),
-    (
-        &["crates/reference/src/kernels/tree.rs", "crates/reference/src/kernels/tree_build.rs"],
-        "a tree is built from the attributes of three operators",
-    ),
-    (&["src/cli/"], "the commands take their options from the file that lists the commands"),
-    (&["src/run/expectations.rs", "src/run/layout.rs"], "an expectation file is written by its own text"),
 ];
 
 /// The files of a crate, and what they name of each other.
