@@ -295,27 +295,15 @@ impl<'a> RuntimeData<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Level;
     use crate::report::matrix::Measured;
+    use crate::run::test_results;
     use crate::runtime::Declaration;
 
     fn result(id: &str, message: &str) -> CaseResult {
         CaseResult {
-            id: id.to_owned(),
-            outcome: Outcome::Mismatch,
             message: message.to_owned(),
-            inputs: String::new(),
-            missing: None,
-            ulps: None,
-            flaky: None,
-            level: Level::Required,
-            class: None,
-            judged: None,
-            rule: None,
-            evidence: Vec::new(),
-            executed_cells: Vec::new(),
             declared_cells: vec!["ai.onnx/Sum-13".to_owned(), "ai.onnx/Sum-13 T=tensor(float)".to_owned()],
-            ms: 0.0,
+            ..test_results::result(id, Outcome::Mismatch)
         }
     }
 

@@ -353,25 +353,15 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::test_results;
 
     fn result(id: &str, outcome: Outcome, missing: Option<&str>, cells: &[&str], named: &[&str]) -> CaseResult {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         CaseResult {
-            id: id.to_owned(),
-            outcome,
-            message: String::new(),
-            inputs: String::new(),
             missing: missing.map(str::to_owned),
-            ulps: None,
-            flaky: None,
-            level: Level::Required,
-            class: None,
-            judged: None,
-            rule: None,
-            evidence: Vec::new(),
             executed_cells: owned(cells),
             declared_cells: owned(named),
-            ms: 0.0,
+            ..test_results::result(id, outcome)
         }
     }
 

@@ -18,31 +18,15 @@ pub mod version_history;
 
 #[cfg(test)]
 mod tests {
-    use crate::case::{Level, Variant};
+    use crate::case::Variant;
     use crate::expectations::{ExpectationMatcher, Expectations, GateResult, Scope, Verdict};
-    use crate::run::{CaseResult, Outcome};
+    use crate::run::{CaseResult, Outcome, test_results};
     use crate::runtime::Declaration;
     use crate::suite::Filter;
 
     /// The result of a required case.
     pub(super) fn result(id: &str, outcome: Outcome) -> CaseResult {
-        CaseResult {
-            id: id.to_owned(),
-            outcome,
-            message: String::new(),
-            inputs: String::new(),
-            missing: None,
-            ulps: None,
-            flaky: None,
-            level: Level::Required,
-            class: None,
-            judged: None,
-            rule: None,
-            evidence: Vec::new(),
-            executed_cells: Vec::new(),
-            declared_cells: Vec::new(),
-            ms: 1.0,
-        }
+        CaseResult { ms: 1.0, ..test_results::result(id, outcome) }
     }
 
     /// What these results come to where nothing but passing is expected.
