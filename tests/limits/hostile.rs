@@ -15,8 +15,12 @@ use crate::alone;
 
 const TIME: Duration = Duration::from_millis(200);
 
-/// What a model that ends at its deadline may take beside it: the harness and other tests share the machine.
-const GRACE: Duration = Duration::from_millis(800);
+/// What a model that ends at its deadline may take beside it, on a machine that has other work: a model that does not end there
+/// takes minutes.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The time of a model that is held to its bytes alone.
+const LONG: Duration = Duration::from_mins(2);
 
 /// A graph without inputs in ONNX's text syntax, and what its error says.
 struct Row {
@@ -112,11 +116,11 @@ const ROWS: &[Row] = &[
     },
 ];
 
-fn outcome(element: &str, body: &str, bytes: usize) -> (Result<usize, String>, Duration) {
+fn outcome(element: &str, body: &str, bytes: usize, time: Duration) -> (Result<usize, String>, Duration) {
     let text = format!("<ir_version: 10, opset_import: [\"\" : 23]> g () => ({element}[] y) {{ {body} }}");
     let proto = parse_model(&text).unwrap_or_else(|error| panic!("{error} in {text}"));
     let started = Instant::now();
-    let deadline = Deadline::new(move || started.elapsed() > TIME);
+    let deadline = Deadline::new(move || started.elapsed() > time);
     let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
     let model = read_model(proto.encode_to_vec().into(), &NoExternalData, &loading).unwrap();
     let limits = ExecutionLimits { bytes, deadline, ..ExecutionLimits::default() };
@@ -129,10 +133,10 @@ fn a_small_model_costs_what_its_limits_say() {
     let _alone = alone();
     for Row { what, body, bytes, error } in ROWS {
         let element = if body.contains("StringConcat") { "string" } else { "float" };
-        let (outcome, time) = outcome(element, body, *bytes);
+        let (outcome, time) = outcome(element, body, *bytes, if *error == OVER { LONG } else { TIME });
         let message = outcome.expect_err(what);
         assert!(message.contains(error), "{what}: {message}");
-        assert!(time < TIME + GRACE, "{what} took {time:?}");
+        assert!(*error == OVER || time < TIME + GRACE, "{what} took {time:?}");
     }
 }
 
@@ -141,6 +145,6 @@ fn an_elementwise_kernel_needs_no_wide_copy() {
     let _alone = alone();
     // 4 MB of int8 in and out; as i128 they would be 64 MB each.
     let body = "s = Constant <value_ints = [4194304]> () x = ConstantOfShape <value = int8[1] {1}> (s) y = Abs (x)";
-    assert_eq!(outcome("int8", body, 10 << 20).0, Ok(1));
-    assert!(outcome("int8", body, 6 << 20).0.is_err());
+    assert_eq!(outcome("int8", body, 10 << 20, LONG).0, Ok(1));
+    assert!(outcome("int8", body, 6 << 20, LONG).0.is_err());
 }
