@@ -16,4 +16,5 @@ pub mod runtime;
 pub mod suite;
 pub mod whole_file;
 
+pub use onnx_conformance_check as check;
 pub use onnx_conformance_reference as reference;
