@@ -16,10 +16,10 @@ use libtest_mimic::{Arguments, Trial};
 
 use crate::case::Variant;
 use crate::cli::gate::GateOptions;
-use crate::cli::runtime::stopped_by_interrupt;
+use crate::cli::runtime::{found_of, stopped_by_interrupt};
 use crate::cli::{options, print};
 use crate::report::terminal::word;
-use crate::runtime::{Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, serve};
+use crate::runtime::{Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, serve};
 use crate::suite::{Filter, Generated, Suite};
 use choice::choose;
 use trials::Trials;
@@ -186,7 +186,8 @@ impl Harness {
             print::note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
         }
         let (host, stop) = open_host(self.place, self.jobs, self.limits, self.restarts, &mut arguments)?;
-        let declaration = host.declaration();
+        let accepted = found_of(&*host);
+        let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
         let exists = self.expectations.exists();
         // A file that is not there yet expects nothing.
         let gate =
@@ -195,6 +196,7 @@ impl Harness {
             gate: gate.open(&declaration, &options::Sources::default())?,
             host,
             declaration,
+            accepted,
             filter,
             variant: self.variant,
             again: self.again,

@@ -14,7 +14,8 @@ import onnxruntime
 from c_library import CannotMake, library
 from onnx import TensorProto, helper, numpy_helper
 from onnx_adapter import LoadError, Unsupported, serve
-from onnx_values import from_python, item_type, optional_item, parse, sequence_items, size_in_bytes, tensor_from_bytes, to_python
+from onnx_values import from_python, item_type, optional_item, parse, sequence_items, size_in_bytes, tensor_from_bytes, to_python, walk
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
 LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -27,8 +28,11 @@ NUMPY = {
     for name in "float double float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string complex64 complex128".split()
 }
 
-# The types that an operator has in the first place if onnxruntime has it at all.
+# The types that most kernels have.
 COMMON = {"tensor(float)", "tensor(int64)", "tensor(bool)", "tensor(string)"}
+
+# The last version of a kernel that has none.
+ENDLESS = (1 << 31) - 1
 
 # How onnxruntime says that it lacks something, as against that a model is wrong.
 LACKS = re.compile(
@@ -206,39 +210,96 @@ def lacking(path, ports, error):
         newest = max(model.opset_import, key=lambda entry: ((entry.domain or "ai.onnx") == "ai.onnx", entry.version))
         return Unsupported(f"opset {newest.version} of {newest.domain or 'ai.onnx'}", short(error))
     node = blamed(model, said)
-    version = version_of(model, node) if node is not None else None
-    if version is None:
+    schema = schema_of(model, node) if node is not None else None
+    if schema is None:
         return None
-    # A message may name types that the case has not: those of implementations that there are, or of a cast put before.
-    types = re.findall(r"has the following type \((tensor\([a-z0-9]+\))\)", said) or re.findall(r"tensor\([a-z0-9]+\)", said)
-    found = next((found for found in types if any(found in port.type for port in ports)), None)
-    if found:
-        return Unsupported(f"{found} in {version}", short(error))
-    # An implementation is sought by operator and types at once. The type is what is missing where it is one of the rarer.
+    version = f"{schema.domain or 'ai.onnx'}/{schema.name}-{schema.since_version}"
+    kernels = kernels_of(schema)
+    if "is not a registered function/op" in said or "No Op registered for" in said or not (kernels or is_replaced(schema)):
+        return Unsupported(f"operator {version}", short(error))
+    # There are kernels: one of the types has none. The kernel that fits best shows which.
+    types = bound_types(model, node, schema, ports)
+    outside = min(([name for name in types if types[name] not in allowed.get(name, [types[name]])] for allowed in kernels), key=len, default=[])
+    if outside:
+        return Unsupported(f"{types[outside[0]]} in {version}", short(error))
+    # Or the kernel itself declines: a type that few kernels have, or a value of an attribute that it names.
     rare = sorted(port.type for port in ports if port.type not in COMMON)
-    return Unsupported(f"{rare[0]} in {version}" if rare else f"operator {version}", short(error))
+    if rare and (not kernels or re.search("data ?type", said, re.IGNORECASE)):
+        return Unsupported(f"{rare[0]} in {version}", short(error))
+    named = [attribute.name for attribute in node.attribute if f"({attribute.name} == " in said]
+    if named:
+        return Unsupported(f"attribute {named[0]} of {version}", short(error))
+    # Or an operator in the function that stands for this one.
+    inner = schema_named(*re.findall(r"implementation for (\w+)\((\d+)\)", said)[:1])
+    if inner and not (kernels_of(inner) or is_replaced(inner)):
+        return Unsupported(f"operator ai.onnx/{inner.name}-{inner.since_version}", short(error))
+    return None
 
 
-def version_of(model, node):
+def kernels_of(schema):
+    """For each kernel of an operator version on the processor, the types that it takes, by type parameter."""
+
+    def serves(first, last):
+        # A kernel without an end is for the version that it begins with, and none that ONNX made afterwards.
+        return first == schema.since_version if last == ENDLESS else first <= schema.since_version <= last
+
+    return [
+        kernel.type_constraints
+        for kernel in get_all_opkernel_def()
+        if kernel.provider == "CPUExecutionProvider"
+        and (kernel.op_name, kernel.domain or "") == (schema.name, schema.domain)
+        and serves(*kernel.version_range)
+    ]
+
+
+def is_replaced(schema):
+    """Whether onnxruntime needs no kernel of an operator: it expands functions, and makes constants initializers."""
+    return schema.has_function or schema.has_context_dependent_function or schema.name == "Constant"
+
+
+def bound_types(model, node, schema, ports):
+    """The type of each type parameter of a node, and of each formal input and output, as far as ports and initializers tell."""
+    declared = {port.name: port.type for port in ports}
+    for initializer in model.graph.initializer:
+        declared.setdefault(initializer.name, f"tensor({TensorProto.DataType.Name(initializer.data_type).lower()})")
+    types = {}
+    for formals, names in ((schema.inputs, node.input), (schema.outputs, node.output)):
+        for position, name in enumerate(names):
+            formal = formals[min(position, len(formals) - 1)]
+            if name and name in declared:
+                types.setdefault(formal.type_str, declared[name])
+                types.setdefault(formal.name, declared[name])
+    return types
+
+
+def schema_of(model, node):
     """The operator version that a node calls; nothing for what is no operator of ONNX."""
     domain = node.domain or "ai.onnx"
     opset = next((entry.version for entry in model.opset_import if (entry.domain or "ai.onnx") == domain), 0)
     try:
-        since = onnx.defs.get_schema(node.op_type, opset, node.domain).since_version
+        return onnx.defs.get_schema(node.op_type, opset, "" if domain == "ai.onnx" else domain)
     except Exception:
         return None
-    return f"{domain}/{node.op_type}-{since}"
+
+
+def schema_named(found=None):
+    """The operator version of ONNX's own domain by name and opset, as a message gives them."""
+    try:
+        return onnx.defs.get_schema(found[0], int(found[1])) if found else None
+    except Exception:
+        return None
 
 
 def version_of_first(path):
     """The operator version of a model's first node, for what is lacking whatever the operator."""
     model = onnx.load(path, load_external_data=False)
-    return version_of(model, model.graph.node[0]) or "ai.onnx/none"
+    schema = schema_of(model, model.graph.node[0])
+    return f"{schema.domain or 'ai.onnx'}/{schema.name}-{schema.since_version}" if schema else "ai.onnx/none"
 
 
 def blamed(model, said):
-    """The node that a message is about: the one whose operator it names, else the only one."""
-    nodes = list(model.graph.node)
+    """The node that a message is about: the one whose operator it names, else the first."""
+    nodes = list(walk(model.graph))
     named = [node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)]
     return (named or nodes or [None])[0]
 

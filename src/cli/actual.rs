@@ -25,6 +25,8 @@ type Sets = Vec<Vec<Value>>;
 /// A host that notes the outputs of another.
 pub(crate) struct Recorder<'a> {
     host: &'a dyn Host,
+    /// What the runtime says of itself, and what was found of it.
+    declaration: Declaration,
     /// The outputs of the requests of each thread, by the id of the request, until the case that they belong to has a result.
     pending: Mutex<HashMap<ThreadId, Requests>>,
     /// The outputs of cases that fail, by id.
@@ -32,9 +34,9 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Notes what this host answers.
-    pub(crate) fn new(host: &'a dyn Host) -> Recorder<'a> {
-        Recorder { host, pending: Mutex::default(), failed: Mutex::default() }
+    /// Notes what this host answers, which stands for a runtime with this declaration.
+    pub(crate) fn new(host: &'a dyn Host, declaration: Declaration) -> Recorder<'a> {
+        Recorder { host, declaration, pending: Mutex::default(), failed: Mutex::default() }
     }
 
     /// Keeps the outputs of a case that fails and forgets those of every other; called on the thread that ran the case.
@@ -74,7 +76,7 @@ impl<'a> Recorder<'a> {
 
 impl Host for Recorder<'_> {
     fn declaration(&self) -> Declaration {
-        self.host.declaration()
+        self.declaration.clone()
     }
 
     fn run(&self, request: &Request<'_>) -> Ran {

@@ -10,10 +10,10 @@ use crate::case::{CaseId, Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, print};
 use crate::evidence::MeasuredDigests;
-use crate::expectations::{ExpectationMatcher, Expectations, updated_expectations};
+use crate::expectations::{ExpectationMatcher, Expectations, updated_expectations, with_accepted};
 use crate::report::escape;
 use crate::run::{CaseResult, Outcome};
-use crate::runtime::Declaration;
+use crate::runtime::{Accepted, Declaration, MissingFeature};
 use crate::whole_file::{lock_folder, write_whole};
 
 /// What is expected.
@@ -111,6 +111,15 @@ impl Gate {
         patterns.is_empty() || patterns == self.scope()
     }
 
+    /// What is wrong with the file where the runtime, in the version that the file is about, takes other files than it says.
+    pub(crate) fn other_than(&self, accepted: &Accepted) -> Option<String> {
+        let expectations = self.matcher.expectations();
+        let is_same_version = expectations.version.as_ref().is_none_or(|it| *it == self.source.runtime.version);
+        let stated = expectations.accepts.as_ref().filter(|stated| is_same_version && *stated != accepted)?;
+        let path = expectations.path();
+        Some(format!("{path}: it takes {accepted}, and `accepts` says {stated}; --update-expectations rewrites it"))
+    }
+
     /// Rewrites the file so that these results, those of a whole run in one variant, are as expected. The groups that are
     /// `missing` have no results.
     pub(crate) fn update(
@@ -118,6 +127,7 @@ impl Gate {
         results: &mut Vec<CaseResult>,
         variant: Variant,
         missing: &[String],
+        accepted: Option<&Accepted>,
     ) -> anyhow::Result<()> {
         let path = self.source.path.as_ref();
         let path = path.context("there is no expectation file to rewrite; name one with --expectations")?;
@@ -130,7 +140,8 @@ impl Gate {
         if matcher.expectations().exact {
             check_measured(path, results)?;
         }
-        write(path, &updated_expectations(&text, &matcher, results, variant, missing)?)?;
+        let text = updated_expectations(&text, &matcher, results, variant, missing)?;
+        write(path, &accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted)))?;
         // What other variants do confirms nothing.
         if variant == Variant::Runtime && !matcher.expectations().scope.is_empty() {
             let digests = self.is_recorded.then(|| MeasuredDigests::of_cases(results.iter().map(|it| it.id.as_str())));
@@ -155,9 +166,13 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A measurement says how every case ended, so every case was sent.
+/// A measurement says how every case ended, so every case was sent but those in files that the runtime was found not to take.
 pub(crate) fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
-    let unsent = results.iter().filter(|result| result.outcome == Outcome::NotDeclared);
+    let is_file = |result: &&CaseResult| {
+        let what = result.message.strip_suffix(" is not declared").and_then(|what| what.parse().ok());
+        matches!(what, Some(MissingFeature::Opset(..) | MissingFeature::Ir(_)))
+    };
+    let unsent = results.iter().filter(|result| result.outcome == Outcome::NotDeclared && !is_file(result));
     let (unsent, first) = (unsent.clone().count(), unsent.map(|result| &result.id).next());
     let Some(first) = first else { return Ok(()) };
     bail!(

@@ -9,7 +9,7 @@ use crate::case::Variant;
 use crate::cli::actual::Recorder;
 use crate::cli::gate::{check_measured, default_path, hold, write, write_digests};
 use crate::cli::results_file::ResultsPlace;
-use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, stopped_by_interrupt};
+use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
 use crate::cli::session::Session;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::{exit, options, print};
@@ -18,6 +18,7 @@ use crate::expectations::{ExpectationMatcher, Expectations, first_expectations, 
 use crate::report::reporter::Collected;
 use crate::report::terminal::{self, Show};
 use crate::run::{CaseResult, Header, Selected, plan};
+use crate::runtime::Declaration;
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -61,7 +62,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
     };
-    let declaration = runtime.declaration();
+    let accepted = found_of(&*runtime);
+    let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
     let path = arguments.output.clone().unwrap_or_else(|| default_path(&declaration.name));
     check_free(&path, &arguments.runtime)?;
     let begin = |place: ResultsPlace| {
@@ -71,7 +73,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let file = place.map(begin).transpose()?;
     suite.remarks().for_each(|remark| print::note(&remark));
     let nothing = ExpectationMatcher::new(Expectations::none(&declaration.name), &declaration, arguments.strict)?;
-    let (recorder, mut all) = (Recorder::new(&*runtime), Collected::default());
+    let (recorder, mut all) = (Recorder::new(&*runtime, declaration.clone()), Collected::default());
     let session =
         Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &nothing, kept: Vec::new(), file };
     let show = Show::at_most(0);
@@ -85,11 +87,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
     results.sort_by(|a, b| a.id.cmp(&b.id));
     let strict = arguments.strict || declaration.name == BUILTIN;
-    let expectations = if arguments.scope.is_empty() {
+    let mut expectations = if arguments.scope.is_empty() {
         first_expectations(&declaration.name, strict, &results)
     } else {
         first_measurement(&declaration, arguments.scope.clone(), strict, &results)
     };
+    expectations.accepts = accepted;
     if expectations.exact {
         check_measured(&path, &results)?;
     }

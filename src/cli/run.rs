@@ -13,7 +13,7 @@ use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
-use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
+use crate::cli::runtime::{RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
 use crate::cli::session::{Ended, Session};
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::terminal::TerminalReporter;
@@ -23,6 +23,7 @@ use crate::expectations::{Conclusion, GateResult, Scope};
 use crate::report::reporter::{Collected, Finished, Reporter};
 use crate::report::terminal::{Show, word};
 use crate::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
+use crate::runtime::{Accepted, Declaration};
 use crate::suite::Filter;
 
 #[derive(Debug, Args)]
@@ -102,7 +103,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
     };
-    let declaration = runtime.declaration();
+    let accepted = found_of(&*runtime);
+    let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
     let gate = arguments.gate.open(&declaration, &arguments.selection.sources)?;
     if patterns.is_empty() {
         patterns = gate.scope().to_vec();
@@ -128,7 +130,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let done: BTreeSet<&str> = kept.iter().map(|result| result.id.as_str()).collect();
     plan.keep(|id| !done.contains(variant.id(id).as_str()));
     suite.remarks().for_each(|remark| print::note(&remark));
-    let recorder = Recorder::new(&*runtime);
+    let recorder = Recorder::new(&*runtime, declaration.clone());
     let (mut all, mut reporters) = (Collected::default(), arguments.reporters());
     let mut during: Vec<Box<dyn Reporter + '_>> = vec![Box::new(&mut reporters)];
     during.extend(arguments.gate.update_expectations.then(|| Box::new(&mut all) as Box<dyn Reporter>));
@@ -138,9 +140,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        return update(&gate, &tally, all, variant);
+        return update(&gate, &tally, all, variant, accepted.as_ref());
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
+    tally.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
     tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
     let reported = reporters.finished(&Finished { runtime: &declaration, gate: &tally, elapsed });
     let shown = tally.regressions.len().min(arguments.show);
@@ -151,12 +154,18 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 /// Rewrites the expectation file to the results of a whole run.
-fn update(gate: &Gate, tally: &GateResult, all: Collected, variant: Variant) -> anyhow::Result<u8> {
+fn update(
+    gate: &Gate,
+    tally: &GateResult,
+    all: Collected,
+    variant: Variant,
+    accepted: Option<&Accepted>,
+) -> anyhow::Result<u8> {
     if let Some(error) = tally.broken.first() {
         bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
     }
     let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
-    gate.update(&mut results, variant, &[])?;
+    gate.update(&mut results, variant, &[], accepted)?;
     Ok(exit::SUCCESS)
 }
 

@@ -11,7 +11,9 @@ use clap::Args;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::report::escape;
-use crate::runtime::{Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess};
+use crate::runtime::{
+    Accepted, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess, accepted,
+};
 
 /// The built-in executor's name.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -49,6 +51,13 @@ pub(crate) struct RuntimeOptions {
     /// Print each message of an adapter that breaks a rule of the protocol, or could be better, and fail
     #[arg(long)]
     validate: bool,
+}
+
+/// Which files a runtime takes, where it does not say so itself.
+pub(crate) fn found_of(runtime: &dyn Host) -> Option<Accepted> {
+    let declaration = runtime.declaration();
+    let says_all = declaration.opsets.is_some() && declaration.ir.is_some();
+    if declaration.name == BUILTIN || says_all { None } else { accepted(runtime) }
 }
 
 impl RuntimeOptions {

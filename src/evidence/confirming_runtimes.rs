@@ -9,7 +9,8 @@ use onnx_conformance_reference::spec::OperatorVersion;
 use crate::case::{Case, CaseId, Evidence, Level};
 use crate::evidence::digests::MeasuredDigests;
 use crate::expectations::{ExpectationError, ExpectationMatcher, Expectations};
-use crate::run::Confirm;
+use crate::run::{Confirm, undeclared_feature};
+use crate::runtime::Declaration;
 
 /// Every expectation file, and the digests beside it, as they were when the program was built, by name, sorted.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
@@ -24,6 +25,8 @@ struct ConfirmingRuntime {
     evidence: Evidence,
     version: String,
     matcher: ExpectationMatcher,
+    /// The files that it takes; cases in others were not sent.
+    accepts: Declaration,
     /// The operator versions whose cases are what they were when they were measured, where the measurement has a scope; one
     /// of the whole suite is held to it by CI.
     unchanged: Option<BTreeSet<OperatorVersion>>,
@@ -82,13 +85,17 @@ impl ConfirmingRuntime {
             return Err(ExpectationError::Entry { path: file.path().to_owned(), number: index + 1, rule });
         }
         let unchanged = (!file.scope.is_empty()).then(|| MeasuredDigests::parse(digests).unchanged());
+        let accepts = file.accepts.iter().fold(Declaration::named(&file.runtime, &version), Declaration::accepting);
         let matcher = ExpectationMatcher::of_every_condition(file)?;
-        Ok(Some(ConfirmingRuntime { evidence, version, matcher, unchanged }))
+        Ok(Some(ConfirmingRuntime { evidence, version, matcher, accepts, unchanged }))
     }
 
     fn confirms(&self, case: &Case) -> bool {
         let counts = case.level == Level::Required || self.matcher.is_strict();
-        counts && self.was_measured(&case.id) && !self.matcher.has_entry_about(&case.id)
+        counts
+            && self.was_measured(&case.id)
+            && !self.matcher.has_entry_about(&case.id)
+            && undeclared_feature(case, &self.accepts).is_none()
     }
 
     /// Whether the case was measured as it is.
@@ -135,6 +142,9 @@ mod tests {
             ("scope: ['ai.onnx/**']\n", "ai.onnx/Abs-13 0123456789abcdef\n", false),
             ("scope: ['ai.onnx/**']\nexpect:\n  - {cases: ai.onnx/Abs-13, outcome: error}\n", &digests, false),
             ("", "", true),
+            ("accepts: {ir: [3, 9], opsets: {ai.onnx: [1, 13]}}\n", "", true),
+            ("accepts: {ir: [3, 9], opsets: {ai.onnx: [1, 12]}}\n", "", false),
+            ("accepts: {ir: [3, 6], opsets: {ai.onnx: [1, 13]}}\n", "", false),
         ];
         for (rest, digests, expected) in rows {
             assert_eq!(is_confirmed(rest, digests, &case), expected, "{rest} {digests}");

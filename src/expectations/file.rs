@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Variant;
 use crate::expectations::entry::{Entry, quoted};
 use crate::expectations::text::ExpectationText;
+use crate::runtime::{Accepted, Opsets};
 use crate::suite::Filter;
 
 /// expectations/<runtime>.yaml.
@@ -28,6 +29,9 @@ pub struct Expectations {
     /// The cases that the file was measured on, as patterns over ids; all where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scope: Vec<String>,
+    /// Which files the runtime takes. Cases in others are not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepts: Option<Accepted>,
     /// What it does not pass.
     #[serde(default)]
     pub expect: Vec<Entry>,
@@ -155,12 +159,37 @@ impl Expectations {
             let patterns: Vec<String> = self.scope.iter().map(|pattern| quoted(pattern)).collect();
             text.extend(["scope: [", &patterns.join(", "), "]\n"]);
         }
+        text.push_str(&self.accepts.as_ref().map(accepts_line).unwrap_or_default());
         text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
         for entry in &self.expect {
             text.extend(["  - ", &entry.to_yaml(), "\n"]);
         }
         text
     }
+}
+
+/// The text of an expectation file with what the runtime takes now.
+pub fn with_accepted(text: &str, accepted: &Accepted) -> String {
+    let line = accepts_line(accepted);
+    let mut lines: Vec<&str> = text.lines().collect();
+    let key = |key: &str| lines.iter().position(|line| line.starts_with(key));
+    match (key("accepts:"), key("expect:")) {
+        (Some(index), _) => lines.splice(index..=index, [line.trim_end()]),
+        (None, Some(index)) => lines.splice(index..index, [line.trim_end()]),
+        (None, None) => lines.splice(lines.len().., [line.trim_end()]),
+    };
+    lines.join("\n") + "\n"
+}
+
+/// The key `accepts` of an expectation file, a line.
+fn accepts_line(accepts: &Accepted) -> String {
+    let range = |opsets: &Opsets| match opsets {
+        Opsets::UpTo(newest) => newest.to_string(),
+        Opsets::Between(oldest, newest) => format!("[{oldest}, {newest}]"),
+    };
+    let opsets: Vec<String> =
+        accepts.opsets.iter().map(|(domain, opsets)| format!("{}: {}", quoted(domain), range(opsets))).collect();
+    format!("accepts: {{ir: {}, opsets: {{{}}}}}\n", range(&accepts.ir), opsets.join(", "))
 }
 
 #[cfg(test)]
@@ -205,6 +234,23 @@ mod tests {
             let error = read(head).unwrap_err().to_string();
             assert!(error.contains(rule), "{head}: {error}");
         }
+    }
+
+    #[test]
+    fn what_a_runtime_takes_is_written_and_replaced() {
+        let file = "# about a\nruntime: a\nexact: true\nexpect:\n  - {cases: x, outcome: error}\n";
+        let accepted = |newest| Accepted {
+            ir: Opsets::Between(3, 9),
+            opsets: [("ai.onnx".to_owned(), Opsets::Between(1, newest))].into_iter().collect(),
+        };
+        let first = with_accepted(file, &accepted(20));
+        let line = "accepts: {ir: [3, 9], opsets: {ai.onnx: [1, 20]}}\n";
+        assert_eq!(first, file.replace("expect:", &format!("{line}expect:")));
+        assert_eq!(Expectations::parse("a.yaml", &first).unwrap().accepts, Some(accepted(20)));
+        let second = with_accepted(&first, &accepted(21));
+        assert_eq!(second, first.replace("[1, 20]", "[1, 21]"));
+        let read = Expectations::parse("a.yaml", &second).unwrap();
+        assert_eq!(Expectations::parse("a.yaml", &read.to_yaml()).unwrap().accepts, Some(accepted(21)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod update;
 
 pub use condition::{Condition, Versions};
 pub use entry::Entry;
-pub use file::{ExpectationError, Expectations};
+pub use file::{ExpectationError, Expectations, with_accepted};
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};

@@ -15,7 +15,7 @@ use crate::harness::choice::Choice;
 use crate::report::escape;
 use crate::report::terminal::flaky;
 use crate::run::{CaseResult, Outcome, judge};
-use crate::runtime::{Declaration, Host, Stop, StopReason};
+use crate::runtime::{Accepted, Declaration, Host, Stop, StopReason};
 use crate::suite::{Filter, Suite};
 
 /// The environment variable that, set to anything but `0`, makes a whole run rewrite the expectation file to its results.
@@ -31,6 +31,8 @@ const NAMED: usize = 10;
 pub(super) struct Trials {
     pub(super) host: Box<dyn Host + Send>,
     pub(super) declaration: Declaration,
+    /// Which files the runtime takes, where it does not say so itself.
+    pub(super) accepted: Option<Accepted>,
     pub(super) gate: Gate,
     pub(super) filter: Filter,
     pub(super) variant: Variant,
@@ -164,7 +166,10 @@ impl Trials {
     /// Ends the runtime, and says what no trial has said: what is wrong with the expectations as a whole and what was not
     /// run. An update rewrites the file. Whether all is right is returned.
     pub(super) fn finish(&self) -> anyhow::Result<bool> {
-        let problems = self.host.finish();
+        let mut problems = self.host.finish();
+        if self.is_whole && !self.updates {
+            problems.extend(self.accepted.as_ref().and_then(|accepted| self.gate.other_than(accepted)));
+        }
         for problem in &problems {
             print::note(problem);
         }
@@ -186,7 +191,7 @@ impl Trials {
             return Ok(false);
         }
         if self.updates {
-            let updated = self.gate.update(results, self.variant, &missing);
+            let updated = self.gate.update(results, self.variant, &missing, self.accepted.as_ref());
             updated.context("the expectations cannot be brought up to date")?;
             if !missing.is_empty() {
                 print::note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, decode};
-use onnx_conformance_reference::spec::canonical_domain;
+use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 
 use crate::case::{Case, Variant};
@@ -17,16 +17,21 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
     if !declaration.has_variant(variant) {
         return Some(format!("variant {variant}"));
     }
-    if declaration.opsets.is_none() && declaration.types.is_none() {
+    if declaration.opsets.is_none() && declaration.ir.is_none() && declaration.types.is_none() {
         return None;
     }
     let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
     // What is no model is for the runtime to say.
     let model = decode::model(case.model.clone()).ok()?;
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
-    let unknown = |(domain, opset): &(&str, i64)| !declaration.has_opset(domain, *opset);
+    // Other domains are those of the model's own functions.
+    let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
+    let unknown = |(domain, opset): &(&str, i64)| is_onnx(domain) && !declaration.has_opset(domain, *opset);
     if let Some((domain, opset)) = imports.into_iter().find(unknown) {
         return Some(MissingFeature::Opset(opset, domain.to_owned()).to_string());
+    }
+    if !declaration.has_ir(model.ir_version()) {
+        return Some(MissingFeature::Ir(model.ir_version()).to_string());
     }
     declaration.types.as_ref()?;
     let mut types = BTreeSet::new();
@@ -94,6 +99,8 @@ mod tests {
         check(id, "", None);
         check(id, r#", "opsets": {"ai.onnx": 12}"#, Some("opset 13 of ai.onnx"));
         check(id, r#", "opsets": {"ai.onnx": [7, 13]}, "types": ["float"]"#, None);
+        check(id, r#", "ir": [3, 6]"#, Some("IR version 7"));
+        check(id, r#", "ir": 7"#, None);
         check(id, r#", "types": ["int8"]"#, Some("tensor(float)"));
         check(id, r#", "variants": ["constants"]"#, Some("variant runtime"));
     }

@@ -31,6 +31,10 @@ pub struct Declaration {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Opsets>"))]
     pub opsets: Option<BTreeMap<String, Opsets>>,
+    /// The IR versions that it knows: the newest, or the oldest and the newest.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Opsets"))]
+    pub ir: Option<Opsets>,
     /// The element types that it knows, as ONNX spells them: `float`, `bfloat16`, `float8e4m3fn`, `int4`, `string`.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<ElementName>"))]
@@ -50,6 +54,7 @@ impl Declaration {
             language: None,
             issues: None,
             opsets: None,
+            ir: None,
             types: None,
             variants: None,
         }
@@ -59,6 +64,19 @@ impl Declaration {
     pub fn has_opset(&self, domain: &str, opset: i64) -> bool {
         let Some(opsets) = &self.opsets else { return true };
         opsets.get(domain).is_some_and(|opsets| opsets.contains(opset))
+    }
+
+    /// Whether the runtime says that it knows this IR version.
+    pub fn has_ir(&self, ir: i64) -> bool {
+        self.ir.is_none_or(|known| known.contains(ir))
+    }
+
+    /// The declaration with what was found of the files that the runtime takes, where it does not say itself.
+    #[must_use]
+    pub fn accepting(mut self, accepted: &Accepted) -> Declaration {
+        self.opsets.get_or_insert_with(|| accepted.opsets.clone());
+        self.ir.get_or_insert(accepted.ir);
+        self
     }
 
     /// Whether the runtime says that it knows this element type.
@@ -72,7 +90,24 @@ impl Declaration {
     }
 }
 
-/// The opsets of a domain: the newest, or the oldest and the newest.
+/// Which files a runtime takes, as models of one `Identity` node have found: the IR version and the opsets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accepted {
+    /// The IR versions.
+    pub ir: Opsets,
+    /// The opsets by domain (`ai.onnx`, not the empty string). A model that imports a domain that is missing is refused.
+    pub opsets: BTreeMap<String, Opsets>,
+}
+
+impl fmt::Display for Accepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IR versions {}", self.ir)?;
+        self.opsets.iter().try_for_each(|(domain, opsets)| write!(f, ", {domain} {opsets}"))
+    }
+}
+
+/// The opsets of a domain, or the IR versions: the newest, or the oldest and the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "opsets are a number, the newest, or a pair of numbers, the oldest and the newest")]
@@ -81,6 +116,15 @@ pub enum Opsets {
     UpTo(u32),
     /// From the first to the second.
     Between(u32, u32),
+}
+
+impl fmt::Display for Opsets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Opsets::UpTo(newest) => write!(f, "up to {newest}"),
+            Opsets::Between(oldest, newest) => write!(f, "{oldest} to {newest}"),
+        }
+    }
 }
 
 impl Opsets {
@@ -150,6 +194,20 @@ mod tests {
     fn what_is_not_declared_is_allowed() {
         let all = Declaration::named("a", "1");
         assert!(all.has_opset("ai.onnx", 28) && all.has_type(ElementType::Int4) && all.has_variant(Variant::Constants));
+    }
+
+    #[test]
+    fn what_was_found_fills_in_what_is_not_said() {
+        let accepted = Accepted {
+            ir: Opsets::Between(3, 9),
+            opsets: BTreeMap::from([("ai.onnx".to_owned(), Opsets::Between(1, 20))]),
+        };
+        let found = Declaration::named("a", "1").accepting(&accepted);
+        assert!(
+            found.has_ir(9) && !found.has_ir(10) && found.has_opset("ai.onnx", 20) && !found.has_opset("ai.onnx", 21)
+        );
+        let said = Declaration { ir: Some(Opsets::UpTo(12)), ..Declaration::named("a", "1") }.accepting(&accepted);
+        assert!(said.has_ir(12) && !said.has_opset("ai.onnx.ml", 1));
     }
 
     #[test]

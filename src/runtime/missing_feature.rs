@@ -17,6 +17,8 @@ pub enum MissingFeature {
     Attribute(String, OperatorName),
     /// An opset of a domain: `opset 24 of ai.onnx`.
     Opset(i64, String),
+    /// A version of the format: `IR version 10`.
+    Ir(i64),
 }
 
 /// An operator in all of its versions, or one of them.
@@ -44,7 +46,7 @@ impl MissingFeature {
             MissingFeature::Operator(operator)
             | MissingFeature::Type(_, Some(operator))
             | MissingFeature::Attribute(_, operator) => Some(operator),
-            MissingFeature::Type(_, None) | MissingFeature::Opset(..) => None,
+            MissingFeature::Type(_, None) | MissingFeature::Opset(..) | MissingFeature::Ir(_) => None,
         }
     }
 }
@@ -75,6 +77,9 @@ fn parse(text: &str) -> Option<MissingFeature> {
     if let Some((opset, domain)) = text.strip_prefix("opset ").and_then(|rest| rest.split_once(" of ")) {
         return Some(MissingFeature::Opset(opset.parse().ok()?, canonical_domain(domain).to_owned()));
     }
+    if let Some(version) = text.strip_prefix("IR version ") {
+        return Some(MissingFeature::Ir(version.parse().ok()?));
+    }
     match text.split_once(" in ") {
         Some((value_type, operator)) => {
             Some(MissingFeature::Type(value_type.parse().ok()?, Some(operator_name(operator)?)))
@@ -100,6 +105,7 @@ impl fmt::Display for MissingFeature {
             MissingFeature::Type(value_type, None) => value_type.fmt(f),
             MissingFeature::Attribute(name, operator) => write!(f, "attribute {name} of {operator}"),
             MissingFeature::Opset(opset, domain) => write!(f, "opset {opset} of {domain}"),
+            MissingFeature::Ir(version) => write!(f, "IR version {version}"),
         }
     }
 }
@@ -125,6 +131,7 @@ mod tests {
             "seq(tensor(bfloat16)) in ai.onnx/Loop",
             "attribute mode of ai.onnx/Resize-19",
             "opset 24 of ai.onnx",
+            "IR version 10",
         ] {
             assert_eq!(text.parse::<MissingFeature>().unwrap().to_string(), text);
         }

@@ -1,5 +1,6 @@
 //! What is tested: anything that takes a model and inputs, and gives outputs or a reason.
 
+mod accepted;
 mod builtin;
 mod declaration;
 mod exchange;
@@ -20,8 +21,9 @@ mod stop;
 mod subprocess;
 mod worker;
 
+pub use accepted::accepted;
 pub use builtin::Builtin;
-pub use declaration::{Declaration, ElementName, Opsets};
+pub use declaration::{Accepted, Declaration, ElementName, Opsets};
 pub(crate) use external::has_external_data;
 pub use in_process::InProcess;
 pub use launch::{AdapterFile, Launch, LaunchError};
