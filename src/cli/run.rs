@@ -143,8 +143,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return update(&gate, &tally, all, variant, accepted.as_ref());
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
-    tally.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
+    let told = tally.problems.len();
     tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    tally.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
+    tally.problems.iter().skip(told).for_each(|problem| print::note(problem));
     let reported = reporters.finished(&Finished { runtime: &declaration, gate: &tally, elapsed });
     let shown = tally.regressions.len().min(arguments.show);
     write_failures(&arguments.failures, &suite, &evidence, &tally.regressions[..shown], &recorder);

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::case::Variant;
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::case::{CaseId, Variant};
 use crate::expectations::entry::Entry;
 use crate::expectations::matcher::{ExpectationMatcher, Verdict};
 use crate::expectations::problems::{EntryMatches, EntryProblem, ExpectationProblem};
 use crate::run::{CaseResult, Event, Outcome, Summary};
+use crate::runtime::MissingFeature;
 use crate::suite::Filter;
 
 /// The results of a run compared with the expectations, one by one.
@@ -29,6 +32,10 @@ pub struct GateResult {
     /// What the runtime did wrong outside of any case, such as not ending when asked.
     pub problems: Vec<String>,
     by_entry: BTreeMap<usize, EntryMatches>,
+    /// The operators that the runtime says it lacks, each with the first case that it said so of.
+    lacking: BTreeMap<String, String>,
+    /// The operator versions of which a case passes that must run, each with the number of such cases.
+    running: BTreeMap<OperatorVersion, usize>,
 }
 
 /// What of the suite a run is about.
@@ -71,6 +78,7 @@ impl GateResult {
     pub fn add_result(&mut self, result: &CaseResult, matcher: &ExpectationMatcher) -> Verdict {
         self.summary.add(result);
         self.flaky.extend(result.flaky.is_some().then(|| result.clone()));
+        self.note_operator(result);
         let (verdict, owner) = matcher.verdict(result);
         if let Some(index) = owner.filter(|_| result.counts_when_strict()) {
             self.by_entry.entry(index).or_default().add(result, matcher);
@@ -84,11 +92,36 @@ impl GateResult {
         verdict
     }
 
+    fn note_operator(&mut self, result: &CaseResult) {
+        if let Some(what) = result.missing.as_ref().filter(|what| what.starts_with("operator ")) {
+            self.lacking.entry(what.clone()).or_insert_with(|| result.id.clone());
+        }
+        let runs = result.outcome == Outcome::Pass && result.class.is_none() && result.counts_when_strict();
+        if let Some(version) = CaseId::parse(&result.id).version().filter(|_| runs) {
+            *self.running.entry(version).or_default() += 1;
+        }
+    }
+
+    /// The operators that the runtime says it lacks though cases of theirs pass: it lacks something else.
+    fn contradictions(&self) -> impl Iterator<Item = String> {
+        self.lacking.iter().filter_map(|(what, id)| {
+            let operator = what.parse().ok().and_then(|feature: MissingFeature| feature.operator().cloned())?;
+            let runs = self.running.iter().filter(|(version, _)| operator.includes(version));
+            let count: usize = runs.map(|(_, count)| count).sum();
+            (count > 0).then(|| {
+                let way = "the adapter names what is missing: a type, an attribute, or an `error`";
+                format!("{id}: unsupported: {what}, of which {count} cases pass; {way}")
+            })
+        })
+    }
+
     /// Puts the cases in order after the last event, and notes what is wrong with the expectations as far as a run of
     /// this scope can show it.
     pub fn finish(&mut self, matcher: &ExpectationMatcher, scope: &Scope<'_>) {
         self.regressions.sort_by(|a, b| a.id.cmp(&b.id));
         self.improvements.sort_by(|a, b| a.id.cmp(&b.id));
+        let contradictions: Vec<String> = self.contradictions().collect();
+        self.problems.extend(contradictions);
         let entries = matcher.expectations().expect.iter().enumerate().filter(|(index, _)| matcher.is_active(*index));
         for (index, entry) in entries {
             let kind = match self.by_entry.get(&index) {
@@ -152,6 +185,26 @@ mod tests {
 
     fn check(entries: &str, results: &[CaseResult], expected: &[&str]) {
         assert_eq!(problems(entries, results, &[], Variant::Runtime), expected);
+    }
+
+    #[test]
+    fn an_operator_of_which_cases_pass_is_not_lacking() {
+        let file = Expectations::parse("a.yaml", "runtime: a\nexpect: []\n").unwrap();
+        let matcher = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap();
+        let problems = |results: &[CaseResult]| {
+            let mut gate_result = GateResult::default();
+            for result in results {
+                gate_result.add_result(result, &matcher);
+            }
+            gate_result.finish(&matcher, &Scope { filter: None, variant: Variant::Runtime });
+            gate_result.problems.len()
+        };
+        let lacks = |what: &str| lacking("ai.onnx/Abs-13/b", what);
+        let passes = |id: &str| result(id, Outcome::Pass);
+        assert_eq!(problems(&[lacks("operator ai.onnx/Abs-13"), passes("ai.onnx/Abs-13/a")]), 1);
+        assert_eq!(problems(&[lacks("operator ai.onnx/Abs"), passes("ai.onnx/Abs-6/a")]), 1);
+        assert_eq!(problems(&[lacks("operator ai.onnx/Abs-13"), passes("ai.onnx/Abs-6/a")]), 0);
+        assert_eq!(problems(&[lacks("tensor(int8) in ai.onnx/Abs-13"), passes("ai.onnx/Abs-13/a")]), 0);
     }
 
     #[test]

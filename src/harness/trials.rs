@@ -205,13 +205,15 @@ impl Trials {
         let filter = Some(&self.filter).filter(|_| missing.is_empty());
         gate_result.finish(&self.gate.matcher, &Scope { filter, variant: self.variant });
         gate_result.entry_problems.iter().for_each(|problem| print::note(&problem.to_string()));
+        gate_result.problems.iter().for_each(|problem| print::note(problem));
         let has_changed = !gate_result.entry_problems.is_empty()
             || !gate_result.regressions.is_empty()
             || !gate_result.improvements.is_empty();
         if has_changed {
             print::note(&format!("to accept these results: {UPDATE}=1 cargo test, with the same target"));
         }
-        Ok(gate_result.entry_problems.is_empty() && missing.is_empty() && problems.is_empty())
+        let is_told = gate_result.entry_problems.is_empty() && gate_result.problems.is_empty();
+        Ok(is_told && missing.is_empty() && problems.is_empty())
     }
 }
 
