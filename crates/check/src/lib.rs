@@ -6,3 +6,11 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod facts;
+pub mod finding;
+pub mod infer;
+pub mod rules;
+pub mod scan;
+pub mod validity;
+
+pub use scan::{Folder, Limits, Source};
+pub use validity::{Report, check};
