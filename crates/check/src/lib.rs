@@ -5,4 +5,5 @@
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod convert;
 pub mod facts;
