@@ -51,6 +51,8 @@ pub(crate) struct Draft<'a> {
     after: Vec<NodeProto>,
     constants: Vec<TensorProto>,
     edits: Vec<String>,
+    /// Attributes whose absence means the same in both versions of a pair, whatever the defaults are called.
+    same_defaults: Vec<String>,
     helpers: i64,
     names: &'a mut Names,
 }
@@ -66,6 +68,7 @@ impl<'a> Draft<'a> {
             after: Vec::new(),
             constants: Vec::new(),
             edits: Vec::new(),
+            same_defaults: Vec::new(),
             helpers,
             names,
         }
@@ -76,9 +79,14 @@ impl<'a> Draft<'a> {
         self.helpers
     }
 
-    /// How many edits there are so far.
-    pub(crate) fn edit_count(&self) -> usize {
-        self.edits.len()
+    /// Notes that an attribute left out means the same in both versions of the pair.
+    pub(crate) fn same_default(&mut self, name: &str) {
+        self.same_defaults.push(name.to_owned());
+    }
+
+    /// The attributes that mean the same when left out, of this pair.
+    pub(crate) fn take_same_defaults(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.same_defaults)
     }
 
     /// Notes an edit, for people.

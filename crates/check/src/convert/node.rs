@@ -74,14 +74,11 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
         Ok(to) => to,
         Err(error) => return unknown(error.to_string()),
     };
-    let edits = draft.edit_count();
-    let rule = rules::find(from, to);
-    if let Some(rule) = rule {
+    if let Some(rule) = rules::find(from, to) {
         rule(draft, from, to)?;
     }
     let operator = draft.node.op_type().to_owned();
     if operator == *name && model_domain(domain) == model_domain(draft.node.domain()) {
-        let _ = edits;
         return settle(draft, from, to);
     }
     match Specs::embedded().find(draft.node.domain(), &operator, at) {

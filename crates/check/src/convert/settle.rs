@@ -18,7 +18,8 @@ pub(crate) fn settle(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     for name in from.attributes.keys().filter(|name| !to.attributes.contains_key(*name)) {
         leave_out(draft, from, to, name)?;
     }
-    for (name, attribute) in &to.attributes {
+    let same = draft.take_same_defaults();
+    for (name, attribute) in to.attributes.iter().filter(|(name, _)| !same.contains(name)) {
         write_out(draft, from, to, name, attribute)?;
     }
     check_texts(draft, from, to)?;

@@ -2,8 +2,13 @@
 
 mod axes;
 mod broadcast;
+mod cast;
 mod constants;
+mod image;
 mod inputs;
+mod normalization;
+mod recurrent;
+mod shapes;
 mod softmax;
 
 use onnx_conformance_reference::spec::OpSpec;
@@ -36,9 +41,20 @@ pub(crate) struct Replacement {
     pub(crate) replace: RuleFn,
 }
 
-const FAMILIES: &[&[Rule]] = &[axes::RULES, broadcast::RULES, constants::RULES, inputs::RULES, softmax::RULES];
+const FAMILIES: &[&[Rule]] = &[
+    axes::RULES,
+    broadcast::RULES,
+    cast::RULES,
+    constants::RULES,
+    image::RULES,
+    inputs::RULES,
+    normalization::RULES,
+    recurrent::RULES,
+    shapes::RULES,
+    softmax::RULES,
+];
 
-const REPLACEMENTS: &[&[Replacement]] = &[];
+const REPLACEMENTS: &[&[Replacement]] = &[image::REPLACEMENTS, shapes::REPLACEMENTS];
 
 /// The rule from a version to one beside it.
 pub(crate) fn find(from: &OpSpec, to: &OpSpec) -> Option<RuleFn> {
