@@ -1,0 +1,341 @@
+//! The draft of a conversion: a node, what is known around it, and what is put before and after it.
+
+use std::collections::HashSet;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::graph::Dim;
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto, encode};
+use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+
+use super::answer::{Fragment, Step, impossible, unknown};
+use super::attributes;
+use crate::facts::{NodeFacts, ValueFact};
+
+/// The names of a model, so that new ones are fresh.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// Notes that a name is taken.
+    pub fn take(&mut self, name: &str) {
+        self.taken.insert(name.to_owned());
+    }
+
+    /// A name that nothing has yet, which begins as `stem` does.
+    pub fn fresh(&mut self, stem: &str) -> String {
+        let mut name = stem.to_owned();
+        let mut number = 1;
+        while name.is_empty() || !self.taken.insert(name.clone()) {
+            number += 1;
+            name = format!("{stem}_{number}");
+        }
+        name
+    }
+}
+
+/// A node that is being converted. `node` is at some opset between the model's and the target; what stands before and after it is
+/// written for the target already.
+pub(crate) struct Draft<'a> {
+    /// The node.
+    pub(crate) node: NodeProto,
+    /// What is known of its inputs by position.
+    pub(crate) inputs: Vec<Option<ValueFact>>,
+    /// What is known of its outputs by position.
+    pub(crate) outputs: Vec<Option<ValueFact>>,
+    before: Vec<NodeProto>,
+    after: Vec<NodeProto>,
+    constants: Vec<TensorProto>,
+    edits: Vec<String>,
+    /// Attributes whose absence means the same in both versions of a pair, whatever the defaults are called.
+    same_defaults: Vec<String>,
+    helpers: i64,
+    names: &'a mut Names,
+}
+
+impl<'a> Draft<'a> {
+    /// The draft that is the node itself; `helpers` is the opset of ai.onnx that new nodes are written for.
+    pub(crate) fn new(facts: &NodeFacts, helpers: i64, names: &'a mut Names) -> Draft<'a> {
+        Draft {
+            node: facts.node.clone(),
+            inputs: facts.inputs.clone(),
+            outputs: facts.outputs.clone(),
+            before: Vec::new(),
+            after: Vec::new(),
+            constants: Vec::new(),
+            edits: Vec::new(),
+            same_defaults: Vec::new(),
+            helpers,
+            names,
+        }
+    }
+
+    /// The opset of ai.onnx that new nodes are written for.
+    pub(crate) fn helpers(&self) -> i64 {
+        self.helpers
+    }
+
+    /// Notes that an attribute left out means the same in both versions of the pair.
+    pub(crate) fn same_default(&mut self, name: &str) {
+        self.same_defaults.push(name.to_owned());
+    }
+
+    /// The attributes that mean the same when left out, of this pair.
+    pub(crate) fn take_same_defaults(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.same_defaults)
+    }
+
+    /// Notes an edit, for people.
+    pub(crate) fn edit(&mut self, sentence: impl Into<String>) {
+        self.edits.push(sentence.into());
+    }
+
+    /// Whether an input is given.
+    pub(crate) fn has_input(&self, position: usize) -> bool {
+        self.node.input.get(position).is_some_and(|name| !name.is_empty())
+    }
+
+    /// Whether an output is asked for.
+    pub(crate) fn has_output(&self, position: usize) -> bool {
+        self.node.output.get(position).is_some_and(|name| !name.is_empty())
+    }
+
+    /// What is known of an input.
+    pub(crate) fn fact(&self, position: usize) -> ValueFact {
+        self.inputs.get(position).cloned().flatten().unwrap_or_default()
+    }
+
+    /// The name of an input.
+    pub(crate) fn input(&self, position: usize) -> String {
+        self.node.input.get(position).cloned().unwrap_or_default()
+    }
+
+    /// The rank of an input; an obstacle where it is not known.
+    pub(crate) fn rank(&self, position: usize) -> Step<usize> {
+        match self.fact(position).rank() {
+            Some(rank) => Ok(rank),
+            None => unknown(format!("the rank of input {position} is not known")),
+        }
+    }
+
+    /// The dimensions of an input; an obstacle where its rank is not known.
+    pub(crate) fn shape(&self, position: usize) -> Step<Vec<Dim>> {
+        match self.fact(position).shape {
+            Some(shape) => Ok(shape),
+            None => unknown(format!("the shape of input {position} is not known")),
+        }
+    }
+
+    /// The element type of an input; an obstacle where it is not known.
+    pub(crate) fn element(&self, position: usize) -> Step<ElementType> {
+        match self.fact(position).value_type {
+            Some(ValueType::Tensor(element)) => Ok(element),
+            Some(other) => impossible(format!("input {position} is {other}, no tensor")),
+            None => unknown(format!("the type of input {position} is not known")),
+        }
+    }
+
+    /// The value of an input that is a constant tensor.
+    pub(crate) fn constant(&self, position: usize) -> Option<Tensor> {
+        match self.fact(position).constant {
+            Some(Value::Tensor(tensor)) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The value of an input, which another version has in the model: an obstacle where it is computed.
+    pub(crate) fn known(&self, position: usize, what: &str) -> Step<Tensor> {
+        match self.constant(position) {
+            Some(tensor) => Ok(tensor),
+            None => unknown(format!("input {position} '{what}' is computed when the model runs; it would have to be a constant")),
+        }
+    }
+
+    /// The integers of an input, which another version has in the model.
+    pub(crate) fn known_ints(&self, position: usize, what: &str) -> Step<Vec<i64>> {
+        Ok(self.known(position, what)?.indices())
+    }
+
+    /// Puts a constant in the place of an input, or adds it.
+    pub(crate) fn set_constant(&mut self, position: usize, what: &str, tensor: &Tensor) {
+        let stem = self.stem(what);
+        let name = self.add_constant(&stem, tensor);
+        let fact = ValueFact {
+            value_type: Some(ValueType::Tensor(tensor.element_type())),
+            shape: Some(tensor.shape().iter().map(|size| Dim::Size(*size)).collect()),
+            constant: Some(Value::Tensor(tensor.clone())),
+        };
+        self.set_input(position, name, Some(fact));
+    }
+
+    /// Gives an input another name, with what is known of it; an empty name removes it.
+    pub(crate) fn set_input(&mut self, position: usize, name: String, fact: Option<ValueFact>) {
+        let length = self.node.input.len().max(position + 1);
+        self.node.input.resize(length, String::new());
+        self.inputs.resize(self.inputs.len().max(length), None);
+        if let Some(place) = self.node.input.get_mut(position) {
+            *place = name;
+        }
+        if let Some(place) = self.inputs.get_mut(position) {
+            *place = fact;
+        }
+        self.trim_inputs();
+    }
+
+    /// Removes the input at a position; later ones keep theirs.
+    pub(crate) fn clear_input(&mut self, position: usize) {
+        if position < self.node.input.len() {
+            self.set_input(position, String::new(), None);
+        }
+    }
+
+    /// Removes the empty names at the end of the inputs and of the outputs.
+    pub(crate) fn trim_inputs(&mut self) {
+        while self.node.input.last().is_some_and(String::is_empty) {
+            self.node.input.pop();
+        }
+        self.inputs.truncate(self.node.input.len());
+        while self.node.output.last().is_some_and(String::is_empty) {
+            self.node.output.pop();
+        }
+        self.outputs.truncate(self.node.output.len());
+    }
+
+    /// Puts all inputs in another order; `order` names their old positions, `None` an input that is absent.
+    pub(crate) fn arrange_inputs(&mut self, order: &[Option<usize>]) {
+        let place = |at: &Option<usize>| at.and_then(|at| self.node.input.get(at)).cloned().unwrap_or_default();
+        let fact = |at: &Option<usize>| at.and_then(|at| self.inputs.get(at)).cloned().flatten();
+        let (names, facts) = (order.iter().map(place).collect(), order.iter().map(fact).collect());
+        self.node.input = names;
+        self.inputs = facts;
+        self.trim_inputs();
+    }
+
+    /// A tensor in the model, by its name.
+    pub(crate) fn add_constant(&mut self, stem: &str, tensor: &Tensor) -> String {
+        let name = self.names.fresh(stem);
+        self.constants.push(encode::tensor(tensor, &name));
+        name
+    }
+
+    /// A stem of names that tells for which node they are.
+    pub(crate) fn stem(&self, what: &str) -> String {
+        let node = self.node.output.iter().find(|name| !name.is_empty()).or(self.node.name.as_ref());
+        format!("{}_{what}", node.map_or("node", String::as_str))
+    }
+
+    /// A fresh name for a value.
+    pub(crate) fn fresh(&mut self, what: &str) -> String {
+        let stem = self.stem(what);
+        self.names.fresh(&stem)
+    }
+
+    /// Adds a node before this one, and returns the name of its output.
+    pub(crate) fn before(
+        &mut self,
+        op: &str,
+        inputs: &[&str],
+        attributes: Vec<AttributeProto>,
+        element: Option<ElementType>,
+    ) -> Step<String> {
+        let output = self.fresh(&op.to_lowercase());
+        let node = self.helper(op, inputs, &output, attributes, element)?;
+        self.before.push(node);
+        Ok(output)
+    }
+
+    /// Adds a node after this one and all that were added so far, which gives the output that had this name.
+    pub(crate) fn after(
+        &mut self,
+        op: &str,
+        inputs: &[&str],
+        output: &str,
+        attributes: Vec<AttributeProto>,
+        element: Option<ElementType>,
+    ) -> Step {
+        let node = self.helper(op, inputs, output, attributes, element)?;
+        self.after.insert(0, node);
+        Ok(())
+    }
+
+    /// Gives an output of the node a fresh name, and returns the name it had, for a node after it to give.
+    pub(crate) fn redirect_output(&mut self, position: usize) -> Step<(String, String)> {
+        let inner = self.fresh("inner");
+        match self.node.output.get_mut(position) {
+            Some(name) if !name.is_empty() => Ok((inner.clone(), std::mem::replace(name, inner))),
+            _ => impossible(format!("the node has no output {position}")),
+        }
+    }
+
+    fn helper(
+        &self,
+        op: &str,
+        inputs: &[&str],
+        output: &str,
+        attributes: Vec<AttributeProto>,
+        element: Option<ElementType>,
+    ) -> Step<NodeProto> {
+        let spec = match Specs::embedded().find("", op, self.helpers) {
+            Ok(spec) => spec,
+            Err(error) => return impossible(format!("an edit needs {op}: {error}")),
+        };
+        if let Some(attribute) = attributes.iter().find(|attribute| !spec.attributes.contains_key(attribute.name())) {
+            return impossible(format!("an edit needs {op} with {}, which {} has not", attribute.name(), spec.version));
+        }
+        let first = spec.input_at(0).filter(|_| !inputs.is_empty());
+        if let (Some(formal), Some(element)) = (first, element)
+            && !spec.allowed(&formal.kind).contains(&ValueType::Tensor(element))
+        {
+            return impossible(format!("an edit needs {op} of tensor({element}), which {} does not take", spec.version));
+        }
+        Ok(NodeProto {
+            op_type: Some(op.to_owned()),
+            input: inputs.iter().map(|&name| name.to_owned()).collect(),
+            output: vec![output.to_owned()],
+            attribute: attributes,
+            ..NodeProto::default()
+        })
+    }
+
+    /// The fragment that takes the node's place.
+    pub(crate) fn finish(mut self) -> Step<Fragment> {
+        self.trim_inputs();
+        let mut nodes = self.before;
+        nodes.push(self.node);
+        nodes.extend(self.after);
+        let used: HashSet<&str> = nodes.iter().flat_map(|node| &node.input).map(String::as_str).collect();
+        self.constants.retain(|tensor| used.contains(tensor.name()));
+        let mut constants = Vec::new();
+        let mut initializers = Vec::new();
+        for tensor in self.constants {
+            if is_held_by_constant(&tensor, self.helpers) {
+                constants.push(constant_node(tensor));
+            } else {
+                initializers.push(tensor);
+            }
+        }
+        constants.extend(nodes);
+        Ok(Fragment { nodes: constants, initializers, edits: self.edits })
+    }
+}
+
+/// Whether the `Constant` of an opset holds a tensor's type.
+fn is_held_by_constant(tensor: &TensorProto, opset: i64) -> bool {
+    let Some(element) = ElementType::from_code(tensor.data_type()) else { return false };
+    let Ok(spec) = Specs::embedded().find("", "Constant", opset) else { return false };
+    spec.output_at(0).is_some_and(|formal| spec.allowed(&formal.kind).contains(&ValueType::Tensor(element)))
+}
+
+fn constant_node(tensor: TensorProto) -> NodeProto {
+    let name = tensor.name().to_owned();
+    NodeProto {
+        op_type: Some("Constant".to_owned()),
+        output: vec![name],
+        attribute: vec![attributes::tensor("value", TensorProto { name: None, ..tensor })],
+        ..NodeProto::default()
+    }
+}

@@ -1,0 +1,19 @@
+//! Conversions: what becomes of a node at another opset, up and down, and whole models.
+//!
+//! A node is brought from version to version of its operator. Where the version files alone say how (a type more, an attribute
+//! more, another default), nothing is written for a pair; where its meaning moves, a rule in `rules` says what takes its place.
+
+mod answer;
+mod attributes;
+mod declared;
+mod draft;
+mod enums;
+mod model;
+mod node;
+mod rules;
+mod settle;
+
+pub use answer::{Answer, Fragment, Obstacle};
+pub use draft::Names;
+pub use model::{Conversion, PlacedEdit, Refusal, Target, convert};
+pub use node::{answer, convert_node};

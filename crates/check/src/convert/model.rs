@@ -1,0 +1,309 @@
+//! Whole models at other opsets and another IR version.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{
+    FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain, model_domain};
+use onnx_conformance_reference::types::ValueType;
+
+use super::answer::{Fragment, Obstacle};
+use super::declared::Scope;
+use super::draft::Names;
+use super::node::convert_node;
+use crate::facts::NodeFacts;
+
+/// What a model is to import and to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// The opset of each domain that is to change; the others stay.
+    pub opsets: BTreeMap<String, i64>,
+    /// The IR version; where none is given it is raised as far as the opsets need.
+    pub ir: Option<i64>,
+    /// Whether nodes must stay as they are.
+    pub relabel_only: bool,
+}
+
+/// A model that was brought to other opsets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversion {
+    /// The model.
+    pub model: ModelProto,
+    /// What was done.
+    pub edits: Vec<PlacedEdit>,
+}
+
+/// What was done at a place, or why nothing can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedEdit {
+    /// Where: the node, the graph around it, the model.
+    pub place: String,
+    /// One sentence.
+    pub text: String,
+}
+
+impl fmt::Display for PlacedEdit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.text)
+    }
+}
+
+/// Why a model cannot be converted: every place that stands against it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The places, each with the reason.
+    pub reasons: Vec<PlacedEdit>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, reason) in self.reasons.iter().enumerate() {
+            write!(f, "{}{reason}", if at == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Brings a model to other opsets and another IR version, or says what stands against it. Nothing is half done.
+pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusal> {
+    let mut model = model.clone();
+    let mut work = Work::new(&model, target);
+    let imports = work.retarget("model", &mut model.opset_import);
+    let ir = work.ir_version(&model, target);
+    let mut functions = std::mem::take(&mut model.functions);
+    if let Some(graph) = &mut model.graph {
+        let scope = Scope::of_graph(graph, None, model.ir_version.unwrap_or(0) >= 4);
+        let place = Place { path: String::new(), imports: &imports, scope: &scope, may_initialize: true };
+        let added = work.graph(graph, &place);
+        if ir < 4 {
+            graph.input.extend(added.iter().map(input_of));
+        }
+        graph.initializer.extend(added);
+    }
+    for function in &mut functions {
+        work.function(function);
+    }
+    model.functions = functions;
+    if !model.training_info.is_empty() && !work.edits.is_empty() {
+        work.refuse("training_info", "graphs for training are not converted");
+    }
+    work.import_helpers(&mut model.opset_import);
+    if ir != model.ir_version() {
+        work.edits.push(PlacedEdit { place: "model".to_owned(), text: format!("ir_version {} becomes {ir}", model.ir_version()) });
+        model.ir_version = Some(ir);
+    }
+    if work.refusal.reasons.is_empty() { Ok(Conversion { model, edits: work.edits }) } else { Err(work.refusal) }
+}
+
+/// The imported and the wanted opset of each domain, in its canonical spelling.
+type Imports = BTreeMap<String, (i64, i64)>;
+
+/// Where nodes stand.
+struct Place<'a> {
+    path: String,
+    imports: &'a Imports,
+    scope: &'a Scope<'a>,
+    /// Whether there are initializers, which functions do not have.
+    may_initialize: bool,
+}
+
+/// A conversion under way.
+struct Work<'a> {
+    target: &'a Target,
+    functions: BTreeSet<(String, String)>,
+    names: Names,
+    /// The opset of ai.onnx for new nodes where the model imports none.
+    helpers: i64,
+    uses_helpers: bool,
+    edits: Vec<PlacedEdit>,
+    refusal: Refusal,
+}
+
+impl<'a> Work<'a> {
+    fn new(model: &ModelProto, target: &'a Target) -> Work<'a> {
+        let mut names = Names::default();
+        for graph in &model.graph {
+            take_names(graph, &mut names);
+        }
+        for function in &model.functions {
+            function.input.iter().for_each(|name| names.take(name));
+            take_names_of(&function.node, &mut names);
+        }
+        let name = |function: &FunctionProto| (canonical_domain(function.domain()).to_owned(), function.name().to_owned());
+        let releases = Specs::embedded().releases().ok();
+        let newest = |release: &&onnx_conformance_reference::spec::Release| i64::from(release.ir) <= model.ir_version().max(8);
+        let known = releases.and_then(|releases| releases.releases.iter().rev().find(newest));
+        Work {
+            target,
+            functions: model.functions.iter().map(name).collect(),
+            names,
+            helpers: known.and_then(|release| release.opsets.get(DEFAULT_DOMAIN)).map_or(13, |opset| i64::from(*opset)),
+            uses_helpers: false,
+            edits: Vec::new(),
+            refusal: Refusal::default(),
+        }
+    }
+
+    fn refuse(&mut self, place: &str, reason: impl Into<String>) {
+        self.refusal.reasons.push(PlacedEdit { place: place.to_owned(), text: reason.into() });
+    }
+
+    /// Changes the imports, and returns from what to what.
+    fn retarget(&mut self, place: &str, imports: &mut [OperatorSetIdProto]) -> Imports {
+        let mut changes = Imports::new();
+        for import in imports {
+            let (domain, before) = (canonical_domain(import.domain()).to_owned(), import.version());
+            let after = self.target.opsets.get(&domain).copied().unwrap_or(before);
+            if after != before {
+                if let Ok(newest) = Specs::embedded().newest_opset(&domain)
+                    && (after < 1 || after > i64::from(newest))
+                {
+                    self.refuse(place, format!("opset {after} of {domain} is unknown; 1 to {newest} are known"));
+                }
+                let text = format!("opset {before} of {domain} becomes {after}");
+                self.edits.push(PlacedEdit { place: place.to_owned(), text });
+                import.version = Some(after);
+            }
+            changes.insert(domain, (before, after));
+        }
+        changes
+    }
+
+    /// The IR version of the model after the conversion.
+    fn ir_version(&mut self, model: &ModelProto, target: &Target) -> i64 {
+        let imports = model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
+        let releases = Specs::embedded().releases().ok();
+        let lowest = |import: &OperatorSetIdProto| {
+            let domain = canonical_domain(import.domain());
+            let opset = target.opsets.get(domain).copied().unwrap_or(import.version());
+            let lowest = releases?.lowest_ir(domain, u32::try_from(opset).ok()?)?;
+            Some((i64::from(lowest), format!("opset {opset} of {domain}")))
+        };
+        let needed = imports.filter_map(lowest).max();
+        match (target.ir, needed) {
+            (Some(ir), Some((needed, what))) if ir < needed => {
+                self.refuse("model", format!("ir_version {ir} is too low: {what} needs {needed}"));
+                ir
+            }
+            (Some(ir), _) => ir,
+            (None, needed) => needed.map_or(0, |(needed, _)| needed).max(model.ir_version()),
+        }
+    }
+
+    /// Converts the nodes of a graph; the tensors returned are to be its initializers.
+    fn graph(&mut self, graph: &mut GraphProto, place: &Place) -> Vec<TensorProto> {
+        let nodes = std::mem::take(&mut graph.node);
+        let (nodes, added) = self.nodes(nodes, place);
+        graph.node = nodes;
+        added
+    }
+
+    fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Place) -> (Vec<NodeProto>, Vec<TensorProto>) {
+        let (mut done, mut added) = (Vec::with_capacity(nodes.len()), Vec::new());
+        for (at, node) in nodes.into_iter().enumerate() {
+            let fragment = self.node(at, node, place);
+            done.extend(fragment.nodes);
+            added.extend(fragment.initializers);
+        }
+        (done, added)
+    }
+
+    fn node(&mut self, at: usize, mut node: NodeProto, place: &Place) -> Fragment {
+        let name = if node.name().is_empty() { String::new() } else { format!(" '{}'", node.name()) };
+        let here = format!("{}node {at}{name} ({})", place.path, node.op_type());
+        for attribute in &mut node.attribute {
+            for graph in attribute.g.iter_mut().chain(&mut attribute.graphs) {
+                let inner = graph.clone();
+                let scope = Scope::of_graph(&inner, Some(place.scope), false);
+                let path = format!("{here} > ");
+                let added = self.graph(graph, &Place { path, scope: &scope, ..*place });
+                graph.initializer.extend(added);
+            }
+        }
+        let domain = canonical_domain(node.domain()).to_owned();
+        let keep = |node| Fragment { nodes: vec![node], ..Fragment::default() };
+        let Some(&(opset, target)) = place.imports.get(&domain) else { return keep(node) };
+        let is_call = self.functions.contains(&(domain.clone(), node.op_type().to_owned()));
+        if is_call || opset == target || Specs::embedded().newest_opset(&domain).is_err() {
+            return keep(node);
+        }
+        let fact = |name: &String| (!name.is_empty()).then(|| place.scope.find(name).unwrap_or_default());
+        let facts = NodeFacts {
+            node: &node,
+            opset,
+            inputs: node.input.iter().map(fact).collect(),
+            outputs: node.output.iter().map(fact).collect(),
+        };
+        let helpers = place.imports.get(DEFAULT_DOMAIN).map_or(self.helpers, |(_, helpers)| *helpers);
+        match convert_node(&facts, target, helpers, &mut self.names) {
+            Ok(fragment) => self.accept(&here, fragment, place),
+            Err(Obstacle::Impossible(reason) | Obstacle::Unknown(reason)) => {
+                self.refuse(&here, reason);
+                keep(node)
+            }
+        }
+    }
+
+    fn accept(&mut self, here: &str, fragment: Fragment, place: &Place) -> Fragment {
+        if self.target.relabel_only && !fragment.edits.is_empty() {
+            self.refuse(here, format!("{}, and only relabelling is allowed", fragment.edits.join("; ")));
+        }
+        if !place.may_initialize && !fragment.initializers.is_empty() {
+            self.refuse(here, "an edit needs a constant that Constant of this opset does not hold, in a function");
+        }
+        self.uses_helpers |= fragment.nodes.len() > 1 && !place.imports.contains_key(DEFAULT_DOMAIN);
+        let placed = |text: &String| PlacedEdit { place: here.to_owned(), text: text.clone() };
+        self.edits.extend(fragment.edits.iter().map(placed));
+        fragment
+    }
+
+    fn function(&mut self, function: &mut FunctionProto) {
+        let path = format!("function {} > ", function.name());
+        let imports = self.retarget(&path, &mut function.opset_import);
+        let scope = Scope::of_function(&function.node);
+        let place = Place { path, imports: &imports, scope: &scope, may_initialize: false };
+        let nodes = std::mem::take(&mut function.node);
+        (function.node, _) = self.nodes(nodes, &place);
+        self.import_helpers(&mut function.opset_import);
+    }
+
+    /// Imports ai.onnx where new nodes need it.
+    fn import_helpers(&mut self, imports: &mut Vec<OperatorSetIdProto>) {
+        if std::mem::take(&mut self.uses_helpers) {
+            let domain = model_domain(DEFAULT_DOMAIN).to_owned();
+            imports.push(OperatorSetIdProto { domain: Some(domain), version: Some(self.helpers) });
+        }
+    }
+}
+
+/// The graph input that an initializer is too, as IR versions below 4 have it.
+fn input_of(tensor: &TensorProto) -> ValueInfoProto {
+    let shape: Vec<usize> = tensor.dims.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
+    let element = ElementType::from_code(tensor.data_type());
+    ValueInfoProto {
+        name: tensor.name.clone(),
+        r#type: element.map(|element| encode::value_type(&ValueType::Tensor(element), Some(&shape))),
+        ..ValueInfoProto::default()
+    }
+}
+
+fn take_names(graph: &GraphProto, names: &mut Names) {
+    let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info);
+    infos.for_each(|info| names.take(info.name()));
+    graph.initializer.iter().for_each(|tensor| names.take(tensor.name()));
+    take_names_of(&graph.node, names);
+}
+
+fn take_names_of(nodes: &[NodeProto], names: &mut Names) {
+    for node in nodes {
+        node.input.iter().chain(&node.output).for_each(|name| names.take(name));
+        for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+            take_names(graph, names);
+        }
+    }
+}

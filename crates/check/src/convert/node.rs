@@ -1,0 +1,88 @@
+//! One node at another opset: pair by pair of adjacent versions, up or down.
+
+use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain, model_domain};
+
+use super::answer::{Answer, Fragment, Obstacle, Step, impossible, unknown};
+use super::draft::{Draft, Names};
+use super::rules;
+use super::settle::settle;
+use crate::facts::NodeFacts;
+
+/// What becomes of a node where its model imports `target` of its domain, and `helpers` of ai.onnx.
+///
+/// # Examples
+///
+/// ```
+/// use onnx_conformance_check::convert::{Answer, answer};
+/// use onnx_conformance_check::facts::NodeFacts;
+/// use onnx_conformance_reference::proto::NodeProto;
+///
+/// let node = NodeProto {
+///     op_type: Some("Identity".to_owned()),
+///     input: vec!["x".to_owned()],
+///     output: vec!["y".to_owned()],
+///     ..NodeProto::default()
+/// };
+/// let facts = NodeFacts { node: &node, opset: 13, inputs: vec![None], outputs: vec![None] };
+/// assert_eq!(answer(&facts, 14, 14), Answer::AsIs);
+/// ```
+pub fn answer(facts: &NodeFacts, target: i64, helpers: i64) -> Answer {
+    match convert_node(facts, target, helpers, &mut Names::default()) {
+        Ok(fragment) if fragment.edits.is_empty() => Answer::AsIs,
+        Ok(fragment) => Answer::Edits(fragment.edits),
+        Err(Obstacle::Impossible(reason)) => Answer::Impossible(reason),
+        Err(Obstacle::Unknown(what)) => Answer::Unknown(what),
+    }
+}
+
+/// The nodes that take a node's place where its model imports `target` of its domain, and `helpers` of ai.onnx. New names are
+/// taken from `names`.
+pub fn convert_node(facts: &NodeFacts, target: i64, helpers: i64, names: &mut Names) -> Result<Fragment, Obstacle> {
+    let mut draft = Draft::new(facts, helpers, names);
+    let domain = canonical_domain(facts.node.domain()).to_owned();
+    let mut at = facts.opset;
+    loop {
+        let (name, specs) = (draft.node.op_type().to_owned(), Specs::embedded());
+        let from = match specs.find(&domain, &name, at) {
+            Ok(from) => from,
+            Err(error) => return unknown(error.to_string()),
+        };
+        let since = i64::from(from.version.since);
+        if target >= at {
+            let next = specs.versions(&domain, &name).find(|next| i64::from(*next) > at);
+            let Some(next) = next.filter(|next| i64::from(*next) <= target) else { break };
+            step(&mut draft, from, next, i64::from(next))?;
+            at = i64::from(next);
+        } else {
+            if since <= target {
+                break;
+            }
+            match specs.versions(&domain, &name).filter(|earlier| i64::from(*earlier) < since).last() {
+                Some(earlier) => step(&mut draft, from, earlier, since - 1)?,
+                None => rules::replace(&mut draft, from)?,
+            }
+            at = since - 1;
+        }
+    }
+    draft.finish()
+}
+
+/// Brings a draft from a version to the one before or after it; `at` is the opset at which it then is.
+fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
+    let (domain, name) = (&from.version.domain, &from.version.name);
+    let to = match Specs::embedded().find(domain, name, i64::from(since)) {
+        Ok(to) => to,
+        Err(error) => return unknown(error.to_string()),
+    };
+    if let Some(rule) = rules::find(from, to) {
+        rule(draft, from, to)?;
+    }
+    let operator = draft.node.op_type().to_owned();
+    if operator == *name && model_domain(domain) == model_domain(draft.node.domain()) {
+        return settle(draft, from, to);
+    }
+    match Specs::embedded().find(draft.node.domain(), &operator, at) {
+        Ok(other) => settle(draft, other, other),
+        Err(error) => impossible(error.to_string()),
+    }
+}

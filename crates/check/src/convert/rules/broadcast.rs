@@ -1,0 +1,218 @@
+//! Broadcasting: on request and along axes named by `axis` at first, then as in NumPy.
+
+use onnx_conformance_reference::model::graph::Dim;
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::axes::{as_int, normal, vector};
+use super::{Rule, keep};
+use crate::convert::answer::{Step, impossible, unknown};
+use crate::convert::attributes::{self, get_int};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { operators: &["Add", "Div", "Mul", "Sub"], versions: (6, 7), up: align, down: request },
+    Rule {
+        operators: &["And", "Equal", "Greater", "Less", "Or", "Pow", "Xor"],
+        versions: (1, 7),
+        up: align,
+        down: request,
+    },
+    Rule { operators: &["Max", "Mean", "Min", "Sum"], versions: (6, 8), up: keep, down: same_shapes },
+    Rule { operators: &["Gemm"], versions: (6, 7), up: gemm_up, down: gemm_down },
+    Rule { operators: &["PRelu"], versions: (6, 7), up: slope_up, down: slope_down },
+];
+
+/// Puts axes behind those of B, so that it is aligned with A at the end.
+fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let (axis, broadcast) = (get_int(&draft.node, "axis")?, get_int(&draft.node, "broadcast")?);
+    let removed = ["axis", "broadcast"].map(|name| attributes::remove(&mut draft.node, name));
+    if removed.contains(&true) {
+        draft.edit(format!("attributes axis and broadcast, which {} has not, are removed", to.version));
+    }
+    let Some(axis) = axis.filter(|_| broadcast.unwrap_or(0) != 0) else { return Ok(()) };
+    let (rank, own) = (draft.rank(0)?, draft.rank(1)?);
+    let axis = normal(axis, rank)?;
+    match rank.checked_sub(axis + own) {
+        Some(0) => Ok(()),
+        _ if own == 0 => Ok(()),
+        Some(behind) => trailing(draft, own, behind),
+        None => impossible(format!("B has {own} axes from axis {axis} of A on, which has {rank}")),
+    }
+}
+
+/// Puts `behind` axes of size 1 behind the `own` of input 1.
+fn trailing(draft: &mut Draft, own: usize, behind: usize) -> Step {
+    let axes: Vec<i64> = (own..own + behind).map(as_int).collect();
+    let mut fact = draft.fact(1);
+    fact.constant = None;
+    if let Some(shape) = &mut fact.shape {
+        shape.extend(std::iter::repeat_n(Dim::Size(1), behind));
+    }
+    let name = unsqueeze(draft, 1, &axes)?;
+    draft.set_input(1, name, Some(fact));
+    draft.edit(format!("axes are put behind those of input 1: Unsqueeze(axes={axes:?}) before"));
+    Ok(())
+}
+
+/// Adds an Unsqueeze of an input before the node.
+pub(super) fn unsqueeze(draft: &mut Draft, position: usize, axes: &[i64]) -> Step<String> {
+    along_axes(draft, "Unsqueeze", position, axes)
+}
+
+/// Adds a Squeeze of an input before the node.
+pub(super) fn squeeze(draft: &mut Draft, position: usize, axes: &[i64]) -> Step<String> {
+    along_axes(draft, "Squeeze", position, axes)
+}
+
+fn along_axes(draft: &mut Draft, op: &str, position: usize, axes: &[i64]) -> Step<String> {
+    let (input, element) = (draft.input(position), draft.element(position).ok());
+    if draft.helpers() < 13 {
+        return draft.before(op, &[&input], vec![attributes::ints("axes", axes)], element);
+    }
+    let stem = draft.stem("axes");
+    let axes = draft.add_constant(&stem, &vector(axes)?);
+    draft.before(op, &[&input, &axes], Vec::new(), element)
+}
+
+/// Operators whose inputs may change places.
+const COMMUTATIVE: &[&str] = &["Add", "And", "Equal", "Mul", "Or", "Xor"];
+
+/// Asks for the broadcasting of B to A, where the shapes allow it.
+fn request(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let (a, b) = (draft.shape(0)?, draft.shape(1)?);
+    if are_same(&a, &b)? {
+        return Ok(());
+    }
+    if fits_into(&b, &a)? {
+        return request_of(draft, &a, &b, to);
+    }
+    if COMMUTATIVE.contains(&to.version.name.as_str()) && fits_into(&a, &b)? {
+        draft.arrange_inputs(&[Some(1), Some(0)]);
+        draft.edit(format!("the inputs change places, since {} broadcasts the second only", to.version));
+        return request_of(draft, &b, &a, to);
+    }
+    impossible(format!("{} broadcasts the second input only", to.version))
+}
+
+/// Whether two shapes are known to be one, or known to differ.
+fn are_same(a: &[Dim], b: &[Dim]) -> Step<bool> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    let mut same = true;
+    for (one, other) in a.iter().zip(b) {
+        match (one, other) {
+            (Dim::Size(one), Dim::Size(other)) => same &= one == other,
+            (Dim::Name(one), Dim::Name(other)) if one == other => {}
+            _ => return unknown("the shapes of the inputs are not known"),
+        }
+    }
+    Ok(same)
+}
+
+/// Whether `b` broadcasts to `a` without changing it.
+fn fits_into(b: &[Dim], a: &[Dim]) -> Step<bool> {
+    let Some(start) = a.len().checked_sub(b.len()) else { return Ok(false) };
+    for (own, other) in b.iter().zip(a.iter().skip(start)) {
+        match (own, other) {
+            (Dim::Size(1), _) => {}
+            (Dim::Size(own), Dim::Size(other)) if own == other => {}
+            (Dim::Name(own), Dim::Name(other)) if own == other => {}
+            (Dim::Size(_), Dim::Size(_)) => return Ok(false),
+            _ => return unknown("the shapes of the inputs are not known"),
+        }
+    }
+    Ok(true)
+}
+
+/// B is aligned by the axes that are not 1: those before and behind them are taken from it.
+fn request_of(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
+    attributes::set(&mut draft.node, attributes::int("broadcast", 1));
+    let start = a.len() - b.len();
+    let is_one = |dim: &Dim| *dim == Dim::Size(1);
+    let Some(first) = b.iter().position(|dim| !is_one(dim)) else {
+        draft.edit(format!("attribute broadcast=1 asks {} for what it would not do", to.version));
+        return Ok(());
+    };
+    let last = b.iter().rposition(|dim| !is_one(dim)).unwrap_or(first);
+    let inner = b.iter().zip(a.iter().skip(start)).take(last + 1).skip(first);
+    if inner.into_iter().any(|(own, other)| is_one(own) && !is_one(other)) {
+        return impossible(format!("{} repeats no axis between others", to.version));
+    }
+    let ones: Vec<i64> = (0..first).chain(last + 1..b.len()).map(as_int).collect();
+    if !ones.is_empty() {
+        let mut fact = draft.fact(1);
+        fact.constant = None;
+        fact.shape = b.get(first..=last).map(<[Dim]>::to_vec);
+        let name = squeeze(draft, 1, &ones)?;
+        draft.set_input(1, name, Some(fact));
+        draft.edit(format!("axes of size 1 are taken from input 1: Squeeze(axes={ones:?}) before"));
+    }
+    let axis = start + first;
+    attributes::set(&mut draft.node, attributes::int("axis", as_int(axis)));
+    draft.edit(format!("attributes broadcast=1 and axis={axis} ask {} for what it would not do", to.version));
+    Ok(())
+}
+
+/// Before version 8 all inputs have one shape.
+fn same_shapes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let first = draft.shape(0)?;
+    for position in 1..draft.node.input.len() {
+        if !are_same(&first, &draft.shape(position)?)? {
+            return impossible(format!("{} broadcasts no input", to.version));
+        }
+    }
+    Ok(())
+}
+
+fn gemm_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if attributes::remove(&mut draft.node, "broadcast") {
+        draft.edit(format!("attribute broadcast, which {} has not, is removed", to.version));
+    }
+    Ok(())
+}
+
+fn gemm_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    attributes::set(&mut draft.node, attributes::int("broadcast", 1));
+    draft.edit(format!("attribute broadcast=1 asks {} for what it would not do", to.version));
+    Ok(())
+}
+
+/// A slope of one value per channel is aligned with axis 1.
+fn slope_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let slope = draft.shape(1)?;
+    if slope.iter().all(|dim| *dim == Dim::Size(1)) {
+        return Ok(());
+    }
+    let (rank, own) = (draft.rank(0)?, slope.len());
+    match rank.checked_sub(1 + own) {
+        Some(behind) if behind > 0 && own == 1 => trailing(draft, own, behind),
+        _ => Ok(()),
+    }
+}
+
+/// A slope of one value, or of one per channel.
+fn slope_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let (data, slope) = (draft.shape(0)?, draft.shape(1)?);
+    let is_one = |dim: &Dim| *dim == Dim::Size(1);
+    let larger: Vec<usize> =
+        slope.iter().enumerate().filter(|(_, dim)| !is_one(dim)).map(|(axis, _)| axis + data.len() - slope.len()).collect();
+    let wanted: Option<usize> = match larger.as_slice() {
+        [] => None,
+        [1] => Some(1),
+        _ => return impossible(format!("{} has one slope, or one per channel", to.version)),
+    };
+    let own = wanted.map(|axis| axis + slope.len() - data.len());
+    let keep = own.unwrap_or_else(|| slope.len().saturating_sub(1));
+    let ones: Vec<i64> = (0..slope.len()).filter(|axis| *axis != keep).map(as_int).collect();
+    if ones.is_empty() {
+        return Ok(());
+    }
+    let mut fact = draft.fact(1);
+    fact.constant = None;
+    fact.shape = slope.get(keep).map(|dim| vec![dim.clone()]);
+    let name = squeeze(draft, 1, &ones)?;
+    draft.set_input(1, name, Some(fact));
+    draft.edit(format!("axes of size 1 are taken from input 1: Squeeze(axes={ones:?}) before"));
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Cast, and operators that name a type by an attribute: the name of the type in version 1, then its number.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::{Rule, keep};
+use crate::convert::answer::{Step, impossible, unknown};
+use crate::convert::attributes::{self, get_float, get_int, get_string};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { operators: &["Cast"], versions: (1, 6), up: to_number, down: to_name },
+    Rule { operators: &["Cast"], versions: (13, 19), up: keep, down: without_saturate },
+    Rule { operators: &["CastLike"], versions: (15, 19), up: keep, down: without_saturate },
+    Rule { operators: &["Cast", "CastLike"], versions: (23, 24), up: keep, down: without_round_mode },
+    Rule { operators: &["LpPool", "GlobalLpPool"], versions: (1, 2), up: norm_to_int, down: norm_to_float },
+    Rule { operators: &["QuantizeLinear", "DequantizeLinear"], versions: (10, 13), up: keep, down: per_tensor },
+    Rule { operators: &["QuantizeLinear"], versions: (13, 19), up: keep, down: without_saturate },
+    Rule { operators: &["QuantizeLinear"], versions: (19, 21), up: keep, down: zero_point_of_type },
+    Rule { operators: &["Mod"], versions: (13, 28), up: keep, down: truncating_mod },
+];
+
+/// The attribute by which a new Cast names its type.
+pub(super) fn target(draft: &Draft, element: ElementType) -> AttributeProto {
+    if draft.helpers() < 6 {
+        attributes::string("to", &element.name().to_uppercase())
+    } else {
+        attributes::int("to", i64::from(element.code()))
+    }
+}
+
+fn to_number(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let Some(name) = get_string(&draft.node, "to")? else { return impossible("attribute to is missing") };
+    let Ok(element) = name.to_lowercase().parse::<ElementType>() else {
+        return impossible(format!("'{name}' is no element type"));
+    };
+    attributes::set(&mut draft.node, attributes::int("to", i64::from(element.code())));
+    draft.edit(format!("attribute to is the number of the type, {}, instead of its name", element.code()));
+    Ok(())
+}
+
+fn to_name(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let code = get_int(&draft.node, "to")?.and_then(|code| i32::try_from(code).ok());
+    let Some(element) = code.and_then(ElementType::from_code) else { return impossible("attribute to names no type") };
+    let name = element.name().to_uppercase();
+    attributes::set(&mut draft.node, attributes::string("to", &name));
+    draft.edit(format!("attribute to is the name of the type, {name}, instead of its number"));
+    Ok(())
+}
+
+/// What saturates are types that the version does not have.
+fn without_saturate(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    without(draft, "saturate")
+}
+
+fn without_round_mode(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    without(draft, "round_mode")
+}
+
+fn without(draft: &mut Draft, name: &str) -> Step {
+    if attributes::remove(&mut draft.node, name) {
+        draft.edit(format!("attribute {name}, without effect on types that the version takes, is removed"));
+    }
+    Ok(())
+}
+
+fn norm_to_int(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if let Some(p) = get_float(&draft.node, "p")? {
+        #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
+        let whole = p as i64;
+        if whole as f64 != f64::from(p) {
+            return impossible(format!("p of {} is an integer, not {p}", to.version));
+        }
+        attributes::set(&mut draft.node, attributes::int("p", whole));
+        draft.edit(format!("attribute p is the integer {whole}"));
+    }
+    draft.same_default("p");
+    Ok(())
+}
+
+fn norm_to_float(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    if let Some(p) = get_int(&draft.node, "p")? {
+        #[expect(clippy::cast_possible_truncation, reason = "norms are small")]
+        attributes::set(&mut draft.node, attributes::float("p", p as f32));
+        draft.edit(format!("attribute p is the float {p}"));
+    }
+    draft.same_default("p");
+    Ok(())
+}
+
+/// One scale for all: axis has no effect then.
+fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.rank(1)? > 0 {
+        return impossible(format!("{} has one scale for all elements, given as a scalar", to.version));
+    }
+    without(draft, "axis")
+}
+
+/// The type of the output is that of the zero point.
+fn zero_point_of_type(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let code = get_int(&draft.node, "output_dtype")?.unwrap_or(0);
+    if code == 0 {
+        return Ok(());
+    }
+    let Some(element) = i32::try_from(code).ok().and_then(ElementType::from_code) else {
+        return impossible(format!("output_dtype {code} is no type"));
+    };
+    if !draft.has_input(2) {
+        let Some(shape) = draft.fact(1).shape else { return unknown("the shape of the scale is not known") };
+        let size = |dim: &onnx_conformance_reference::model::graph::Dim| match dim {
+            onnx_conformance_reference::model::graph::Dim::Size(size) => Some(*size),
+            _ => None,
+        };
+        let Some(shape) = shape.iter().map(size).collect::<Option<Vec<usize>>>() else {
+            return unknown("the shape of the scale is not known");
+        };
+        let zeros = vec![0.0; shape.iter().product()];
+        draft.set_constant(2, "zero_point", &super::inputs::numbers(element, &shape, &zeros)?);
+    }
+    attributes::remove(&mut draft.node, "output_dtype");
+    draft.edit(format!("a zero point of {element} tells {} the type of the output", to.version));
+    Ok(())
+}
+
+fn truncating_mod(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.element(0)?.is_float() && get_int(&draft.node, "fmod")?.unwrap_or(0) == 0 {
+        return impossible(format!("{} takes fmod=1 only for floats", to.version));
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! Resize and Upsample, GridSample, RoiAlign, ConvTranspose, DFT: coordinates, modes and axes.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::axes::{as_int, normal, tensor};
+use super::inputs::numbers;
+use super::{Replacement, Rule, keep};
+use crate::convert::answer::{Step, impossible};
+use crate::convert::attributes::{self, get_float, get_floats, get_int, get_string};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { operators: &["Upsample"], versions: (1, 7), up: scales_of_axes, down: scales_of_images },
+    Rule { operators: &["Upsample"], versions: (7, 9), up: scales_to_input, down: scales_to_attribute },
+    Rule { operators: &["Upsample"], versions: (9, 10), up: to_resize, down: keep },
+    Rule { operators: &["Resize"], versions: (10, 11), up: resize_up, down: resize_down },
+    Rule { operators: &["Resize"], versions: (11, 13), up: without_empty, down: with_empty },
+    Rule { operators: &["GridSample"], versions: (16, 20), up: grid_up, down: grid_down },
+    Rule { operators: &["RoiAlign"], versions: (10, 16), up: roi_up, down: roi_down },
+    Rule { operators: &["ConvTranspose"], versions: (1, 11), up: transposed_up, down: transposed_down },
+    Rule { operators: &["DFT"], versions: (17, 20), up: dft_up, down: dft_down },
+];
+
+pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "Resize", replace: to_upsample }];
+
+fn set_string(draft: &mut Draft, name: &str, value: &str) {
+    attributes::set(&mut draft.node, attributes::string(name, value));
+    draft.edit(format!("attribute {name}={value} is set"));
+}
+
+/// Gives a text attribute the name that the other version has for it.
+fn rename(draft: &mut Draft, name: &str, names: &[(&str, &str)]) -> Step {
+    draft.same_default(name);
+    if let Some(value) = get_string(&draft.node, name)?
+        && let Some((_, other)) = names.iter().find(|(one, _)| value.eq_ignore_ascii_case(one))
+    {
+        attributes::set(&mut draft.node, attributes::string(name, other));
+        draft.edit(format!("{name} {value} is called {other}"));
+    }
+    Ok(())
+}
+
+fn scales_of_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let (height, width) = (get_float(&draft.node, "height_scale")?, get_float(&draft.node, "width_scale")?);
+    let (Some(height), Some(width)) = (height, width) else { return impossible("a scale is missing") };
+    for name in ["height_scale", "width_scale"] {
+        attributes::remove(&mut draft.node, name);
+    }
+    attributes::set(&mut draft.node, attributes::floats("scales", &[1.0, 1.0, height, width]));
+    draft.edit(format!("height_scale and width_scale become scales of {}", to.version));
+    rename(draft, "mode", &[("bilinear", "linear")])
+}
+
+fn scales_of_images(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let scales = get_floats(&draft.node, "scales")?.unwrap_or_default();
+    let [1.0, 1.0, height, width] = scales.as_slice() else {
+        return impossible(format!("{} scales the height and width of images", to.version));
+    };
+    let (height, width) = (*height, *width);
+    attributes::remove(&mut draft.node, "scales");
+    attributes::set(&mut draft.node, attributes::float("height_scale", height));
+    attributes::set(&mut draft.node, attributes::float("width_scale", width));
+    draft.edit(format!("scales become height_scale and width_scale of {}", to.version));
+    rename(draft, "mode", &[("linear", "bilinear")])
+}
+
+fn scales_to_input(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let scales = get_floats(&draft.node, "scales")?.unwrap_or_default();
+    attributes::remove(&mut draft.node, "scales");
+    let wide: Vec<f64> = scales.iter().map(|scale| f64::from(*scale)).collect();
+    draft.set_constant(1, "scales", &numbers(ElementType::Float, &[wide.len()], &wide)?);
+    draft.edit(format!("scales moves from attribute to input 1 of {}", to.version));
+    Ok(())
+}
+
+/// The scales, which are a constant of float.
+fn known_scales(draft: &Draft, position: usize) -> Step<Vec<f32>> {
+    let scales = draft.known(position, "scales")?;
+    #[expect(clippy::cast_possible_truncation, reason = "elements of a tensor of float")]
+    Ok(scales.floats().into_iter().map(|scale| scale as f32).collect())
+}
+
+fn scales_to_attribute(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let scales = known_scales(draft, 1)?;
+    draft.clear_input(1);
+    attributes::set(&mut draft.node, attributes::floats("scales", &scales));
+    draft.edit(format!("scales moves from input 1 to an attribute of {}", to.version));
+    Ok(())
+}
+
+fn to_resize(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    draft.node.op_type = Some("Resize".to_owned());
+    draft.edit("Resize takes the place of Upsample, which is withdrawn");
+    Ok(())
+}
+
+fn to_upsample(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
+    if known_scales(draft, 1)?.iter().any(|scale| *scale < 1.0) {
+        return impossible(format!("before {} there is only Upsample, whose scales are 1 or more", from.version));
+    }
+    draft.node.op_type = Some("Upsample".to_owned());
+    draft.edit("Upsample takes the place of Resize");
+    Ok(())
+}
+
+fn resize_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    draft.arrange_inputs(&[Some(0), None, Some(1)]);
+    draft.set_constant(1, "roi", &numbers(ElementType::Float, &[0], &[])?);
+    draft.edit(format!("an empty roi, which {} needs, is added as input 1", to.version));
+    set_string(draft, "coordinate_transformation_mode", "asymmetric");
+    if get_string(&draft.node, "mode")?.is_none_or(|mode| mode == "nearest") {
+        set_string(draft, "nearest_mode", "floor");
+    }
+    Ok(())
+}
+
+fn resize_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let text = |draft: &Draft, name: &str, default: &str| -> Step<String> {
+        Ok(get_string(&draft.node, name)?.unwrap_or_else(|| default.to_owned()))
+    };
+    let coordinates = text(draft, "coordinate_transformation_mode", "half_pixel")?;
+    if coordinates != "asymmetric" {
+        return impossible(format!("{} transforms coordinates as asymmetric does, not {coordinates}", to.version));
+    }
+    let mode = text(draft, "mode", "nearest")?;
+    let nearest = text(draft, "nearest_mode", "round_prefer_floor")?;
+    if mode == "nearest" && nearest != "floor" {
+        return impossible(format!("{} takes the nearest as floor does, not {nearest}", to.version));
+    }
+    let is_linear = mode == "linear";
+    if is_linear && get_int(&draft.node, "exclude_outside")?.unwrap_or(0) != 0 {
+        return impossible(format!("{} has no exclude_outside", to.version));
+    }
+    if draft.has_input(3) {
+        return impossible(format!("{} takes scales, not sizes", to.version));
+    }
+    for name in [
+        "coordinate_transformation_mode",
+        "nearest_mode",
+        "exclude_outside",
+        "cubic_coeff_a",
+        "extrapolation_value",
+    ] {
+        attributes::remove(&mut draft.node, name);
+        draft.same_default(name);
+    }
+    draft.arrange_inputs(&[Some(0), Some(2)]);
+    draft.edit(format!("roi and the attributes that say what {} does anyway are removed", to.version));
+    Ok(())
+}
+
+/// Whether an input is known to be empty.
+fn is_empty(draft: &Draft, position: usize) -> bool {
+    let zero = onnx_conformance_reference::model::graph::Dim::Size(0);
+    draft.fact(position).shape.is_some_and(|shape| shape.contains(&zero))
+}
+
+fn without_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.has_input(3) {
+        if !is_empty(draft, 2) && draft.has_input(2) {
+            draft.known(2, "scales")?;
+        }
+        draft.clear_input(2);
+        draft.edit(format!("the empty scales are removed, since {} takes sizes alone", to.version));
+    }
+    Ok(())
+}
+
+fn with_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    for (position, what) in [(1, "roi"), (2, "scales")] {
+        if !draft.has_input(position) {
+            draft.set_constant(position, what, &numbers(ElementType::Float, &[0], &[])?);
+            draft.edit(format!("an empty {what}, which {} needs, is added as input {position}", to.version));
+        }
+    }
+    Ok(())
+}
+
+fn grid_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    rename(draft, "mode", &[("bilinear", "linear"), ("bicubic", "cubic")])
+}
+
+fn grid_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let rank = draft.rank(0)?;
+    if rank != 4 {
+        return impossible(format!("{} takes images of 4 axes, not {rank}", to.version));
+    }
+    rename(draft, "mode", &[("linear", "bilinear"), ("cubic", "bicubic")])
+}
+
+fn roi_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    set_string(draft, "coordinate_transformation_mode", "output_half_pixel");
+    Ok(())
+}
+
+fn roi_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let mode = get_string(&draft.node, "coordinate_transformation_mode")?;
+    if mode.as_deref() != Some("output_half_pixel") {
+        return impossible(format!("{} does not shift coordinates by half a pixel", to.version));
+    }
+    attributes::remove(&mut draft.node, "coordinate_transformation_mode");
+    draft.edit(format!("attribute coordinate_transformation_mode, which says what {} does anyway, is removed", to.version));
+    Ok(())
+}
+
+/// With output_shape, the end at which the odd element is cut off is told by `auto_pad`, by the other value.
+fn other_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
+    if attributes::get(&draft.node, "output_shape")?.is_none() {
+        return Ok(());
+    }
+    let is_upper = get_string(&draft.node, "auto_pad")?.as_deref() == Some("SAME_UPPER");
+    let is_at_end = is_upper == is_upper_at_end;
+    let value = if is_at_end == is_upper_at_end { "SAME_LOWER" } else { "SAME_UPPER" };
+    set_string(draft, "auto_pad", value);
+    Ok(())
+}
+
+fn transposed_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    other_end(draft, false)
+}
+
+fn transposed_down(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    other_end(draft, true)
+}
+
+fn dft_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let axis = get_int(&draft.node, "axis")?.unwrap_or(1);
+    attributes::remove(&mut draft.node, "axis");
+    draft.set_constant(2, "axis", &tensor(ElementType::Int64, &[], &[axis])?);
+    draft.edit(format!("axis moves from attribute to input 2 of {}", to.version));
+    draft.same_default("axis");
+    Ok(())
+}
+
+fn dft_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let axis = if draft.has_input(2) { draft.known_ints(2, "axis")?.first().copied().unwrap_or(-2) } else { -2 };
+    let axis = as_int(normal(axis, draft.rank(0)?)?);
+    draft.clear_input(2);
+    attributes::set(&mut draft.node, attributes::int("axis", axis));
+    draft.edit(format!("axis moves from input 2 to an attribute of {}", to.version));
+    Ok(())
+}

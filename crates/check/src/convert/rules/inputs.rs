@@ -1,0 +1,373 @@
+//! Parameters that became inputs: of Pad, Clip, Slice, TopK, Reshape, Tile and Split.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::OpSpec;
+use onnx_conformance_reference::tensor::Tensor;
+
+use super::axes::{as_int, count_from_front, normal, tensor, vector};
+use super::{Rule, keep};
+use crate::convert::answer::{Step, impossible, unknown};
+use crate::convert::attributes::{self, get_float, get_int, get_ints};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { operators: &["Pad"], versions: (1, 2), up: pads_renamed, down: paddings },
+    Rule { operators: &["Pad"], versions: (2, 11), up: pad_up, down: pad_down },
+    Rule { operators: &["Pad"], versions: (13, 18), up: keep, down: pad_all_axes },
+    Rule { operators: &["Clip"], versions: (1, 6), up: clip_limits, down: keep },
+    Rule { operators: &["Clip"], versions: (6, 11), up: clip_up, down: clip_down },
+    Rule { operators: &["Slice"], versions: (1, 10), up: slice_up, down: slice_down },
+    Rule { operators: &["Slice"], versions: (10, 11), up: keep, down: slice_axes },
+    Rule { operators: &["TopK"], versions: (1, 10), up: top_k_up, down: top_k_down },
+    Rule { operators: &["TopK"], versions: (10, 11), up: keep, down: top_k_axis },
+    Rule { operators: &["Reshape"], versions: (1, 5), up: reshape_up, down: reshape_down },
+    Rule { operators: &["Reshape"], versions: (13, 14), up: keep, down: reshape_zero },
+    Rule { operators: &["Tile"], versions: (1, 6), up: tile_up, down: tile_down },
+    Rule { operators: &["Split"], versions: (1, 2), up: split_axis, down: keep },
+    Rule { operators: &["Split"], versions: (11, 13), up: split_up, down: split_down },
+    Rule { operators: &["Split"], versions: (13, 18), up: split_number, down: split_lengths },
+];
+
+/// A tensor of numbers, each rounded to the type once.
+pub(super) fn numbers(element: ElementType, shape: &[usize], values: &[f64]) -> Step<Tensor> {
+    if element.is_float() {
+        return Tensor::of_floats(element, shape, values).or_else(|error| impossible(error.to_string()));
+    }
+    let mut integers = Vec::new();
+    for value in values {
+        #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
+        let integer = *value as i64;
+        if integer as f64 != *value {
+            return impossible(format!("{value} is no {element}"));
+        }
+        integers.push(integer);
+    }
+    tensor(element, shape, &integers)
+}
+
+/// The number of a constant of one element as a 32-bit float, which attributes are; an obstacle where none is that number.
+pub(super) fn single(tensor: &Tensor, what: &str, to: &OpSpec) -> Step<f32> {
+    let Some(value) = tensor.floats().first().copied().filter(|_| tensor.len() == 1) else {
+        return impossible(format!("{what} is no single number"));
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
+    let narrow = value as f32;
+    if f64::from(narrow) == value || value.is_nan() {
+        return Ok(narrow);
+    }
+    impossible(format!("attribute {what} of {} holds 32-bit floats, not {value}", to.version))
+}
+
+/// A list input, a constant, becomes an attribute.
+fn list_to_attribute(draft: &mut Draft, position: usize, name: &str, to: &OpSpec) -> Step {
+    if draft.has_input(position) {
+        let values = draft.known_ints(position, name)?;
+        attributes::set(&mut draft.node, attributes::ints(name, &values));
+        draft.edit(format!("{name} moves from input {position} to an attribute of {}", to.version));
+    }
+    Ok(())
+}
+
+/// An attribute of integers becomes a list input.
+fn list_to_input(draft: &mut Draft, name: &str, position: usize, to: &OpSpec) -> Step {
+    if let Some(values) = get_ints(&draft.node, name)? {
+        attributes::remove(&mut draft.node, name);
+        draft.set_constant(position, name, &vector(&values)?);
+        draft.edit(format!("{name} moves from attribute to input {position} of {}", to.version));
+    }
+    Ok(())
+}
+
+fn pads_renamed(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    if let Some(pads) = get_ints(&draft.node, "paddings")? {
+        attributes::remove(&mut draft.node, "paddings");
+        attributes::set(&mut draft.node, attributes::ints("pads", &pads));
+        draft.edit("attribute paddings is called pads");
+    }
+    Ok(())
+}
+
+fn paddings(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if let Some(pads) = get_ints(&draft.node, "pads")? {
+        if pads.iter().any(|pad| *pad < 0) {
+            return impossible(format!("{} removes no elements, which negative pads do", to.version));
+        }
+        attributes::remove(&mut draft.node, "pads");
+        attributes::set(&mut draft.node, attributes::ints("paddings", &pads));
+        draft.edit("attribute pads is called paddings");
+    }
+    Ok(())
+}
+
+fn pad_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    list_to_input(draft, "pads", 1, to)?;
+    let Some(value) = get_float(&draft.node, "value")? else { return Ok(()) };
+    attributes::remove(&mut draft.node, "value");
+    if value.to_bits() == 0 {
+        draft.edit("attribute value, 0 as is the default, is removed");
+        return Ok(());
+    }
+    let element = draft.element(0)?;
+    draft.set_constant(2, "constant_value", &numbers(element, &[], &[f64::from(value)])?);
+    draft.edit(format!("value moves from attribute to input 2 'constant_value' of {}", to.version));
+    Ok(())
+}
+
+fn pad_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.has_input(2) {
+        let value = single(&draft.known(2, "constant_value")?, "value", to)?;
+        attributes::set(&mut draft.node, attributes::float("value", value));
+        draft.edit(format!("constant_value moves from input 2 to attribute value of {}", to.version));
+    }
+    list_to_attribute(draft, 1, "pads", to)?;
+    draft.arrange_inputs(&[Some(0)]);
+    Ok(())
+}
+
+/// Pads of some axes become pads of all.
+fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if !draft.has_input(3) {
+        return Ok(());
+    }
+    let (pads, axes, rank) = (draft.known_ints(1, "pads")?, draft.known_ints(3, "axes")?, draft.rank(0)?);
+    let mut all = vec![0; 2 * rank];
+    for (at, axis) in axes.iter().enumerate() {
+        let axis = normal(*axis, rank)?;
+        for (target, source) in [(axis, at), (rank + axis, axes.len() + at)] {
+            if let (Some(place), Some(pad)) = (all.get_mut(target), pads.get(source)) {
+                *place = *pad;
+            }
+        }
+    }
+    draft.clear_input(3);
+    draft.set_constant(1, "pads", &vector(&all)?);
+    draft.edit(format!("pads are written for all axes, since {} has no input axes", to.version));
+    Ok(())
+}
+
+/// From version 6 on a limit that is left out is the greatest or least float, which infinities are beyond.
+fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    for (name, limit) in [("min", f32::NEG_INFINITY), ("max", f32::INFINITY)] {
+        if get_float(&draft.node, name)?.is_none() {
+            attributes::set(&mut draft.node, attributes::float(name, limit));
+            draft.edit(format!("attribute {name}={limit} keeps {} from limiting infinities", to.version));
+        }
+    }
+    Ok(())
+}
+
+fn clip_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    for (position, name, limit) in [(1, "min", f32::MIN), (2, "max", f32::MAX)] {
+        let value = get_float(&draft.node, name)?.unwrap_or(limit);
+        attributes::remove(&mut draft.node, name);
+        if value.is_infinite() && value.is_sign_negative() == limit.is_sign_negative() {
+            draft.edit(format!("attribute {name}, which does not limit, is removed"));
+            continue;
+        }
+        let element = draft.element(0)?;
+        draft.set_constant(position, name, &numbers(element, &[], &[f64::from(value)])?);
+        draft.edit(format!("{name} moves from attribute to input {position} of {}", to.version));
+    }
+    Ok(())
+}
+
+fn clip_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    for (position, name, limit) in [(1, "min", f32::NEG_INFINITY), (2, "max", f32::INFINITY)] {
+        let value = if draft.has_input(position) { single(&draft.known(position, name)?, name, to)? } else { limit };
+        attributes::set(&mut draft.node, attributes::float(name, value));
+        draft.edit(format!("{name} moves from input {position} to attribute {name}={value} of {}", to.version));
+    }
+    draft.arrange_inputs(&[Some(0)]);
+    Ok(())
+}
+
+fn slice_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    for (position, name) in [(1, "starts"), (2, "ends"), (3, "axes")] {
+        list_to_input(draft, name, position, to)?;
+    }
+    Ok(())
+}
+
+fn slice_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.has_input(4) && draft.known_ints(4, "steps")?.iter().any(|step| *step != 1) {
+        return impossible(format!("{} has no steps", to.version));
+    }
+    for (position, name) in [(1, "starts"), (2, "ends"), (3, "axes")] {
+        list_to_attribute(draft, position, name, to)?;
+    }
+    draft.arrange_inputs(&[Some(0)]);
+    count_from_front(draft, to, |draft| draft.rank(0))
+}
+
+/// Axes that count from the front.
+fn slice_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if !draft.has_input(3) {
+        return Ok(());
+    }
+    let axes = draft.known(3, "axes")?;
+    if axes.indices().iter().all(|axis| *axis >= 0) {
+        return Ok(());
+    }
+    let rank = draft.rank(0)?;
+    let mut counted = Vec::new();
+    for axis in axes.indices() {
+        counted.push(as_int(normal(axis, rank)?));
+    }
+    draft.set_constant(3, "axes", &tensor(axes.element_type(), axes.shape(), &counted)?);
+    draft.edit(format!("axes is written {counted:?}, since those of {} count from the front", to.version));
+    Ok(())
+}
+
+fn top_k_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if let Some(k) = get_int(&draft.node, "k")? {
+        attributes::remove(&mut draft.node, "k");
+        draft.set_constant(1, "k", &vector(&[k])?);
+        draft.edit(format!("k moves from attribute to input 1 'K' of {}", to.version));
+    }
+    Ok(())
+}
+
+fn top_k_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let k = draft.known_ints(1, "K")?;
+    let [k] = k.as_slice() else { return impossible("K is no single number") };
+    attributes::set(&mut draft.node, attributes::int("k", *k));
+    draft.clear_input(1);
+    draft.edit(format!("K moves from input 1 to attribute k of {}", to.version));
+    Ok(())
+}
+
+/// The largest, sorted, along an axis counted from the front. What is not to be sorted may be.
+fn top_k_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if get_int(&draft.node, "sorted")? == Some(0) {
+        attributes::remove(&mut draft.node, "sorted");
+        draft.edit(format!("attribute sorted=0 is removed, since {} sorts", to.version));
+    }
+    if get_int(&draft.node, "axis")? == Some(-1) {
+        return Ok(());
+    }
+    count_from_front(draft, to, |draft| draft.rank(0))
+}
+
+fn reshape_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    list_to_input(draft, "shape", 1, to)
+}
+
+fn reshape_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    list_to_attribute(draft, 1, "shape", to)?;
+    draft.arrange_inputs(&[Some(0)]);
+    Ok(())
+}
+
+/// A shape without zeros means the same with allowzero and without.
+fn reshape_zero(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if get_int(&draft.node, "allowzero")?.unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    if draft.known_ints(1, "shape")?.contains(&0) {
+        return impossible(format!("{} takes a 0 in the shape for the size of the input", to.version));
+    }
+    attributes::remove(&mut draft.node, "allowzero");
+    draft.edit("attribute allowzero is removed, since the shape has no 0");
+    Ok(())
+}
+
+/// One axis tiled becomes a count for each.
+fn tile_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let (tiles, axis) = (draft.known(1, "tiles")?, draft.known(2, "axis")?);
+    let rank = draft.rank(0)?;
+    let (tiles, axis) = (whole(&tiles)?, normal(whole(&axis)?, rank)?);
+    let repeats: Vec<i64> = (0..rank).map(|at| if at == axis { tiles } else { 1 }).collect();
+    draft.clear_input(2);
+    draft.set_constant(1, "repeats", &vector(&repeats)?);
+    draft.edit(format!("tiles and axis become input 1 'repeats' of {}", to.version));
+    Ok(())
+}
+
+/// The integer that a constant of any type holds.
+fn whole(tensor: &Tensor) -> Step<i64> {
+    let value = tensor.floats().first().copied().filter(|value| value.fract() == 0.0 && value.abs() < 9e15);
+    #[expect(clippy::cast_possible_truncation, reason = "an integer in range")]
+    match value.filter(|_| tensor.len() == 1) {
+        Some(value) => Ok(value as i64),
+        None => unknown("a single whole number"),
+    }
+}
+
+fn tile_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let repeats = draft.known_ints(1, "repeats")?;
+    let mut tiled = repeats.iter().enumerate().filter(|(_, count)| **count != 1);
+    let (axis, count) = tiled.next().map_or((0, 1), |(axis, count)| (axis, *count));
+    if tiled.next().is_some() {
+        return impossible(format!("{} repeats along one axis", to.version));
+    }
+    let element = draft.element(0)?;
+    let number = |value: i64| numbers(element, &[], &[value as f64]);
+    draft.set_constant(1, "tiles", &number(count)?);
+    draft.set_constant(2, "axis", &number(as_int(axis))?);
+    draft.edit(format!("repeats become the inputs tiles and axis of {}", to.version));
+    Ok(())
+}
+
+/// The first version has the lengths as an input too, and takes axis 0 when none is given.
+fn split_axis(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.has_input(1) {
+        let lengths = draft.known(1, "split")?;
+        let mut values = Vec::new();
+        for value in lengths.floats() {
+            values.push(whole(&numbers(ElementType::Double, &[1], &[value])?)?);
+        }
+        draft.clear_input(1);
+        attributes::set(&mut draft.node, attributes::ints("split", &values));
+        draft.edit(format!("split moves from input 1 to an attribute of {}", to.version));
+    }
+    if get_int(&draft.node, "axis")?.is_none() {
+        attributes::set(&mut draft.node, attributes::int("axis", 0));
+        draft.edit("attribute axis, 0 when left out, is written out");
+    }
+    Ok(())
+}
+
+fn split_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    list_to_input(draft, "split", 1, to)
+}
+
+fn split_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    list_to_attribute(draft, 1, "split", to)?;
+    draft.arrange_inputs(&[Some(0)]);
+    Ok(())
+}
+
+fn split_number(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if !draft.has_input(1) {
+        let number = as_int(draft.node.output.len());
+        attributes::set(&mut draft.node, attributes::int("num_outputs", number));
+        draft.edit(format!("attribute num_outputs={number}, which {} needs without split, is added", to.version));
+    }
+    Ok(())
+}
+
+/// Without num_outputs the parts are equal; unequal ones are written out.
+fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let Some(number) = get_int(&draft.node, "num_outputs")? else { return Ok(()) };
+    attributes::remove(&mut draft.node, "num_outputs");
+    draft.edit(format!("attribute num_outputs, which {} has not, is removed", to.version));
+    let (shape, axis) = (draft.shape(0)?, get_int(&draft.node, "axis")?.unwrap_or(0));
+    let Some(onnx_conformance_reference::model::graph::Dim::Size(size)) = shape.get(normal(axis, shape.len())?) else {
+        return unknown("the size of the axis that is split is not known");
+    };
+    let size = as_int(*size);
+    if number < 1 || size % number == 0 {
+        return Ok(());
+    }
+    let part = size / number + 1;
+    let mut lengths = Vec::new();
+    let mut left = size;
+    for _ in 0..number {
+        let length = part.min(left);
+        lengths.push(length);
+        left -= length;
+    }
+    draft.set_constant(1, "split", &vector(&lengths)?);
+    draft.edit(format!("the lengths {lengths:?} are given, since the parts are not equal"));
+    Ok(())
+}

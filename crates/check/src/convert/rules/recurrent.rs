@@ -1,0 +1,65 @@
+//! RNN, GRU and LSTM: whether the sequence is given, and where the batch stands.
+
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::Rule;
+use crate::convert::answer::Step;
+use crate::convert::attributes::{self, get_int};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { operators: &["GRU"], versions: (1, 3), up: forward, down: forward },
+    Rule { operators: &["GRU"], versions: (3, 7), up: without_sequence, down: with_sequence },
+    Rule { operators: &["LSTM", "RNN"], versions: (1, 7), up: without_sequence, down: with_sequence },
+    Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::keep, down: time_first },
+];
+
+/// The default of direction is misspelt in version 1 of GRU.
+fn forward(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    draft.same_default("direction");
+    Ok(())
+}
+
+fn without_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    draft.same_default("output_sequence");
+    if attributes::remove(&mut draft.node, "output_sequence") {
+        draft.edit(format!("attribute output_sequence, which {} has not, is removed", to.version));
+    }
+    Ok(())
+}
+
+fn with_sequence(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.has_output(0) {
+        attributes::set(&mut draft.node, attributes::int("output_sequence", 1));
+        draft.edit(format!("attribute output_sequence=1 asks {} for output 0", to.version));
+    }
+    Ok(())
+}
+
+/// The batch first becomes the time first: Transpose around the node.
+fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if get_int(&draft.node, "layout")?.unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    attributes::remove(&mut draft.node, "layout");
+    let (swapped, around) = ([1, 0, 2], [2, 0, 1, 3]);
+    for position in [0, 5, 6] {
+        if draft.has_input(position) {
+            let (input, element) = (draft.input(position), draft.element(position).ok());
+            let moved = draft.before("Transpose", &[&input], vec![attributes::ints("perm", &swapped)], element)?;
+            let mut fact = draft.fact(position);
+            (fact.constant, fact.shape) = (None, None);
+            draft.set_input(position, moved, Some(fact));
+        }
+    }
+    for position in 0..draft.node.output.len() {
+        if draft.has_output(position) {
+            let element = draft.element(0).ok();
+            let (inner, output) = draft.redirect_output(position)?;
+            let perm = if position == 0 { attributes::ints("perm", &around) } else { attributes::ints("perm", &swapped) };
+            draft.after("Transpose", &[&inner], &output, vec![perm], element)?;
+        }
+    }
+    draft.edit(format!("the batch is moved behind the time, as {} has it: Transpose before and after", to.version));
+    Ok(())
+}

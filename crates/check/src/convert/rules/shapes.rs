@@ -1,0 +1,90 @@
+//! Operators that were withdrawn or came late: Shape of some axes, Scatter, comparisons with equality.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::axes::vector;
+use super::{Replacement, Rule, keep};
+use crate::convert::answer::{Step, impossible};
+use crate::convert::attributes::{self, get_int, get_string};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { operators: &["Shape"], versions: (13, 15), up: keep, down: slice_of_shape },
+    Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: keep },
+];
+
+pub(super) const REPLACEMENTS: &[Replacement] = &[
+    Replacement { operator: "ScatterElements", replace: to_scatter },
+    Replacement { operator: "LessOrEqual", replace: less_or_equal },
+    Replacement { operator: "GreaterOrEqual", replace: greater_or_equal },
+];
+
+/// The whole shape, of which Slice takes a part.
+fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let (start, end) = (get_int(&draft.node, "start")?.unwrap_or(0), get_int(&draft.node, "end")?);
+    if start == 0 && end.is_none() {
+        return Ok(());
+    }
+    for name in ["start", "end"] {
+        attributes::remove(&mut draft.node, name);
+    }
+    let (inner, output) = draft.redirect_output(0)?;
+    let end = end.unwrap_or(i64::MAX);
+    if draft.helpers() < 10 {
+        let bounds = vec![
+            attributes::ints("starts", &[start]),
+            attributes::ints("ends", &[end]),
+            attributes::ints("axes", &[0]),
+        ];
+        draft.after("Slice", &[&inner], &output, bounds, Some(ElementType::Int64))?;
+    } else {
+        let starts = draft.add_constant("starts", &vector(&[start])?);
+        let ends = draft.add_constant("ends", &vector(&[end])?);
+        draft.after("Slice", &[&inner, &starts, &ends], &output, Vec::new(), Some(ElementType::Int64))?;
+    }
+    draft.edit(format!("start and end become Slice({start}, {end}) after"));
+    Ok(())
+}
+
+fn to_scatter_elements(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    draft.node.op_type = Some("ScatterElements".to_owned());
+    draft.edit("ScatterElements takes the place of Scatter, which is withdrawn");
+    Ok(())
+}
+
+fn to_scatter(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    if get_string(&draft.node, "reduction")?.is_some_and(|reduction| reduction != "none") {
+        return impossible("Scatter has no reduction");
+    }
+    if draft.known_ints(1, "indices")?.iter().any(|index| *index < 0) {
+        return impossible("Scatter-9 has no indices that count from the back");
+    }
+    draft.node.op_type = Some("Scatter".to_owned());
+    draft.edit("Scatter takes the place of ScatterElements");
+    Ok(())
+}
+
+fn less_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    or_equal(draft, "Less")
+}
+
+fn greater_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    or_equal(draft, "Greater")
+}
+
+/// The body of the function: the strict comparison, or equality.
+fn or_equal(draft: &mut Draft, strict: &str) -> Step {
+    let (a, b, element) = (draft.input(0), draft.input(1), draft.element(0).ok());
+    if draft.helpers() < 7 {
+        return impossible(format!("{strict} does not broadcast below opset 7"));
+    }
+    let is_strict = draft.before(strict, &[&a, &b], Vec::new(), element)?;
+    let is_equal = draft.before("Equal", &[&a, &b], Vec::new(), element)?;
+    let name = draft.node.op_type().to_owned();
+    draft.set_input(0, is_strict, None);
+    draft.set_input(1, is_equal, None);
+    draft.node.op_type = Some("Or".to_owned());
+    draft.edit(format!("{name} is expanded: {strict}, Equal, Or"));
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Softmax, LogSoftmax and Hardmax: along one axis from version 13 on, before over all axes from one on.
+
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::Rule;
+use super::axes::{as_int, normal};
+use crate::convert::answer::Step;
+use crate::convert::attributes::{self, get_int};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] =
+    &[Rule { operators: &["Hardmax", "LogSoftmax", "Softmax"], versions: (11, 13), up: flatten, down: transpose }];
+
+/// Takes the axes from `axis` on for one: Flatten before, Reshape after.
+fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let axis = get_int(&draft.node, "axis")?.unwrap_or(1);
+    if let Ok(rank) = draft.rank(0)
+        && normal(axis, rank)? + 1 == rank
+    {
+        return Ok(());
+    }
+    let (data, element) = (draft.input(0), draft.element(0).ok());
+    let shape = draft.before("Shape", &[&data], Vec::new(), element)?;
+    let flat = draft.before("Flatten", &[&data], vec![attributes::int("axis", axis)], element)?;
+    draft.set_input(0, flat, None);
+    attributes::set(&mut draft.node, attributes::int("axis", -1));
+    let (inner, output) = draft.redirect_output(0)?;
+    draft.after("Reshape", &[&inner, &shape], &output, Vec::new(), element)?;
+    draft.edit(format!("the axes from {axis} on are one: Flatten(axis={axis}) before, axis=-1, Reshape after"));
+    Ok(())
+}
+
+/// Brings the axis to the end and back: Transpose before and after.
+fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let axis = get_int(&draft.node, "axis")?.unwrap_or(-1);
+    if axis == -1 {
+        return Ok(());
+    }
+    let rank = draft.rank(0)?;
+    let at = normal(axis, rank)?;
+    if at + 1 == rank {
+        return Ok(());
+    }
+    let mut order: Vec<usize> = (0..rank).collect();
+    order.swap(at, rank - 1);
+    let order: Vec<i64> = order.into_iter().map(as_int).collect();
+    let (data, element) = (draft.input(0), draft.element(0).ok());
+    let perm = || vec![attributes::ints("perm", &order)];
+    let moved = draft.before("Transpose", &[&data], perm(), element)?;
+    let mut fact = draft.fact(0);
+    fact.shape = fact.shape.map(|shape| {
+        let at = |axis: &i64| usize::try_from(*axis).ok().and_then(|axis| shape.get(axis)).cloned();
+        order.iter().filter_map(at).collect()
+    });
+    draft.set_input(0, moved, Some(fact));
+    attributes::set(&mut draft.node, attributes::int("axis", as_int(rank - 1)));
+    let (inner, output) = draft.redirect_output(0)?;
+    draft.after("Transpose", &[&inner], &output, perm(), element)?;
+    draft.edit(format!("axis {axis} is brought to the end: Transpose(perm={order:?}) before and after, axis={}", rank - 1));
+    Ok(())
+}

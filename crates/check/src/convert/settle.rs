@@ -1,0 +1,160 @@
+//! What two versions of an operator say the same way: attributes at their defaults, written out or left out, arity and types.
+
+use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::spec::{
+    Argument, AttributeSpec, AttributeType, DefaultValue, FormalParameter, FormalType, NodeSignature, OpSpec, validate,
+};
+
+use super::answer::{Step, impossible, unknown};
+use super::attributes;
+use super::draft::Draft;
+use super::enums;
+
+/// An attribute of the first versions that named buffers to overwrite and meant nothing for the result.
+const CONSUMED_INPUTS: &str = "consumed_inputs";
+
+/// Brings a node that a version takes to another version where that is a matter of what is written out, or finds that it is not.
+pub(crate) fn settle(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
+    for name in from.attributes.keys().filter(|name| !to.attributes.contains_key(*name)) {
+        leave_out(draft, from, to, name)?;
+    }
+    let same = draft.take_same_defaults();
+    for (name, attribute) in to.attributes.iter().filter(|(name, _)| !same.contains(name)) {
+        write_out(draft, from, to, name, attribute)?;
+    }
+    check_texts(draft, from, to)?;
+    draft.trim_inputs();
+    check_signature(draft, to)?;
+    check_types_known(draft, from, to)
+}
+
+/// Removes an attribute that the other version does not have, where it says what happens there anyway.
+fn leave_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step {
+    let Some(attribute) = draft.node.attribute.iter().find(|attribute| attribute.name() == name) else { return Ok(()) };
+    let default = from.attributes.get(name).and_then(|attribute| attribute.default.as_ref());
+    if name == CONSUMED_INPUTS {
+        draft.edit("attribute consumed_inputs, which has no effect on the result, is removed");
+    } else if default.is_some_and(|default| attributes::is_default(attribute, default)) {
+        draft.edit(format!("attribute {name}, which has its default, is removed"));
+    } else {
+        let value = attributes::shown(attribute);
+        return impossible(format!("{} has no attribute {name}, which is {value} here", to.version));
+    }
+    attributes::remove(&mut draft.node, name);
+    Ok(())
+}
+
+/// Writes out an attribute whose default differs.
+fn write_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str, attribute: &AttributeSpec) -> Step {
+    let earlier = from.attributes.get(name);
+    if let Some(given) = draft.node.attribute.iter().find(|given| given.name() == name) {
+        return check_kind(given, to, attribute.kind);
+    }
+    let default = earlier.and_then(|earlier| earlier.default.as_ref());
+    match (default, &attribute.default) {
+        (Some(before), after) if after.as_ref() != Some(before) => {
+            if after.is_none() && !attribute.required && means_nothing(before) {
+                return Ok(());
+            }
+            let value = attributes::of_default(name, before);
+            check_kind(&value, to, attribute.kind)?;
+            draft.edit(format!("attribute {name}, {} by default, is written out", attributes::shown(&value)));
+            attributes::set(&mut draft.node, value);
+            Ok(())
+        }
+        (None, _) if attribute.required => impossible(format!("{} needs attribute {name}", to.version)),
+        (None, Some(after)) if earlier.is_some() => {
+            impossible(format!("{} takes {after} for attribute {name} when it is left out", to.version))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a default is an empty list, which is what an attribute that is left out is too.
+fn means_nothing(default: &DefaultValue) -> bool {
+    match default {
+        DefaultValue::Ints(values) => values.is_empty(),
+        DefaultValue::Floats(values) => values.is_empty(),
+        DefaultValue::Strings(values) => values.is_empty(),
+        _ => false,
+    }
+}
+
+fn check_kind(given: &AttributeProto, to: &OpSpec, kind: AttributeType) -> Step {
+    match attributes::kind_of(given) {
+        Some(actual) if actual != kind => {
+            impossible(format!("attribute {} of {} is of type {kind}, not {actual}", given.name(), to.version))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A text that only the version before may have.
+fn check_texts(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
+    for attribute in &draft.node.attribute {
+        let allowed = enums::allowed(to, attribute.name());
+        let texts = attribute.s.iter().chain(&attribute.strings);
+        for text in texts.map(|text| String::from_utf8_lossy(text)) {
+            let is_new = |values: &[String]| !values.iter().any(|value| value.eq_ignore_ascii_case(&text));
+            let was_allowed = enums::allowed(from, attribute.name()).is_none_or(|values| !is_new(values));
+            if was_allowed && let Some(values) = allowed.filter(|values| is_new(values)) {
+                let (name, values) = (attribute.name(), values.join(", "));
+                return impossible(format!("{} does not have {name} {text}; it has {values}", to.version));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The arguments of one side, as far as their types are known.
+fn arguments(names: &[String], facts: &[Option<crate::facts::ValueFact>]) -> Vec<Argument> {
+    let argument = |(at, name): (usize, &String)| {
+        if name.is_empty() {
+            return Argument::Absent;
+        }
+        let value_type = facts.get(at).and_then(|fact| fact.as_ref()?.value_type.clone());
+        value_type.map_or(Argument::Unknown, Argument::Typed)
+    };
+    names.iter().enumerate().map(argument).collect()
+}
+
+/// The node fits the version.
+fn check_signature(draft: &Draft, to: &OpSpec) -> Step {
+    if to.deprecated {
+        return impossible(format!("{} withdraws the operator", to.version));
+    }
+    let kinds: Vec<(&str, AttributeType)> = draft
+        .node
+        .attribute
+        .iter()
+        .filter_map(|attribute| Some((attribute.name(), attributes::kind_of(attribute)?)))
+        .collect();
+    let inputs = arguments(&draft.node.input, &draft.inputs);
+    let outputs = arguments(&draft.node.output, &draft.outputs);
+    match validate(to, NodeSignature { inputs: &inputs, outputs: &outputs, attributes: &kinds }) {
+        Ok(_) => Ok(()),
+        Err(error) => impossible(error.to_string()),
+    }
+}
+
+/// A type that is not known is one that both versions take.
+fn check_types_known(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
+    let unknown_at = |at: &usize| draft.has_input(*at) && draft.fact(*at).value_type.is_none();
+    for at in (0..draft.node.input.len()).filter(unknown_at) {
+        let (Some(before), Some(after)) = (from.input_at(at), to.input_at(at)) else { continue };
+        let (earlier, later) = (from.allowed(&before.kind), to.allowed(&after.kind));
+        if earlier.iter().any(|value_type| !later.contains(value_type)) || is_split(from, to, before, after) {
+            return unknown(format!(
+                "the type of input {at} '{}' is not known, and {} does not take all that {} takes",
+                after.name, to.version, from.version
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether inputs that may differ in type before have one type after.
+fn is_split(from: &OpSpec, to: &OpSpec, before: &FormalParameter, after: &FormalParameter) -> bool {
+    let shares = |spec: &OpSpec, kind: &FormalType| spec.inputs.iter().filter(|other| other.kind == *kind).count();
+    matches!(after.kind, FormalType::Parameter(_)) && shares(to, &after.kind) > shares(from, &before.kind)
+}
