@@ -30,7 +30,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 }
 
 /// Opens a regular file and tells its size. What it is is asked first, since to open a pipe waits for a writer.
-pub(super) fn open_regular(path: &Path) -> Result<(File, u64)> {
+pub(crate) fn open_regular(path: &Path) -> Result<(File, u64)> {
     let other = || Error::new(ErrorKind::InvalidInput, "is no regular file");
     if !std::fs::metadata(path)?.is_file() {
         return Err(other());

@@ -19,6 +19,7 @@ pub use digest::{digest, digest_of_texts};
 pub use evidence::{Evidence, OutputEvidence};
 pub use expected::{Expected, Part};
 pub use external::external_locations;
+pub(crate) use file::open_regular;
 pub use file::{MOST_BINARY, read_file, read_text};
 pub use folder::{CaseError, Feed, FolderData, read_files, read_folder};
 pub use id::CaseId;

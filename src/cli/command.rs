@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
-use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace};
+use crate::cli::{
+    check, compare, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace,
+};
 use crate::suite::FilterError;
 
 /// Conformance tests and opset compatibility for ONNX.
@@ -18,6 +20,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Say whether models are valid, and what they are at other opsets and IR versions.
+    Check(check::Arguments),
     /// Show which cases end otherwise in one results file than in another.
     Compare(compare::Arguments),
     /// Show which operator versions and type cells the cases run through, and which they leave out.
@@ -56,6 +60,7 @@ pub fn main() -> ExitCode {
         }
     };
     let done = match &arguments.command {
+        Command::Check(arguments) => check::main(arguments),
         Command::Compare(arguments) => compare::main(arguments),
         Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),

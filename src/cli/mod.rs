@@ -2,6 +2,7 @@
 
 mod actual;
 mod body;
+mod check;
 mod command;
 mod compare;
 pub mod coverage;
@@ -25,6 +26,7 @@ mod session;
 mod show;
 mod smoke;
 mod suggest;
+mod target;
 mod terminal;
 mod trace;
 mod usage;

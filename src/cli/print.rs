@@ -25,6 +25,12 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&escape::json(&serde_json::to_string_pretty(value)?))
 }
 
+/// Prints text with colours of our own, all else in it escaped already, to standard output; the colours go where they would not be
+/// seen.
+pub(crate) fn styled(text: &str) -> anyhow::Result<()> {
+    print(text)
+}
+
 fn print(text: &str) -> anyhow::Result<()> {
     match writeln!(anstream::stdout().lock(), "{text}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

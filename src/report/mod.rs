@@ -11,6 +11,7 @@ pub mod html;
 pub mod junit;
 pub mod markdown;
 pub mod matrix;
+pub mod models;
 pub mod pages;
 pub mod reporter;
 pub mod terminal;

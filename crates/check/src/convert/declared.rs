@@ -47,7 +47,8 @@ impl<'a> Scope<'a> {
     }
 
     fn add_constants(&mut self, nodes: &[NodeProto]) {
-        for node in nodes.iter().filter(|node| node.op_type() == "Constant" && matches!(node.domain(), "" | "ai.onnx")) {
+        for node in nodes.iter().filter(|node| node.op_type() == "Constant" && matches!(node.domain(), "" | "ai.onnx"))
+        {
             if let (Some(output), Some(tensor)) = (node.output.first(), constant(node)) {
                 self.facts.insert(output.clone(), of_value(tensor));
             }
@@ -82,7 +83,10 @@ fn shape(declared: &TypeProto) -> Option<Vec<Dim>> {
 fn of_tensor(tensor: &TensorProto, is_constant: bool) -> ValueFact {
     let elements = tensor.dims.iter().try_fold(1_i64, |count, size| count.checked_mul(*size));
     let is_small = elements.is_some_and(|count| count <= MOST_ELEMENTS) && tensor.external_data.is_empty();
-    if is_constant && is_small && let Ok(value) = decode::tensor(tensor, &NoExternalData) {
+    if is_constant
+        && is_small
+        && let Ok(value) = decode::tensor(tensor, &NoExternalData)
+    {
         return of_value(value);
     }
     let element = onnx_conformance_reference::dtype::ElementType::from_code(tensor.data_type());

@@ -92,7 +92,10 @@ fn reduction_to_attribute(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step
         return axes_to_attribute(draft, from, to);
     }
     if is_noop {
-        return impossible(format!("{} reduces over all axes where none is named, and here none is reduced", to.version));
+        return impossible(format!(
+            "{} reduces over all axes where none is named, and here none is reduced",
+            to.version
+        ));
     }
     if draft.has_input(1) {
         draft.clear_input(1);
@@ -119,9 +122,11 @@ fn from_front(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 /// Negative axes of a node whose axes are those of its output.
 fn from_front_of_output(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    count_from_front(draft, to, |draft| {
-        Ok(draft.rank(0)? + get_ints(&draft.node, "axes")?.map_or(0, |axes| axes.len()))
-    })
+    count_from_front(
+        draft,
+        to,
+        |draft| Ok(draft.rank(0)? + get_ints(&draft.node, "axes")?.map_or(0, |axes| axes.len())),
+    )
 }
 
 /// Writes negative axes as the ones they are, for a version whose axes count from the front.

@@ -56,6 +56,9 @@ fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     attributes::set(&mut draft.node, attributes::int("axis", as_int(rank - 1)));
     let (inner, output) = draft.redirect_output(0)?;
     draft.after("Transpose", &[&inner], &output, perm(), element)?;
-    draft.edit(format!("axis {axis} is brought to the end: Transpose(perm={order:?}) before and after, axis={}", rank - 1));
+    draft.edit(format!(
+        "axis {axis} is brought to the end: Transpose(perm={order:?}) before and after, axis={}",
+        rank - 1
+    ));
     Ok(())
 }

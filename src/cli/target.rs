@@ -1,0 +1,79 @@
+//! The opsets and the IR version that a model is held to or brought to: options that several subcommands share.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
+
+use crate::cli::usage::Usage;
+use crate::models::Wanted;
+
+/// Opsets and an IR version.
+#[derive(Debug, Args)]
+pub(crate) struct TargetOptions {
+    /// The opset, of a domain that is named or of ai.onnx: 13, or ai.onnx.ml=2; once for each domain
+    #[arg(long, value_name = "N|DOMAIN=N")]
+    opset: Vec<String>,
+
+    /// The IR version
+    #[arg(long, value_name = "N")]
+    ir: Option<i64>,
+
+    /// The opsets and the IR version of an ONNX release, such as 1.12
+    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["opset", "ir"])]
+    release: Option<String>,
+
+    /// Change the numbers alone: a node that would have to change stands against it
+    #[arg(long)]
+    pub(crate) relabel_only: bool,
+}
+
+impl TargetOptions {
+    /// What is asked for.
+    pub(crate) fn wanted(&self) -> anyhow::Result<Wanted> {
+        let mut wanted = Wanted { relabel_only: self.relabel_only, ir: self.ir, ..Wanted::default() };
+        if let Some(release) = &self.release {
+            (wanted.opsets, wanted.ir) = of_release(release)?;
+            wanted.label = format!("ONNX {release}");
+            return Ok(wanted);
+        }
+        for text in &self.opset {
+            let (domain, opset) = text.split_once('=').unwrap_or((DEFAULT_DOMAIN, text));
+            let domain = canonical_domain(domain);
+            let Ok(opset) = opset.parse() else {
+                bail!(Usage(format!("--opset {text}: write a number, or DOMAIN=NUMBER as in ai.onnx.ml=3")));
+            };
+            let newest =
+                Specs::embedded().newest_opset(domain).map_err(|error| Usage(format!("--opset {text}: {error}")))?;
+            if !(1..=i64::from(newest)).contains(&opset) {
+                bail!(Usage(format!("--opset {text}: {domain} has the opsets 1 to {newest}")));
+            }
+            if wanted.opsets.insert(domain.to_owned(), opset).is_some_and(|other| other != opset) {
+                bail!(Usage(format!("--opset names two opsets of {domain}; ask for one after the other")));
+            }
+        }
+        let newest_ir = Specs::embedded().releases()?.newest().map_or(3, |release| release.ir);
+        if self.ir.is_some_and(|ir| !(3..=i64::from(newest_ir)).contains(&ir)) {
+            bail!(Usage(format!("--ir: the IR versions are 3 to {newest_ir}")));
+        }
+        let opsets = wanted.opsets.iter().map(|(domain, opset)| match domain.as_str() {
+            DEFAULT_DOMAIN => format!("opset {opset}"),
+            domain => format!("opset {opset} of {domain}"),
+        });
+        let parts: Vec<String> = opsets.chain(self.ir.map(|ir| format!("IR {ir}"))).collect();
+        wanted.label = parts.join(", ");
+        Ok(wanted)
+    }
+}
+
+/// The opsets and the IR version of a release; `1.12` is the newest of its patch releases.
+fn of_release(name: &str) -> anyhow::Result<(BTreeMap<String, i64>, Option<i64>)> {
+    let releases = Specs::embedded().releases()?;
+    let below = format!("{name}.");
+    let found = releases.releases.iter().rev().find(|it| it.onnx == name || it.onnx.starts_with(&below));
+    let known = || releases.releases.iter().map(|it| it.onnx.as_str()).collect::<Vec<_>>().join(", ");
+    let found = found.with_context(|| Usage(format!("there is no ONNX release {name}; there are {}", known())))?;
+    let opsets = found.opsets.iter().map(|(domain, opset)| (domain.clone(), i64::from(*opset))).collect();
+    Ok((opsets, Some(i64::from(found.ir))))
+}

@@ -1,0 +1,179 @@
+//! The check of a model file, and what becomes of the model elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use onnx_conformance_check::convert::{Target, convert};
+use onnx_conformance_check::rules::Level;
+use onnx_conformance_check::validity::ModelFacts;
+use onnx_conformance_check::{Limits, check};
+use onnx_conformance_reference::proto::ModelProto;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+
+use crate::models::files::{ModelFile, ModelFolder};
+use crate::models::report::{Answer, ModelReport, Status, TargetReport};
+
+/// The most nodes of a model that is tried at every opset.
+const MOST_TRIED: usize = 20_000;
+
+/// What is asked of models besides whether they are valid.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The opset of each domain.
+    pub opsets: BTreeMap<String, i64>,
+    /// The IR version.
+    pub ir: Option<i64>,
+    /// What was asked for, as it is answered: `opset 12`.
+    pub label: String,
+    /// Whether edits of nodes do not count as an answer.
+    pub relabel_only: bool,
+}
+
+impl Wanted {
+    fn is_something(&self) -> bool {
+        !self.opsets.is_empty() || self.ir.is_some()
+    }
+}
+
+/// Checks a model file. What cannot be read is a report, too.
+pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
+    let file = path.display().to_string();
+    let source = match ModelFile::open(path) {
+        Ok(source) => source,
+        Err(error) => return unreadable(file, format!("cannot be read: {error}")),
+    };
+    let report = check(&source, Some(&ModelFolder::of(path)), limits);
+    let Some((facts, scan)) = report.facts.zip(report.scan) else {
+        let first = report.findings.first().map(|finding| finding.message.clone()).unwrap_or_default();
+        return ModelReport { findings: report.findings, ..unreadable(file, first) };
+    };
+    let has_errors = report.findings.iter().any(|finding| finding.level == Level::Error);
+    let target = (wanted.is_something() && !has_errors).then(|| target_of(&scan.model, wanted));
+    let mut all = ModelReport {
+        file,
+        status: if has_errors { Status::Findings } else { Status::Valid },
+        verdict: String::new(),
+        findings: report.findings,
+        same_operators: same_operators(&facts),
+        unedited: if has_errors { BTreeMap::new() } else { unedited(&scan.model, &facts) },
+        facts: Some(facts),
+        target,
+    };
+    if all.target.as_ref().is_some_and(|target| target.answer == Answer::Cannot) {
+        all.status = Status::Findings;
+    }
+    all.verdict = verdict(&all, wanted);
+    all
+}
+
+fn unreadable(file: String, verdict: String) -> ModelReport {
+    ModelReport {
+        file,
+        status: Status::Unreadable,
+        verdict,
+        findings: Vec::new(),
+        facts: None,
+        same_operators: BTreeMap::new(),
+        unedited: BTreeMap::new(),
+        target: None,
+    }
+}
+
+fn target_of(model: &ModelProto, wanted: &Wanted) -> TargetReport {
+    let target = Target { opsets: wanted.opsets.clone(), ir: wanted.ir, relabel_only: wanted.relabel_only };
+    let pairs = |places: Vec<onnx_conformance_check::convert::PlacedEdit>| {
+        places.into_iter().map(|edit| (edit.place, edit.text)).collect::<Vec<_>>()
+    };
+    let (edits, reasons) = match convert(model, &target) {
+        Ok(conversion) => (pairs(conversion.edits), Vec::new()),
+        Err(refusal) => (Vec::new(), pairs(refusal.reasons)),
+    };
+    let answer = match () {
+        () if !reasons.is_empty() => Answer::Cannot,
+        () if edits.iter().any(|(place, _)| place != MODEL) => Answer::Edits,
+        () => Answer::RelabelOnly,
+    };
+    TargetReport { label: wanted.label.clone(), answer, edits, reasons }
+}
+
+/// The place of edits that are about the numbers at the head of the file.
+const MODEL: &str = "model";
+
+/// By domain, the opsets at which every node means the same operator version.
+fn same_operators(facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
+    let specs = Specs::embedded();
+    let mut ranges: BTreeMap<String, [i64; 2]> = BTreeMap::new();
+    for (domain, opset) in &facts.opsets {
+        if let Ok(newest) = specs.newest_opset(domain)
+            && (1..=i64::from(newest)).contains(opset)
+        {
+            ranges.insert(domain.clone(), [1, i64::from(newest)]);
+        }
+    }
+    for version in facts.operators.keys().filter_map(|operator| operator.parse::<OperatorVersion>().ok()) {
+        if let (Some(range), Ok(opsets)) = (ranges.get_mut(&version.domain), specs.opsets(&version)) {
+            range[0] = range[0].max(i64::from(*opsets.start()));
+            range[1] = range[1].min(i64::from(*opsets.end()));
+        }
+    }
+    ranges
+}
+
+/// By domain, the opsets at which no node has to change, the other domains staying as they are.
+fn unedited(model: &ModelProto, facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
+    let mut ranges = BTreeMap::new();
+    if facts.nodes > MOST_TRIED {
+        return ranges;
+    }
+    for (domain, &opset) in &facts.opsets {
+        let Ok(newest) = Specs::embedded().newest_opset(domain) else { continue };
+        let newest = i64::from(newest);
+        let holds = |opset: i64| {
+            let target = Target { opsets: BTreeMap::from([(domain.clone(), opset)]), ir: None, relabel_only: true };
+            convert(model, &target).is_ok()
+        };
+        if (1..=newest).contains(&opset) {
+            let first = (1..opset).rev().take_while(|opset| holds(*opset)).last().unwrap_or(opset);
+            let last = (opset + 1..=newest).take_while(|opset| holds(*opset)).last().unwrap_or(opset);
+            ranges.insert(domain.clone(), [first, last]);
+        }
+    }
+    ranges
+}
+
+/// The answer in a line.
+fn verdict(report: &ModelReport, wanted: &Wanted) -> String {
+    let errors = report.count(Level::Error);
+    if let Some(first) = report.findings.first().filter(|_| errors > 0) {
+        let cause = match &first.place.node {
+            Some(node) => format!("{node}: {}", first.message),
+            None => first.message.clone(),
+        };
+        return if errors == 1 { cause } else { format!("{errors} errors, the first: {cause}") };
+    }
+    let answer = report.target.as_ref().map(|target| format!("{}: {}", target.label, target_verdict(target)));
+    match (answer, report.count(Level::Warning)) {
+        (Some(answer), _) => answer,
+        (None, 0) => "valid".to_owned(),
+        (None, 1) => "valid, with a warning".to_owned(),
+        (None, count) => format!("valid, with {count} warnings"),
+    }
+}
+
+fn target_verdict(target: &TargetReport) -> String {
+    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let first = |items: &[(String, String)]| {
+        items.iter().find(|(place, _)| place != MODEL).or(items.first()).map(|(place, text)| format!("{place}: {text}"))
+    };
+    match target.answer {
+        Answer::RelabelOnly => "relabel only".to_owned(),
+        Answer::Edits => {
+            let count = target.edits.iter().filter(|(place, _)| place != MODEL).count();
+            format!("{}: {}", many(count, "edit"), first(&target.edits).unwrap_or_default())
+        }
+        Answer::Cannot => {
+            let count = target.reasons.len();
+            format!("{} cannot: {}", many(count, "node"), first(&target.reasons).unwrap_or_default())
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What a check found of models, for people and for machines.
+
+mod html;
+mod markdown;
+mod sarif;
+mod text;
+
+pub use html::page;
+pub use markdown::markdown_report;
+pub use sarif::sarif;
+pub use text::{table, text};

@@ -1,0 +1,127 @@
+//! Checked models for people at a terminal.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use onnx_conformance_check::finding::Finding;
+use onnx_conformance_check::rules::Level;
+
+use crate::models::{ModelReport, Status, TargetReport};
+use crate::report::escape;
+
+/// Findings of one rule and operator that are shown; more are counted.
+const SHOWN: usize = 5;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+fn style(level: Level) -> Style {
+    let color = match level {
+        Level::Error => AnsiColor::Red,
+        Level::Warning => AnsiColor::Yellow,
+        Level::Note => AnsiColor::Blue,
+    };
+    color.on_default().bold()
+}
+
+/// A report of one model, worst first. Every text of the model is escaped; the colours are the report's own.
+pub fn text(report: &ModelReport) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}: {}\n", escape::line(&report.file), escape::line(&report.verdict));
+    for group in groups(&report.findings) {
+        for (number, finding) in group.iter().enumerate() {
+            if number == SHOWN {
+                let more = group.len() - SHOWN;
+                let _ = writeln!(text, "  {DIM}... and {more} more of {}{DIM:#}", finding.rule);
+                break;
+            }
+            push_finding(&mut text, finding);
+        }
+    }
+    if let Some(target) = &report.target {
+        push_target(&mut text, target);
+    }
+    for line in facts(report) {
+        let _ = writeln!(text, "  {DIM}{}{DIM:#}", escape::line(&line));
+    }
+    text
+}
+
+/// The findings in their order, those of one rule and operator together.
+fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    let key = |finding: &Finding| (finding.rule, finding.place.node.as_ref().map(|node| node.operator.clone()));
+    let mut places = std::collections::HashMap::new();
+    for finding in findings {
+        let place = *places.entry(key(finding)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    groups
+}
+
+fn push_finding(text: &mut String, finding: &Finding) {
+    let style = style(finding.level);
+    let place = escape::line(&finding.place.to_string());
+    let _ = writeln!(text, "  {style}{}{style:#} {}: {place}", finding.level, finding.rule);
+    let _ = writeln!(text, "      {}", escape::line(&finding.message));
+    if !finding.inputs.is_empty() {
+        let inputs: Vec<String> = finding.inputs.iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "      {DIM}inputs:{DIM:#} {}", escape::line(&inputs.join(", ")));
+    }
+    if let Some(origin) = &finding.origin {
+        let _ = writeln!(text, "      {DIM}from:{DIM:#} {}", escape::line(&origin.to_string()));
+    }
+    if let Some(edit) = &finding.edit {
+        let _ = writeln!(text, "      {DIM}fix:{DIM:#} {}", escape::line(edit));
+    }
+}
+
+fn push_target(text: &mut String, target: &TargetReport) {
+    let shown = |text: &mut String, title: &str, items: &[(String, String)]| {
+        for (place, sentence) in items.iter().take(4 * SHOWN) {
+            let _ = writeln!(text, "  {BOLD}{title}{BOLD:#} {}: {}", escape::line(place), escape::line(sentence));
+        }
+        if items.len() > 4 * SHOWN {
+            let _ = writeln!(text, "  {DIM}... and {} more{DIM:#}", items.len() - 4 * SHOWN);
+        }
+    };
+    shown(text, "cannot", &target.reasons);
+    shown(text, "edit", &target.edits);
+}
+
+/// What is worth knowing of a model besides its findings.
+pub(super) fn facts(report: &ModelReport) -> Vec<String> {
+    if report.status == Status::Unreadable {
+        return Vec::new();
+    }
+    let Some(facts) = &report.facts else { return Vec::new() };
+    let opsets: Vec<String> = facts.opsets.iter().map(|(domain, opset)| format!("{domain} {opset}")).collect();
+    let nodes = match facts.nodes {
+        1 => "1 node".to_owned(),
+        count => format!("{count} nodes"),
+    };
+    let mut lines = vec![format!("{nodes}, opsets {}", opsets.join(", "))];
+    let range = |(domain, [first, last]): (&String, &[i64; 2])| format!("{domain} {first} to {last}");
+    for (what, ranges) in [("same operator versions", &report.same_operators), ("no edit needed", &report.unedited)] {
+        let ranges: Vec<String> = ranges.iter().map(range).collect();
+        if !ranges.is_empty() {
+            lines.push(format!("{what}: {}", ranges.join(", ")));
+        }
+    }
+    lines
+}
+
+/// One line a model: worst first.
+pub fn table(reports: &[ModelReport]) -> String {
+    let mut sorted: Vec<&ModelReport> = reports.iter().collect();
+    sorted.sort_by_key(|report| (std::cmp::Reverse(report.status), &report.file));
+    let width = sorted.iter().map(|report| report.file.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for report in sorted {
+        let file = escape::line(&report.file);
+        let _ = writeln!(text, "{:10} {file:width$}  {}", report.status.to_string(), escape::line(&report.verdict));
+    }
+    text
+}
