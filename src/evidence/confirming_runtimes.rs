@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_confirmed() {
-        let case = case("ai.onnx/Abs-13/any/X=2x3x4/T=int8");
+        let case = case("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8");
         let digests = MeasuredDigests::of_cases([case.id.as_str()]).to_text();
         let rows = [
             ("scope: ['ai.onnx/Abs-*/**']\n", digests.as_str(), true),
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn what_an_entry_may_be_about_is_not_confirmed() {
-        let case = case("ai.onnx/Abs-13/any/X=2x3x4/T=int8");
+        let case = case("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8");
         let rows = [
             ("  []\n", true),
-            ("  - {cases: ai.onnx/Abs-13/any/X=2x3x4/T=int8, outcome: error}\n", false),
+            ("  - {cases: ai.onnx/Abs-13/ranks/X=2x3x4/T=int8, outcome: error}\n", false),
             ("  - {cases: 'ai.onnx/Abs-13/**/T=int8', outcome: error, when: {platform: none-such}}\n", false),
             ("  - {cases: ai.onnx/Abs-6, outcome: error}\n", true),
             ("  - {cases: 'ai.onnx/Abs-13/**@constants', outcome: error}\n", true),
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_is_not_judged_is_not_confirmed() {
-        let judged = case("ai.onnx/Abs-13/any/X=2x3x4/T=int8");
+        let judged = case("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8");
         let open = Case { level: Level::Open, ..judged.clone() };
         let recommended = Case { level: Level::Recommended, ..judged.clone() };
         let mut loose = judged.clone();

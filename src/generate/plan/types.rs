@@ -39,6 +39,11 @@ impl<'a> TypeNames<'a> {
         }
     }
 
+    /// Whether the version has the type parameter that a case calls so.
+    fn has(&self, name: &str, spec: &OpSpec) -> bool {
+        self.of_version(name).is_some_and(|name| spec.types.contains_key(name))
+    }
+
     /// The types by the names that cases have for their parameters.
     pub(crate) fn as_written<'b>(&self, types: &'b Assignment) -> Cow<'b, Assignment> {
         if self.older.is_empty() {
@@ -54,6 +59,7 @@ impl<'a> TypeNames<'a> {
 pub(crate) struct Types<'a> {
     /// By type parameter, the plainest first.
     allowed: Vec<(&'a String, Vec<&'a ValueType>)>,
+    /// Absent where the version lacks a parameter that it names.
     condition: Option<Condition>,
     rule: Option<TypesRule>,
     names: &'a TypeNames<'a>,
@@ -84,6 +90,7 @@ impl<'a> Types<'a> {
             (parameter, types)
         };
         let condition = case.condition.as_deref().map(Condition::parse).transpose()?;
+        let condition = condition.filter(|condition| condition.parameters().all(|name| names.has(name, spec)));
         Ok(Types { allowed: used.iter().map(of_parameter).collect(), condition, rule: case.types, names })
     }
 
@@ -191,6 +198,11 @@ impl Condition {
         Ok(Condition { left: Term::parse(left)?, right: Term::parse(right)?, equal })
     }
 
+    /// The type parameters that it names.
+    fn parameters(&self) -> impl Iterator<Item = &str> {
+        [&self.left, &self.right].into_iter().map(Term::parameter)
+    }
+
     fn holds(&self, assignment: &Assignment) -> bool {
         (self.left.value(assignment) == self.right.value(assignment)) == self.equal
     }
@@ -205,6 +217,12 @@ impl Term {
             Some(("elem", parameter)) => Ok(Term::Item(parameter)),
             None if known_somewhere(text) => Ok(Term::Type(text.to_owned())),
             _ => Err(format!("'{text}' is neither a type parameter nor bits(...), kind(...) or elem(...) of one")),
+        }
+    }
+
+    fn parameter(&self) -> &str {
+        match self {
+            Term::Bits(parameter) | Term::Kind(parameter) | Term::Item(parameter) | Term::Type(parameter) => parameter,
         }
     }
 
