@@ -13,6 +13,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use bodies::function_name;
 pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Entered, Imports, NodeId, NodePath, ValueId, ValueSite,
 };
