@@ -7,8 +7,10 @@ mod declared;
 mod execute;
 mod inferred;
 mod output_types;
+mod shapes;
 mod types;
 mod walk;
+mod windows;
 
 #[cfg(test)]
 mod tests;
