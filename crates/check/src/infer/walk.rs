@@ -13,7 +13,7 @@ use crate::finding::{Described, Finding, NodePlace, PathStep, Place};
 use crate::infer::attributes::{Attributes, CallAttributes};
 use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, ValueId};
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
-use crate::infer::types;
+use crate::infer::{shapes, types};
 use crate::rules::RuleId;
 use crate::scan::Limits;
 
@@ -55,6 +55,8 @@ pub(super) struct Walk<'b, 'm> {
     findings: Vec<Finding>,
     seen: HashSet<(NodeId, String)>,
     visits: usize,
+    /// The branches of conditions that the walk is in.
+    pub(super) branches: usize,
     pub(super) executor: crate::infer::execute::Executor,
 }
 
@@ -72,6 +74,7 @@ impl<'b, 'm> Walk<'b, 'm> {
             findings: Vec::new(),
             seen: HashSet::new(),
             visits: 0,
+            branches: 0,
             executor: crate::infer::execute::Executor::new(&limits.deadline),
         }
     }
@@ -220,10 +223,12 @@ impl<'b, 'm> Walk<'b, 'm> {
             None => types::outputs(&view, &bindings),
         };
         if found.is_empty() {
+            shapes::refine(&view, &mut outputs);
             self.executor.refine(&view, &mut outputs);
         }
         let described: Vec<Described> = if found.is_empty() { Vec::new() } else { describe(&view) };
-        let refused = if found.is_empty() { self.executor.refusal(&view) } else { None };
+        let is_probed = found.is_empty() && self.branches == 0;
+        let refused = if is_probed { self.executor.refusal(&view) } else { None };
         let described = if refused.is_some() { describe(&view) } else { described };
         self.facts = facts;
         for violation in found {
