@@ -7,3 +7,11 @@
 
 pub mod convert;
 pub mod facts;
+pub mod finding;
+pub mod infer;
+pub mod rules;
+pub mod scan;
+pub mod validity;
+
+pub use scan::{Folder, Limits, Source};
+pub use validity::{Report, check};

@@ -78,8 +78,8 @@ fn fits(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::coverage::enums::Enums;
     use crate::report::coverage::item::{CoverageKind, items};
+    use onnx_conformance_reference::spec::Enums;
 
     const TEXT: &str = "
 reasons: {bounded: the result is no larger than an input}

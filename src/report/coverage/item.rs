@@ -7,7 +7,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalType, OpSpec, Presence};
 use onnx_conformance_reference::types::ValueType;
 
-use crate::report::coverage::enums::Enums;
+use onnx_conformance_reference::spec::Enums;
 
 /// A kind of item: a line of the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,5 @@
 //! What the cases reach of what there is to reach: versions, types, attributes, inputs, values, refusals.
 
-mod enums;
 mod exclusions;
 mod item;
 mod node;

@@ -8,13 +8,13 @@ use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, 
 use crate::case::{Case, CaseId, Evidence};
 use crate::evidence::ConfirmingRuntimes;
 use crate::generate::{GenerateError, OperatorCatalog};
-use crate::report::coverage::enums::Enums;
 use crate::report::coverage::exclusions::Exclusions;
 use crate::report::coverage::item::{CoverageItem, CoverageKind, items};
 use crate::report::coverage::reach::{Reached, reached};
 use crate::report::coverage::totals::{Coverage, CoverageTotals};
 use crate::run::{CaseResult, Outcome};
 use crate::suite::Filter;
+use onnx_conformance_reference::spec::Enums;
 
 /// Collects what the cases of a run reach, from any thread.
 #[derive(Debug)]

@@ -59,16 +59,26 @@ pub enum Kind {
     /// `TensorShapeProto.Dimension`, `OperatorSetIdProto`, `StringStringEntryProto` and others of that size: texts and
     /// numbers alone.
     Entry,
-    /// `TensorAnnotation`, `TrainingInfoProto`, and what places nodes on devices.
+    /// `TensorAnnotation`.
     Annotation,
+    /// `TrainingInfoProto`.
+    Training,
+    /// `DeviceConfigurationProto`.
+    Device,
+    /// `NodeDeviceConfigurationProto`.
+    NodeDevice,
+    /// `ShardingSpecProto`.
+    Sharding,
+    /// `IntIntListEntryProto`.
+    DeviceGroup,
+    /// `ShardedDimProto`.
+    ShardedDim,
     /// `SequenceProto`.
     Sequence,
     /// `MapProto`.
     Map,
     /// `OptionalProto`.
     Optional,
-    /// A text or a list of numbers in one of the small messages.
-    Mixed,
     /// A text, which is copied.
     Text,
     /// Bytes, which are shared with the file.
@@ -97,24 +107,58 @@ impl Kind {
             Kind::MapType => size_of::<onnx::type_proto::Map>(),
             Kind::Shape => size_of::<onnx::TensorShapeProto>(),
             Kind::Entry => size_of::<onnx::tensor_shape_proto::Dimension>(),
-            Kind::Annotation => size_of::<onnx::TrainingInfoProto>(),
+            Kind::Annotation => size_of::<onnx::TensorAnnotation>(),
+            Kind::Training => size_of::<onnx::TrainingInfoProto>(),
+            Kind::Device => size_of::<onnx::DeviceConfigurationProto>(),
+            Kind::NodeDevice => size_of::<onnx::NodeDeviceConfigurationProto>(),
+            Kind::Sharding => size_of::<onnx::ShardingSpecProto>(),
+            Kind::DeviceGroup => size_of::<onnx::IntIntListEntryProto>(),
+            Kind::ShardedDim => size_of::<onnx::ShardedDimProto>(),
             Kind::Sequence => size_of::<onnx::SequenceProto>(),
             Kind::Map => size_of::<onnx::MapProto>(),
             Kind::Optional => size_of::<onnx::OptionalProto>(),
-            Kind::Text | Kind::Mixed => size_of::<String>(),
+            Kind::Text => size_of::<String>(),
             Kind::Shared => size_of::<bytes::Bytes>(),
             Kind::Floats | Kind::Varints(_) => 0,
         }
     }
 
-    /// What stands under a field number in a message of this kind.
+    /// The name of the message; nothing for kinds that several messages share, and for what is no message.
+    pub const fn message_name(self) -> Option<&'static str> {
+        Some(match self {
+            Kind::Model => "ModelProto",
+            Kind::Graph => "GraphProto",
+            Kind::Function => "FunctionProto",
+            Kind::Node => "NodeProto",
+            Kind::Attribute => "AttributeProto",
+            Kind::Tensor => "TensorProto",
+            Kind::SparseTensor => "SparseTensorProto",
+            Kind::ValueInfo => "ValueInfoProto",
+            Kind::Type => "TypeProto",
+            Kind::MapType => "TypeProto.Map",
+            Kind::Shape => "TensorShapeProto",
+            Kind::Annotation => "TensorAnnotation",
+            Kind::Training => "TrainingInfoProto",
+            Kind::Device => "DeviceConfigurationProto",
+            Kind::NodeDevice => "NodeDeviceConfigurationProto",
+            Kind::Sharding => "ShardingSpecProto",
+            Kind::DeviceGroup => "IntIntListEntryProto",
+            Kind::ShardedDim => "ShardedDimProto",
+            Kind::Sequence => "SequenceProto",
+            Kind::Map => "MapProto",
+            Kind::Optional => "OptionalProto",
+            _ => return None,
+        })
+    }
+
+    /// What stands under a field number in a message of this kind; numbers, and what is unknown, count as texts.
     #[expect(clippy::match_same_arms, reason = "a table, in the order of the messages")]
-    const fn field(self, number: u64) -> Kind {
+    pub const fn field(self, number: u64) -> Kind {
         match (self, number) {
             (Kind::Model, 7) => Kind::Graph,
-            (Kind::Model, 20) => Kind::Annotation,
+            (Kind::Model, 20) => Kind::Training,
             (Kind::Model, 25) => Kind::Function,
-            (Kind::Model, 26) => Kind::Annotation,
+            (Kind::Model, 26) => Kind::Device,
             (Kind::Model, 8 | 14) => Kind::Entry,
             (Kind::Graph, 1) => Kind::Node,
             (Kind::Graph, 5) => Kind::Tensor,
@@ -128,7 +172,7 @@ impl Kind {
             (Kind::Function, 12) => Kind::ValueInfo,
             (Kind::Node, 5) => Kind::Attribute,
             (Kind::Node, 9) => Kind::Entry,
-            (Kind::Node, 10) => Kind::Annotation,
+            (Kind::Node, 10) => Kind::NodeDevice,
             (Kind::Attribute, 5 | 10) => Kind::Tensor,
             (Kind::Attribute, 6 | 11) => Kind::Graph,
             (Kind::Attribute, 22 | 23) => Kind::SparseTensor,
@@ -152,9 +196,15 @@ impl Kind {
             (Kind::TensorType, 2) => Kind::Shape,
             (Kind::ItemType, 1) | (Kind::MapType, 2) => Kind::Type,
             (Kind::Shape, 1) => Kind::Entry,
-            // Device placement nests in itself here, and a training graph stands under 1 and 2: the larger of each.
-            (Kind::Annotation, 1 | 2) => Kind::Graph,
-            (Kind::Annotation, 3 | 4) => Kind::Annotation,
+            (Kind::Annotation, 2) => Kind::Entry,
+            (Kind::Training, 1 | 2) => Kind::Graph,
+            (Kind::Training, 3 | 4) => Kind::Entry,
+            (Kind::NodeDevice, 2) => Kind::Sharding,
+            (Kind::Sharding, 2) => Kind::Varints(8),
+            (Kind::Sharding, 3) => Kind::DeviceGroup,
+            (Kind::Sharding, 4) => Kind::ShardedDim,
+            (Kind::DeviceGroup, 2) => Kind::Varints(8),
+            (Kind::ShardedDim, 2) => Kind::Entry,
             (Kind::Sequence, 3) => Kind::Tensor,
             (Kind::Sequence, 4) => Kind::SparseTensor,
             (Kind::Sequence, 5) => Kind::Sequence,
@@ -168,13 +218,13 @@ impl Kind {
             (Kind::Optional, 5) => Kind::Sequence,
             (Kind::Optional, 6) => Kind::Map,
             (Kind::Optional, 7) => Kind::Optional,
-            (Kind::Annotation | Kind::Entry, _) => Kind::Mixed,
             _ => Kind::Text,
         }
     }
 
-    const fn is_message(self) -> bool {
-        !matches!(self, Kind::Mixed | Kind::Text | Kind::Shared | Kind::Floats | Kind::Varints(_))
+    /// Whether it is a message, which has fields of its own.
+    pub const fn is_message(self) -> bool {
+        !matches!(self, Kind::Text | Kind::Shared | Kind::Floats | Kind::Varints(_))
     }
 }
 
@@ -202,9 +252,6 @@ pub fn decoded_size(kind: Kind, bytes: &[u8], limit: usize, deadline: &Deadline)
             (None, _) => 2 * size_of::<u64>(),
             (Some(payload), Kind::Floats) => 2 * payload.len(),
             (Some(payload), Kind::Varints(size)) => numbers(payload).saturating_mul(2 * size),
-            (Some(payload), Kind::Mixed) => {
-                2 * child.size() + payload.len().saturating_mul(2 * size_of::<i64>()) + BLOCK
-            }
             (Some(payload), Kind::Text) => 2 * child.size() + payload.len() + BLOCK,
             (Some(_), child) => 2 * child.size() + BLOCK,
         };

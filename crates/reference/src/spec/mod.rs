@@ -6,6 +6,7 @@ pub mod yaml;
 
 mod attribute;
 mod describe;
+mod enums;
 mod names;
 mod nesting;
 mod operator;
@@ -20,8 +21,9 @@ mod tests;
 
 pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
 pub use describe::type_list;
+pub use enums::Enums;
 pub use operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};
 pub use releases::{Release, Releases};
 pub use specs::{LookupError, SpecError, Specs};
-pub use validate::{Argument, Bindings, NodeSignature, Side, SignatureError, validate};
+pub use validate::{Argument, Bindings, NodeSignature, Side, SignatureError, validate, violations};
 pub use version::{DEFAULT_DOMAIN, OperatorVersion, OperatorVersionError, canonical_domain, model_domain};

@@ -107,39 +107,40 @@ pub enum SignatureError {
 ///
 /// The first violation is reported, attributes before arity before types.
 pub fn validate(spec: &OpSpec, node: NodeSignature) -> Result<Bindings, Box<SignatureError>> {
-    check_attributes(spec, node.attributes)?;
-    check_arity(spec, Side::Input, &spec.inputs, node.inputs)?;
-    check_arity(spec, Side::Output, &spec.outputs, node.outputs)?;
-    let mut bindings = Bindings::new();
-    bind(spec, Side::Input, node.inputs, &mut bindings)?;
-    bind(spec, Side::Output, node.outputs, &mut bindings)?;
-    Ok(bindings)
+    let (bindings, violations) = violations(spec, node);
+    violations.into_iter().next().map_or(Ok(bindings), |first| Err(Box::new(first)))
 }
 
-fn check_attributes(spec: &OpSpec, attributes: &[(&str, AttributeType)]) -> Result<(), Box<SignatureError>> {
+/// Everything in a node that breaks its operator version, attributes before arity before types, and what its type
+/// parameters stand for as far as its arguments fit them.
+pub fn violations(spec: &OpSpec, node: NodeSignature) -> (Bindings, Vec<SignatureError>) {
+    let mut found = Vec::new();
+    check_attributes(spec, node.attributes, &mut found);
+    check_arity(spec, Side::Input, node.inputs, &mut found);
+    check_arity(spec, Side::Output, node.outputs, &mut found);
+    let mut bindings = Bindings::new();
+    bind(spec, Side::Input, node.inputs, &mut bindings, &mut found);
+    bind(spec, Side::Output, node.outputs, &mut bindings, &mut found);
+    (bindings, found)
+}
+
+fn check_attributes(spec: &OpSpec, attributes: &[(&str, AttributeType)], found: &mut Vec<SignatureError>) {
     for &(name, actual) in attributes {
         match spec.attributes.get(name) {
-            None => return Err(Box::new(unknown_attribute(spec, name))),
+            None => found.push(unknown_attribute(spec, name)),
             Some(attribute) if attribute.kind != actual => {
                 let (version, expected) = (spec.version.clone(), attribute.kind);
-                return Err(Box::new(SignatureError::AttributeType {
-                    version,
-                    name: name.to_owned(),
-                    expected,
-                    actual,
-                }));
+                found.push(SignatureError::AttributeType { version, name: name.to_owned(), expected, actual });
             }
             Some(_) => {}
         }
     }
     let given = |name: &str| attributes.iter().any(|(other, _)| *other == name);
-    match spec.attributes.iter().find(|(name, attribute)| attribute.required && !given(name)) {
-        Some((name, attribute)) => {
-            let (version, kind) = (spec.version.clone(), attribute.kind);
-            Err(Box::new(SignatureError::MissingAttribute { version, name: name.clone(), kind }))
-        }
-        None => Ok(()),
-    }
+    let missing = spec.attributes.iter().filter(|(name, attribute)| attribute.required && !given(name));
+    found.extend(missing.map(|(name, attribute)| {
+        let (version, kind) = (spec.version.clone(), attribute.kind);
+        SignatureError::MissingAttribute { version, name: name.clone(), kind }
+    }));
 }
 
 fn unknown_attribute(spec: &OpSpec, name: &str) -> SignatureError {
@@ -148,52 +149,40 @@ fn unknown_attribute(spec: &OpSpec, name: &str) -> SignatureError {
     SignatureError::UnknownAttribute { version: spec.version.clone(), name: name.to_owned(), known }
 }
 
-fn check_arity(
-    spec: &OpSpec,
-    side: Side,
-    formals: &[FormalParameter],
-    arguments: &[Argument],
-) -> Result<(), Box<SignatureError>> {
+fn check_arity(spec: &OpSpec, side: Side, arguments: &[Argument], found: &mut Vec<SignatureError>) {
+    let formals = if side == Side::Input { &spec.inputs } else { &spec.outputs };
     let version = || spec.version.clone();
     // Trailing empty names say nothing, so that they are neither a surplus nor a presence.
     let actual = arguments.iter().rposition(|argument| *argument != Argument::Absent).map_or(0, |last| last + 1);
     let variadic = formals.last().filter(|last| last.is_variadic());
     if variadic.is_none() && actual > formals.len() {
-        return Err(Box::new(SignatureError::Surplus { version: version(), side, max: formals.len(), actual }));
+        found.push(SignatureError::Surplus { version: version(), side, max: formals.len(), actual });
     }
     let missing = |position, formal: &FormalParameter| {
-        Err(Box::new(SignatureError::Missing { version: version(), side, position, name: formal.name.clone() }))
+        let name = formal.name.clone();
+        SignatureError::Missing { version: version(), side, position, name }
     };
+    let is_absent = |position: usize| arguments.get(position).is_none_or(|argument| *argument == Argument::Absent);
     for (position, formal) in formals.iter().enumerate() {
-        let absent = arguments.get(position).is_none_or(|argument| *argument == Argument::Absent);
-        if formal.presence == Presence::Single && absent {
-            return missing(position, formal);
+        if formal.presence == Presence::Single && is_absent(position) {
+            found.push(missing(position, formal));
         }
     }
-    // A node may leave the name of a variadic output empty, because it does not use the value; an input it needs.
-    if let (Side::Input, Some(formal)) = (side, variadic) {
-        let first = formals.len() - 1;
-        let gap = (first..actual).find(|position| arguments.get(*position) == Some(&Argument::Absent));
-        if let Some(position) = gap {
-            return missing(position, formal);
-        }
-    }
-    let Some(FormalParameter { name, presence: Presence::Variadic { min, .. }, .. }) = variadic else { return Ok(()) };
+    let Some(formal) = variadic else { return };
     let first = formals.len() - 1;
-    let given = actual.saturating_sub(first);
-    if given < *min {
-        return Err(Box::new(SignatureError::TooFew {
-            version: version(),
-            side,
-            name: name.clone(),
-            min: *min,
-            actual: given,
-        }));
+    // A node may leave the name of a variadic output empty, because it does not use the value; an input it needs.
+    if side == Side::Input {
+        found.extend((first..actual).filter(|&position| is_absent(position)).map(|position| missing(position, formal)));
     }
-    Ok(())
+    let Presence::Variadic { min, .. } = formal.presence else { return };
+    let given = actual.saturating_sub(first);
+    if given < min {
+        let name = formal.name.clone();
+        found.push(SignatureError::TooFew { version: version(), side, name, min, actual: given });
+    }
 }
 
-fn bind(spec: &OpSpec, side: Side, arguments: &[Argument], bindings: &mut Bindings) -> Result<(), Box<SignatureError>> {
+fn bind(spec: &OpSpec, side: Side, arguments: &[Argument], bindings: &mut Bindings, found: &mut Vec<SignatureError>) {
     for (position, argument) in arguments.iter().enumerate() {
         let formal = match side {
             Side::Input => spec.input_at(position),
@@ -201,11 +190,9 @@ fn bind(spec: &OpSpec, side: Side, arguments: &[Argument], bindings: &mut Bindin
         };
         if let (Some(formal), Argument::Typed(actual)) = (formal, argument) {
             let place = Place { spec, side, position, formal };
-            place.check_allowed(actual)?;
-            place.bind(actual, bindings)?;
+            found.extend(place.check_allowed(actual).or_else(|| place.bind(actual, bindings)));
         }
     }
-    Ok(())
 }
 
 /// A position of a node, and the formal parameter that stands for it.
@@ -217,12 +204,12 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn check_allowed(&self, actual: &ValueType) -> Result<(), Box<SignatureError>> {
+    fn check_allowed(&self, actual: &ValueType) -> Option<SignatureError> {
         let allowed = self.spec.allowed(&self.formal.kind);
         if allowed.contains(actual) {
-            return Ok(());
+            return None;
         }
-        Err(Box::new(SignatureError::TypeOutside {
+        Some(SignatureError::TypeOutside {
             version: self.spec.version.clone(),
             side: self.side,
             position: self.position,
@@ -230,21 +217,21 @@ impl Place<'_> {
             actual: actual.clone(),
             parameter: self.formal.kind.to_string(),
             allowed: allowed.iter().map(ValueType::to_string).collect::<Vec<_>>().join(", "),
-        }))
+        })
     }
 
-    fn bind(&self, actual: &ValueType, bindings: &mut Bindings) -> Result<(), Box<SignatureError>> {
-        let FormalType::Parameter(parameter) = &self.formal.kind else { return Ok(()) };
+    fn bind(&self, actual: &ValueType, bindings: &mut Bindings) -> Option<SignatureError> {
+        let FormalType::Parameter(parameter) = &self.formal.kind else { return None };
         if self.formal.is_heterogeneous() {
-            return Ok(());
+            return None;
         }
         match bindings.get(parameter) {
             None => {
                 bindings.insert(parameter.clone(), actual.clone());
-                Ok(())
+                None
             }
-            Some(first) if first == actual => Ok(()),
-            Some(first) => Err(Box::new(self.conflict(parameter, first, actual))),
+            Some(first) if first == actual => None,
+            Some(first) => Some(self.conflict(parameter, first, actual)),
         }
     }
 
@@ -351,5 +338,22 @@ mod tests {
         let wrong = "attribute 'end' of Shape-15 is of type int, not ints";
         check(shape, &["float"], &[("end", AttributeType::Ints)], wrong);
         check(("Cast", 13), &["float"], &[], "Cast-13 needs attribute 'to' of type int");
+    }
+
+    #[test]
+    fn all_violations_of_a_node_are_found() {
+        let spec = Specs::embedded().find("", "Shape", 15).unwrap();
+        let inputs = arguments(&["float", "float"]);
+        let attributes = [("begin", AttributeType::Int), ("end", AttributeType::Ints)];
+        let node = NodeSignature { inputs: &inputs, outputs: &[], attributes: &attributes };
+        let (bindings, found) = violations(spec, node);
+        let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let expected = [
+            "Shape-15 has no attribute 'begin'; it has end, start",
+            "attribute 'end' of Shape-15 is of type int, not ints",
+            "Shape-15 has at most 1 inputs, not 2",
+            "Shape-15 needs output 0 'shape'",
+        ];
+        assert_eq!((bindings.len(), texts), (1, expected.map(str::to_owned).to_vec()));
     }
 }

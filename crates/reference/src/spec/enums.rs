@@ -1,15 +1,17 @@
 //! `specs/enums.yaml`: what string attributes may be, which only the operators' texts say.
 
-use onnx_conformance_reference::spec::yaml::{self, YamlError};
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::Deserialize;
+
+use super::specs::Specs;
+use super::version::OperatorVersion;
+use super::yaml::{self, YamlError};
 
 const PATH: &str = "enums.yaml";
 
 /// What string attributes may be.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Enums {
+pub struct Enums {
     strings: Vec<Entry>,
 }
 
@@ -27,19 +29,21 @@ struct Entry {
 
 impl Enums {
     /// The list among these specs.
-    pub(super) fn read(specs: &Specs) -> Result<Enums, Box<YamlError>> {
+    pub fn read(specs: &Specs) -> Result<Enums, Box<YamlError>> {
         yaml::read(&format!("specs/{PATH}"), specs.file(PATH).unwrap_or("strings: []"))
     }
 
     /// The values of an attribute at a version; none where any text may stand.
-    pub(super) fn values(&self, version: &OperatorVersion, attribute: &str) -> &[String] {
+    pub fn values(&self, version: &OperatorVersion, attribute: &str) -> &[String] {
         self.entry(version, attribute).map_or(&[], |entry| &entry.values)
     }
 
     fn entry(&self, version: &OperatorVersion, attribute: &str) -> Option<&Entry> {
-        let operator = format!("{}/{}", version.domain, version.name);
+        let is_operator = |operator: &String| {
+            operator.strip_prefix(&version.domain).and_then(|rest| rest.strip_prefix('/')) == Some(&version.name)
+        };
         let entries = self.strings.iter().filter(|entry| {
-            entry.attribute == attribute && entry.since <= version.since && entry.operators.contains(&operator)
+            entry.attribute == attribute && entry.since <= version.since && entry.operators.iter().any(is_operator)
         });
         entries.max_by_key(|entry| entry.since)
     }
@@ -48,7 +52,7 @@ impl Enums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onnx_conformance_reference::spec::AttributeType;
+    use crate::spec::AttributeType;
 
     #[test]
     fn every_string_attribute_is_listed_and_nothing_else() {

@@ -1,0 +1,417 @@
+//! The graphs of a model: the main graph, the bodies of functions, and the subgraphs in both, with the names in each.
+
+use std::collections::{BTreeMap, HashMap};
+
+use onnx_conformance_reference::model::graph::plain_domain;
+use onnx_conformance_reference::proto::{
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+};
+
+use crate::facts::Origin;
+use crate::finding::{NodePlace, PathStep, Place};
+
+/// A graph of a model, by its number; the main graph is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BodyId(pub(crate) usize);
+
+/// A node of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId {
+    /// The graph.
+    pub body: BodyId,
+    /// The position in the graph's list of nodes.
+    pub index: usize,
+}
+
+/// A value of a model, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ValueId(pub(crate) usize);
+
+/// The way to a node through the messages of a model.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodePath {
+    /// The function of the model that the path begins in; the main graph where there is none.
+    pub function: Option<usize>,
+    /// The nodes entered, outermost first.
+    pub entered: Vec<Entered>,
+    /// The position in the innermost graph's list of nodes.
+    pub index: usize,
+}
+
+/// A subgraph of a node, by positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entered {
+    /// The node in its graph.
+    pub node: usize,
+    /// The attribute in the node's list.
+    pub attribute: usize,
+    /// The graph in the attribute: 0 but for an attribute of graphs.
+    pub graph: usize,
+}
+
+/// What a body is read from.
+#[derive(Clone, Copy, Debug)]
+pub enum BodySource<'m> {
+    /// A graph.
+    Graph(&'m GraphProto),
+    /// A function of the model.
+    Function(&'m FunctionProto),
+}
+
+/// Where a value is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// The input of the body at this position.
+    Input(usize),
+    /// The initializer at this position.
+    Initializer(usize),
+    /// The sparse initializer at this position.
+    SparseInitializer(usize),
+    /// An output of a node: the node, the position.
+    Node(usize, usize),
+}
+
+/// A graph with the names that it defines.
+#[derive(Debug)]
+pub struct Body<'m> {
+    /// What it is read from.
+    pub source: BodySource<'m>,
+    /// The body around it, and the way in; nothing for the main graph and functions.
+    pub parent: Option<(BodyId, Entered)>,
+    /// The function that it belongs to; nothing for what belongs to the main graph.
+    pub function: Option<usize>,
+    /// The values by name; of several of one name, the first.
+    pub names: HashMap<&'m str, ValueId>,
+    /// The values that belong to it and its subgraphs, by number.
+    pub(crate) range: std::ops::Range<usize>,
+}
+
+impl<'m> Body<'m> {
+    /// The nodes.
+    pub fn nodes(&self) -> &'m [NodeProto] {
+        match self.source {
+            BodySource::Graph(graph) => &graph.node,
+            BodySource::Function(function) => &function.node,
+        }
+    }
+
+    /// The names of the inputs.
+    pub fn inputs(&self) -> Vec<&'m str> {
+        match self.source {
+            BodySource::Graph(graph) => graph.input.iter().map(|input| input.name()).collect(),
+            BodySource::Function(function) => function.input.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The names of the outputs.
+    pub fn outputs(&self) -> Vec<&'m str> {
+        match self.source {
+            BodySource::Graph(graph) => graph.output.iter().map(|output| output.name()).collect(),
+            BodySource::Function(function) => function.output.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The graph, where it is one.
+    pub fn graph(&self) -> Option<&'m GraphProto> {
+        match self.source {
+            BodySource::Graph(graph) => Some(graph),
+            BodySource::Function(_) => None,
+        }
+    }
+}
+
+/// A value: the body that defines it, and where there.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueSite {
+    /// The body.
+    pub body: BodyId,
+    /// Where in it.
+    pub definition: Definition,
+}
+
+/// The imported version of each domain, ONNX's own being `""`; of a domain imported twice, the greatest.
+pub type Imports = BTreeMap<String, i64>;
+
+/// Every graph of a model.
+#[derive(Debug)]
+pub struct Bodies<'m> {
+    /// The model.
+    pub model: &'m ModelProto,
+    /// The bodies, the main graph first.
+    pub bodies: Vec<Body<'m>>,
+    /// The values of all bodies.
+    pub values: Vec<ValueSite>,
+    /// The body of each function of the model.
+    pub functions: Vec<BodyId>,
+    /// The functions by domain, name and overload; of several of one name, the first.
+    pub by_name: HashMap<(&'m str, &'m str, &'m str), usize>,
+    subgraphs: HashMap<(NodeId, usize, usize), BodyId>,
+    imports: Imports,
+    function_imports: Vec<Imports>,
+}
+
+fn imports(protos: &[OperatorSetIdProto]) -> Imports {
+    let mut imports = Imports::new();
+    for proto in protos {
+        let version = imports.entry(plain_domain(proto.domain()).to_owned()).or_insert(i64::MIN);
+        *version = (*version).max(proto.version());
+    }
+    imports
+}
+
+impl<'m> Bodies<'m> {
+    /// Lists the graphs of a model and the names in each.
+    pub fn new(model: &'m ModelProto) -> Bodies<'m> {
+        let mut bodies = Bodies {
+            model,
+            bodies: Vec::new(),
+            values: Vec::new(),
+            functions: Vec::new(),
+            by_name: HashMap::new(),
+            subgraphs: HashMap::new(),
+            imports: imports(&model.opset_import),
+            function_imports: model.functions.iter().map(|function| imports(&function.opset_import)).collect(),
+        };
+        if let Some(graph) = &model.graph {
+            bodies.add(BodySource::Graph(graph), None, None);
+        }
+        for (index, function) in model.functions.iter().enumerate() {
+            let key = (plain_domain(function.domain()), function.name(), function.overload());
+            bodies.by_name.entry(key).or_insert(index);
+            let body = bodies.add(BodySource::Function(function), None, Some(index));
+            bodies.functions.push(body);
+        }
+        bodies
+    }
+
+    fn add(&mut self, source: BodySource<'m>, parent: Option<(BodyId, Entered)>, function: Option<usize>) -> BodyId {
+        let (id, first) = (BodyId(self.bodies.len()), self.values.len());
+        self.bodies.push(Body { source, parent, function, names: HashMap::new(), range: first..first });
+        let mut names = HashMap::new();
+        let mut define = |name: &'m str, definition| {
+            let values = &mut self.values;
+            if !name.is_empty() {
+                names.entry(name).or_insert_with(|| {
+                    values.push(ValueSite { body: id, definition });
+                    ValueId(values.len() - 1)
+                });
+            }
+        };
+        let nodes = match source {
+            BodySource::Graph(graph) => {
+                graph.input.iter().zip(0..).for_each(|(input, at)| define(input.name(), Definition::Input(at)));
+                for (tensor, at) in graph.initializer.iter().zip(0..) {
+                    define(tensor.name(), Definition::Initializer(at));
+                }
+                for (sparse, at) in graph.sparse_initializer.iter().zip(0..) {
+                    let name = sparse.values.as_ref().map_or("", |values| values.name());
+                    define(name, Definition::SparseInitializer(at));
+                }
+                &graph.node
+            }
+            BodySource::Function(function) => {
+                function.input.iter().zip(0..).for_each(|(input, at)| define(input, Definition::Input(at)));
+                &function.node
+            }
+        };
+        for (node, index) in nodes.iter().zip(0..) {
+            node.output.iter().zip(0..).for_each(|(output, at)| define(output, Definition::Node(index, at)));
+        }
+        for (node, index) in nodes.iter().zip(0..) {
+            for (attribute, at) in node.attribute.iter().zip(0..) {
+                for (graph, position) in graphs(attribute).zip(0..) {
+                    let entered = Entered { node: index, attribute: at, graph: position };
+                    let body = self.add(BodySource::Graph(graph), Some((id, entered)), function);
+                    self.subgraphs.insert((NodeId { body: id, index }, at, position), body);
+                }
+            }
+        }
+        let end = self.values.len();
+        if let Some(body) = self.bodies.get_mut(id.0) {
+            body.names = names;
+            body.range = first..end;
+        }
+        id
+    }
+
+    /// A body; the ids of this value always have one.
+    #[expect(clippy::indexing_slicing, reason = "an id is made where its body is listed")]
+    pub fn body(&self, id: BodyId) -> &Body<'m> {
+        &self.bodies[id.0]
+    }
+
+    /// A node; nothing for a position beyond the end of the body's list.
+    pub fn node(&self, id: NodeId) -> Option<&'m NodeProto> {
+        self.body(id.body).nodes().get(id.index)
+    }
+
+    /// Every body, the main graph first.
+    pub fn ids(&self) -> impl Iterator<Item = BodyId> + use<> {
+        (0..self.bodies.len()).map(BodyId)
+    }
+
+    /// Every node of every body.
+    pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.ids().flat_map(|body| (0..self.body(body).nodes().len()).map(move |index| NodeId { body, index }))
+    }
+
+    /// The body in an attribute of a node.
+    pub fn subgraph(&self, node: NodeId, attribute: usize, graph: usize) -> Option<BodyId> {
+        self.subgraphs.get(&(node, attribute, graph)).copied()
+    }
+
+    /// The value that a name means in a body: one of its own, or one of the bodies around it.
+    pub fn lookup(&self, body: BodyId, name: &str) -> Option<ValueId> {
+        let mut next = Some(body);
+        while let Some(body) = next {
+            let body = self.body(body);
+            if let Some(value) = body.names.get(name) {
+                return Some(*value);
+            }
+            next = body.parent.map(|(parent, _)| parent);
+        }
+        None
+    }
+
+    /// What the model imports.
+    pub fn imports_of_model(&self) -> &Imports {
+        &self.imports
+    }
+
+    /// What a body imports: what its function does, or else the model.
+    pub fn imports(&self, body: BodyId) -> &Imports {
+        let function = self.body(body).function;
+        function.and_then(|function| self.function_imports.get(function)).unwrap_or(&self.imports)
+    }
+
+    /// The opset of a domain in a body.
+    pub fn opset(&self, body: BodyId, domain: &str) -> Option<i64> {
+        self.imports(body).get(plain_domain(domain)).copied()
+    }
+
+    /// The function of the model that a node calls.
+    pub fn function_of(&self, node: &NodeProto) -> Option<usize> {
+        if self.by_name.is_empty() {
+            return None;
+        }
+        self.by_name.get(&(plain_domain(node.domain()), node.op_type(), node.overload())).copied()
+    }
+
+    /// The way to a node through the messages.
+    pub fn path(&self, node: NodeId) -> NodePath {
+        let mut entered = Vec::new();
+        let mut body = self.body(node.body);
+        while let Some((parent, step)) = body.parent {
+            entered.push(step);
+            body = self.body(parent);
+        }
+        entered.reverse();
+        NodePath { function: body.function, entered, index: node.index }
+    }
+
+    /// The node at the end of a path.
+    pub fn find(&self, path: &NodePath) -> Option<NodeId> {
+        let mut body = match path.function {
+            Some(function) => *self.functions.get(function)?,
+            None => BodyId(0),
+        };
+        for step in &path.entered {
+            body = self.subgraph(NodeId { body, index: step.node }, step.attribute, step.graph)?;
+        }
+        Some(NodeId { body, index: path.index })
+    }
+
+    /// A node as messages name it.
+    pub fn node_place(&self, id: NodeId) -> NodePlace {
+        let Some(node) = self.node(id) else {
+            return NodePlace { index: id.index, name: String::new(), operator: String::new(), output: String::new() };
+        };
+        NodePlace {
+            index: id.index,
+            name: node.name().to_owned(),
+            operator: self.operator(id.body, node),
+            output: node.output.iter().find(|name| !name.is_empty()).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The operator version of a node, or its domain and operator where there is none.
+    fn operator(&self, body: BodyId, node: &NodeProto) -> String {
+        use onnx_conformance_reference::spec::{Specs, canonical_domain};
+        if self.function_of(node).is_none()
+            && let Some(opset) = self.opset(body, node.domain())
+            && let Ok(spec) = Specs::embedded().find(node.domain(), node.op_type(), opset)
+        {
+            return spec.version.qualified();
+        }
+        format!("{}/{}", canonical_domain(node.domain()), node.op_type())
+    }
+
+    /// The place of a body.
+    pub fn place(&self, id: BodyId) -> Place {
+        let mut path = Vec::new();
+        let mut id = id;
+        loop {
+            let body = self.body(id);
+            match (body.parent, body.source) {
+                (Some((parent, entered)), _) => {
+                    let node = NodeId { body: parent, index: entered.node };
+                    let attributes = self.node(node).map_or(&[][..], |node| &node.attribute);
+                    let attribute = attributes.get(entered.attribute).map_or("", AttributeProto::name).to_owned();
+                    path.push(PathStep::Subgraph { node: self.node_place(node), attribute });
+                    id = parent;
+                }
+                (None, BodySource::Graph(graph)) => {
+                    path.push(PathStep::Graph(graph.name().to_owned()));
+                    break;
+                }
+                (None, BodySource::Function(function)) => {
+                    path.push(PathStep::Function(function_name(function)));
+                    break;
+                }
+            }
+        }
+        path.reverse();
+        Place { path, ..Place::default() }
+    }
+
+    /// The place of a node.
+    pub fn place_of(&self, node: NodeId) -> Place {
+        Place { node: Some(self.node_place(node)), ..self.place(node.body) }
+    }
+
+    /// Where a value comes from.
+    pub fn origin(&self, value: ValueId) -> Option<Origin> {
+        let site = self.values.get(value.0)?;
+        let body = self.body(site.body);
+        Some(match site.definition {
+            Definition::Input(at) => {
+                let name = (*body.inputs().get(at)?).to_owned();
+                match (body.source, body.parent) {
+                    (BodySource::Function(_), _) => Origin::FunctionInput(name),
+                    (_, Some(_)) => Origin::SubgraphInput(name),
+                    (_, None) => Origin::GraphInput(name),
+                }
+            }
+            Definition::Initializer(at) => Origin::Initializer(body.graph()?.initializer.get(at)?.name().to_owned()),
+            Definition::SparseInitializer(at) => {
+                let values = body.graph()?.sparse_initializer.get(at)?.values.as_ref();
+                Origin::Initializer(values.map_or("", |values| values.name()).to_owned())
+            }
+            Definition::Node(index, _) => Origin::Node(self.node_place(NodeId { body: site.body, index }).to_string()),
+        })
+    }
+}
+
+/// A function as messages name it: `local/f`.
+pub(crate) fn function_name(function: &FunctionProto) -> String {
+    let domain = onnx_conformance_reference::spec::canonical_domain(function.domain());
+    match function.overload() {
+        "" => format!("{domain}/{}", function.name()),
+        overload => format!("{domain}/{}:{overload}", function.name()),
+    }
+}
+
+/// The graphs in an attribute.
+pub(crate) fn graphs(attribute: &AttributeProto) -> impl Iterator<Item = &GraphProto> {
+    attribute.g.iter().chain(&attribute.graphs)
+}

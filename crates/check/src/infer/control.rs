@@ -1,0 +1,245 @@
+//! Subgraphs: what their nodes give them, and what becomes of what they give back.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::graph::Dim;
+use onnx_conformance_reference::proto::NodeProto;
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OpSpec};
+use onnx_conformance_reference::types::ValueType;
+
+use crate::facts::ValueFact;
+use crate::finding::{Finding, Place};
+use crate::infer::attributes::{Attributes, CallAttributes, graphs_of};
+use crate::infer::bodies::{BodyId, NodeId};
+use crate::infer::walk::Walk;
+use crate::rules::RuleId;
+
+/// The number of inputs or outputs of a subgraph that a node calls for.
+struct Expected {
+    inputs: usize,
+    /// The least and, where there is one, the most.
+    outputs: (usize, Option<usize>),
+}
+
+impl<'m> Walk<'_, 'm> {
+    /// What is known of the outputs of a node that runs subgraphs; nothing for other nodes.
+    pub(super) fn subgraphs(
+        &mut self,
+        id: NodeId,
+        node: &'m NodeProto,
+        spec: &'static OpSpec,
+        call: Option<&CallAttributes<'m>>,
+    ) -> Option<Vec<ValueFact>> {
+        let name = (spec.version.domain == DEFAULT_DOMAIN).then_some(spec.version.name.as_str());
+        match name {
+            Some("If") => Some(self.branches(id, node, call)),
+            Some("Loop") => Some(self.loop_body(id, node, call)),
+            Some("Scan") => Some(self.scan_body(id, node, spec, call)),
+            Some("SequenceMap") => Some(self.map_body(id, node, call)),
+            _ => {
+                self.unknown_subgraphs(id, node, call);
+                None
+            }
+        }
+    }
+
+    /// Walks the subgraphs of a node of which nothing is known.
+    pub(super) fn unknown_subgraphs(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) {
+        for (attribute, at) in node.attribute.iter().zip(0..) {
+            for position in 0..graphs_of(attribute) {
+                if let Some(body) = self.bodies.subgraph(id, at, position) {
+                    self.body(body, None, call);
+                }
+            }
+        }
+    }
+
+    /// The body in the attribute of this name.
+    fn subgraph(&self, id: NodeId, node: &NodeProto, name: &str) -> Option<BodyId> {
+        let at = node.attribute.iter().position(|attribute| attribute.name() == name)?;
+        self.bodies.subgraph(id, at, 0)
+    }
+
+    fn branches(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
+        let count = node.output.len();
+        let mut known: Vec<Vec<ValueFact>> = Vec::new();
+        for name in ["then_branch", "else_branch"] {
+            let Some(body) = self.subgraph(id, node, name) else { continue };
+            let outputs = self.body(body, None, call);
+            self.check_counts(id, body, name, &Expected { inputs: 0, outputs: (count, Some(count)) });
+            known.push(outputs);
+        }
+        let [one, two] = known.as_slice() else { return Vec::new() };
+        for ((one, two), (name, at)) in one.iter().zip(two).zip(node.output.iter().zip(0..)) {
+            if let (Some(one), Some(two)) = (&one.value_type, &two.value_type)
+                && one != two
+            {
+                let message = format!("output {at} '{name}' is {one} from then_branch, but {two} from else_branch");
+                let edit = "make both branches give one type";
+                self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message).with_edit(edit));
+            }
+        }
+        one.iter().zip(two).map(|(one, two)| ValueFact { constant: None, ..one.join(two) }).collect()
+    }
+
+    fn loop_body(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
+        let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
+        let carried: Vec<ValueFact> =
+            node.input.iter().skip(2).map(|name| type_only(&self.fact_of(id.body, name))).collect();
+        let count = carried.len();
+        let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::of_type(ValueType::Tensor(element)) };
+        let mut given = vec![scalar(ElementType::Int64), type_only(&scalar(ElementType::Bool))];
+        given.extend(carried.iter().cloned());
+        // Of iteration number and condition, models also declare one element instead of a scalar.
+        given.iter_mut().take(2).for_each(|fact| fact.shape = None);
+        let outputs = self.body(body, Some(given), call);
+        let scans = node.output.len().saturating_sub(count);
+        self.check_counts(id, body, "body", &Expected { inputs: 2 + count, outputs: (1 + count + scans, None) });
+        self.check_carried(id, body, &carried, outputs.get(1..).unwrap_or_default());
+        self.check_condition(id, outputs.first());
+        let mut facts: Vec<ValueFact> = outputs.iter().skip(1).take(count).map(type_only).collect();
+        facts.extend(outputs.iter().skip(1 + count).map(|fact| stacked(fact, 0)));
+        // No iteration may run, so that what goes in may come out.
+        for (fact, carried) in facts.iter_mut().zip(&carried) {
+            fact.value_type = fact.value_type.take().or_else(|| carried.value_type.clone());
+        }
+        facts
+    }
+
+    fn check_condition(&mut self, id: NodeId, condition: Option<&ValueFact>) {
+        let Some(actual) = condition.and_then(|fact| fact.value_type.as_ref()) else { return };
+        if *actual != ValueType::Tensor(ElementType::Bool) {
+            let message = format!("output 0 of the body, the condition, is {actual}, not tensor(bool)");
+            self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
+        }
+    }
+
+    fn scan_body(
+        &mut self,
+        id: NodeId,
+        node: &'m NodeProto,
+        spec: &'static OpSpec,
+        call: Option<&CallAttributes<'m>>,
+    ) -> Vec<ValueFact> {
+        let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
+        // Version 8 has lengths first, and a batch axis before that of the sequence.
+        let (first, batch) = if spec.version.since < 9 { (1, 1) } else { (0, 0) };
+        let attributes = Attributes::new(node, call);
+        let scanned = attributes.int("num_scan_inputs").and_then(|count| usize::try_from(count).ok());
+        let given = node.input.len().saturating_sub(first);
+        let Some(states) = scanned.and_then(|scanned| given.checked_sub(scanned)) else {
+            if let Some(scanned) = scanned {
+                let message =
+                    format!("num_scan_inputs is {scanned}, and the node has {given} inputs to scan and carry");
+                self.push(id, Finding::new(RuleId::SubgraphArity, Place::default(), message));
+            }
+            self.body(body, None, call);
+            return Vec::new();
+        };
+        let facts: Vec<ValueFact> = node.input.iter().skip(first).map(|name| self.fact_of(id.body, name)).collect();
+        let axes = attributes.ints("scan_input_axes").unwrap_or_default();
+        let inner = facts.iter().enumerate().map(|(at, fact)| match at.checked_sub(states) {
+            None => ValueFact { shape: without_first(fact.shape.as_ref(), batch), ..type_only(fact) },
+            Some(at) => {
+                let axis = axes.get(at).copied().unwrap_or(0);
+                let axis = if batch == 1 { Some(0) } else { axis_of(axis, fact.rank()) };
+                ValueFact { shape: slice_of(fact.shape.as_ref(), batch, axis), ..type_only(fact) }
+            }
+        });
+        let inner: Vec<ValueFact> = inner.collect();
+        let outputs = self.body(body, Some(inner.clone()), call);
+        let expected = Expected { inputs: given, outputs: (node.output.len(), None) };
+        self.check_counts(id, body, "body", &expected);
+        self.check_carried(id, body, inner.get(..states).unwrap_or_default(), &outputs);
+        let mut results: Vec<ValueFact> = facts.iter().take(states).map(without_constant).collect();
+        for (result, output) in results.iter_mut().zip(&outputs) {
+            result.value_type = result.value_type.take().or_else(|| output.value_type.clone());
+        }
+        results.extend(outputs.iter().skip(states).map(|fact| stacked(fact, batch)));
+        results
+    }
+
+    fn map_body(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
+        let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
+        let item = |fact: &ValueFact| match &fact.value_type {
+            Some(ValueType::Sequence(item)) => ValueFact::of_type((**item).clone()),
+            _ => without_constant(fact),
+        };
+        let given: Vec<ValueFact> = node.input.iter().map(|name| item(&self.fact_of(id.body, name))).collect();
+        let outputs = self.body(body, Some(given), call);
+        let count = node.output.len();
+        self.check_counts(id, body, "body", &Expected { inputs: node.input.len(), outputs: (count, Some(count)) });
+        let sequence = |fact: &ValueFact| ValueFact {
+            value_type: fact.value_type.clone().map(|item| ValueType::Sequence(Box::new(item))),
+            ..ValueFact::default()
+        };
+        outputs.iter().map(sequence).collect()
+    }
+
+    fn check_counts(&mut self, id: NodeId, body: BodyId, attribute: &str, expected: &Expected) {
+        let graph = self.bodies.body(body);
+        let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
+        let (min, max) = expected.outputs;
+        let mut push = |message: String| {
+            self.push(id, Finding::new(RuleId::SubgraphArity, Place::default(), message));
+        };
+        if inputs != expected.inputs {
+            push(format!("{attribute} has {inputs} inputs, but the node gives it {}", expected.inputs));
+        }
+        if outputs < min || max.is_some_and(|max| outputs > max) {
+            push(format!("{attribute} has {outputs} outputs, but the node takes {min}"));
+        }
+    }
+
+    /// What a body gives for the next iteration has the type of what it was given.
+    fn check_carried(&mut self, id: NodeId, body: BodyId, given: &[ValueFact], outputs: &[ValueFact]) {
+        let names = self.bodies.body(body).outputs();
+        let first = names.len().saturating_sub(outputs.len());
+        for ((given, output), at) in given.iter().zip(outputs).zip(0usize..) {
+            if let (Some(given), Some(output)) = (&given.value_type, &output.value_type)
+                && given != output
+            {
+                let name = names.get(first + at).copied().unwrap_or_default();
+                let message =
+                    format!("the body carries {given} in, but gives {output} as '{name}' for the next iteration");
+                self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
+            }
+        }
+    }
+}
+
+fn type_only(fact: &ValueFact) -> ValueFact {
+    ValueFact { value_type: fact.value_type.clone(), ..ValueFact::default() }
+}
+
+fn without_constant(fact: &ValueFact) -> ValueFact {
+    ValueFact { constant: None, ..fact.clone() }
+}
+
+/// A tensor that a body gives in every iteration, stacked: one axis more.
+fn stacked(fact: &ValueFact, batch: usize) -> ValueFact {
+    let shape = fact.shape.as_ref().map(|shape| {
+        let mut dims = vec![Dim::Unknown; batch + 1];
+        // Sizes may differ from one iteration to the next only where they are no sizes.
+        dims.extend(shape.iter().map(|dim| if let Dim::Size(size) = dim { Dim::Size(*size) } else { Dim::Unknown }));
+        dims
+    });
+    ValueFact { value_type: fact.value_type.clone(), shape, constant: None }
+}
+
+fn without_first(shape: Option<&Vec<Dim>>, count: usize) -> Option<Vec<Dim>> {
+    shape?.get(count..).map(<[Dim]>::to_vec)
+}
+
+fn slice_of(shape: Option<&Vec<Dim>>, batch: usize, axis: Option<usize>) -> Option<Vec<Dim>> {
+    let mut shape = without_first(shape, batch)?;
+    let axis = axis.filter(|axis| *axis < shape.len())?;
+    shape.remove(axis);
+    Some(shape)
+}
+
+/// An axis counted from the front.
+pub(super) fn axis_of(axis: i64, rank: Option<usize>) -> Option<usize> {
+    let rank = i64::try_from(rank?).ok()?;
+    let axis = if axis < 0 { axis + rank } else { axis };
+    usize::try_from(axis).ok().filter(|_| axis < rank)
+}

@@ -1,0 +1,72 @@
+//! What a model declares of its values.
+
+use onnx_conformance_reference::model::graph::Dim;
+use onnx_conformance_reference::proto::{TypeProto, ValueInfoProto, decode, onnx};
+use onnx_conformance_reference::types::ValueType;
+
+use crate::facts::{ValueFact, dim_text};
+
+/// What a declaration says of a value.
+pub(crate) fn declared(info: &ValueInfoProto) -> ValueFact {
+    info.r#type.as_ref().map(of_type).unwrap_or_default()
+}
+
+/// What a type message says of a value; nothing where it is none of ONNX's.
+pub(crate) fn of_type(proto: &TypeProto) -> ValueFact {
+    use onnx::tensor_shape_proto::dimension::Value as V;
+    let Ok(value_type) = decode::value_type(proto) else { return ValueFact::default() };
+    let dim = |dim: &onnx::tensor_shape_proto::Dimension| match &dim.value {
+        Some(V::DimValue(size)) => usize::try_from(*size).map_or(Dim::Unknown, Dim::Size),
+        Some(V::DimParam(name)) if !name.is_empty() => Dim::Name(name.clone()),
+        _ => Dim::Unknown,
+    };
+    let shape = match &proto.value {
+        Some(onnx::type_proto::Value::TensorType(tensor)) => {
+            tensor.shape.as_ref().map(|shape| shape.dim.iter().map(dim).collect())
+        }
+        _ => None,
+    };
+    ValueFact { value_type: Some(value_type), shape, constant: None }
+}
+
+/// How a declaration contradicts what is known.
+pub(crate) enum Contradiction {
+    /// The types differ: declared, known.
+    Type(ValueType, ValueType),
+    /// The shapes exclude each other: declared, known.
+    Shape(String, String),
+}
+
+/// How a declaration contradicts what is known of a value.
+pub(crate) fn contradiction(declared: &ValueFact, known: &ValueFact) -> Option<Contradiction> {
+    if let (Some(declared), Some(known)) = (&declared.value_type, &known.value_type)
+        && declared != known
+    {
+        return Some(Contradiction::Type(declared.clone(), known.clone()));
+    }
+    let (one, two) = (declared.shape.as_ref()?, known.shape.as_ref()?);
+    let differ = |(one, two): (&Dim, &Dim)| matches!((one, two), (Dim::Size(one), Dim::Size(two)) if one != two);
+    let excluded = one.len() != two.len() || one.iter().zip(two).any(differ);
+    excluded.then(|| Contradiction::Shape(shape_text(one), shape_text(two)))
+}
+
+/// What is known once a declaration is believed where it says more.
+pub(crate) fn refine(declared: &ValueFact, known: ValueFact) -> ValueFact {
+    let shape = match (known.shape, &declared.shape) {
+        (Some(known), Some(declared)) if known.len() == declared.len() => {
+            let more = |(known, declared): (Dim, &Dim)| match (&known, declared) {
+                (Dim::Unknown, declared) | (Dim::Name(_), declared @ Dim::Size(_)) => declared.clone(),
+                _ => known,
+            };
+            Some(known.into_iter().zip(declared).map(more).collect())
+        }
+        (Some(known), _) => Some(known),
+        (None, declared) => declared.clone(),
+    };
+    ValueFact { value_type: known.value_type.or_else(|| declared.value_type.clone()), shape, constant: known.constant }
+}
+
+/// A shape as messages spell it.
+pub(crate) fn shape_text(shape: &[Dim]) -> String {
+    format!("[{}]", shape.iter().map(dim_text).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,70 @@
+//! What inference knows of a model, and how it is asked.
+
+use onnx_conformance_reference::proto::{ModelProto, NodeProto};
+
+use crate::facts::{NodeFacts, Origin, ValueFact};
+use crate::finding::{Described, Finding};
+use crate::infer::bodies::{Bodies, BodyId, NodeId, NodePath, ValueId};
+use crate::infer::walk::Walk;
+use crate::scan::Limits;
+
+/// What is known of every value of a model. In a function it is what holds of all its calls.
+#[derive(Debug)]
+pub struct Inferred<'m> {
+    /// The graphs of the model, and the names in each.
+    pub bodies: Bodies<'m>,
+    /// What contradicts itself: nodes, subgraphs and declarations against the types that they meet.
+    pub findings: Vec<Finding>,
+    facts: Vec<ValueFact>,
+}
+
+/// Infers what can be known of the values of a model before it runs.
+pub fn infer<'m>(model: &'m ModelProto, limits: &Limits) -> Inferred<'m> {
+    let bodies = Bodies::new(model);
+    let (facts, findings) = Walk::new(&bodies, limits).run();
+    Inferred { bodies, findings, facts }
+}
+
+impl<'m> Inferred<'m> {
+    /// Every node of the model, of its functions and of their subgraphs.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.bodies.node_ids()
+    }
+
+    /// What is known of a value.
+    pub fn fact(&self, value: ValueId) -> Option<&ValueFact> {
+        self.facts.get(value.0)
+    }
+
+    /// What is known of the value that a name means in a body.
+    pub fn value(&self, body: BodyId, name: &str) -> Option<&ValueFact> {
+        self.fact(self.bodies.lookup(body, name)?)
+    }
+
+    /// Where the value comes from that a name means in a body.
+    pub fn origin(&self, body: BodyId, name: &str) -> Option<Origin> {
+        self.bodies.origin(self.bodies.lookup(body, name)?)
+    }
+
+    /// A node with what is known around it; its opset is 0 where its domain is not imported.
+    pub fn node_facts(&self, id: NodeId) -> Option<NodeFacts<'m>> {
+        let node = self.bodies.node(id)?;
+        let fact = |name: &String| (!name.is_empty()).then(|| self.value(id.body, name).cloned().unwrap_or_default());
+        Some(NodeFacts {
+            node,
+            opset: self.bodies.opset(id.body, node.domain()).unwrap_or(0),
+            inputs: node.input.iter().map(fact).collect(),
+            outputs: node.output.iter().map(fact).collect(),
+        })
+    }
+
+    /// The same for the node at the end of a path.
+    pub fn node_facts_at(&self, path: &NodePath) -> Option<NodeFacts<'m>> {
+        self.node_facts(self.bodies.find(path)?)
+    }
+
+    /// The inputs of a node, for people to read.
+    pub fn describe_inputs(&self, id: NodeId, node: &NodeProto) -> Vec<Described> {
+        node.input.iter().map(|name| Described::new(name, self.value(id.body, name))).collect()
+    }
+}

@@ -1,0 +1,19 @@
+//! Inference: the type of every value of a model, and where cheap and certain its shape and the value itself.
+
+mod attributes;
+mod bodies;
+mod control;
+mod declared;
+mod execute;
+mod inferred;
+mod output_types;
+mod types;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use bodies::{
+    Bodies, Body, BodyId, BodySource, Definition, Entered, Imports, NodeId, NodePath, ValueId, ValueSite,
+};
+pub use inferred::{Inferred, infer};

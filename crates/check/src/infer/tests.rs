@@ -1,0 +1,41 @@
+use onnx_conformance_reference::model::text::parse_model;
+
+use crate::infer::infer;
+use crate::scan::Limits;
+
+/// What is known of values of the main graph, and the findings.
+fn check(text: &str, values: &[(&str, &str)], findings: &[&str]) {
+    let model = parse_model(text).unwrap();
+    let inferred = infer(&model, &Limits::default());
+    for (name, expected) in values {
+        let known = inferred.value(crate::infer::BodyId(0), name).unwrap();
+        let described = crate::finding::Described::new(name, Some(known)).to_string();
+        assert_eq!(described, format!("'{name}' {expected}"), "{text}");
+    }
+    let texts: Vec<String> = inferred.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, findings, "{text}");
+}
+
+#[test]
+fn types_follow_from_type_parameters_and_attributes() {
+    let text = "<ir_version: 10, opset_import: [\"\" : 21]>
+        g (float[2, n] x) => (double[2, n] z, int64[2] s) {
+          y = Neg (x)
+          z = Cast <to = 11> (y)
+          s = Shape (z)
+        }";
+    check(text, &[("y", "tensor(float)"), ("z", "tensor(double)[2, n]")], &[]);
+}
+
+#[test]
+fn a_type_that_is_not_taken_is_found_with_its_origin() {
+    let text = "<ir_version: 10, opset_import: [\"\" : 21, \"ai.onnx.ml\" : 1]>
+        g (float[2, 3] x) => (seq(map(int64, float)) z) {
+          d = Cast <to = 11> (x)
+          z = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1, 2]> (d)
+        }";
+    let finding = "error node/type: graph 'g', node 1 for 'z' (ai.onnx.ml/ZipMap-1): \
+        'd' is tensor(double), and ZipMap-1 takes tensor(float) for input 0 'X'; \
+        it comes from node 0 for 'd' (Cast-21); insert Cast(to=1 (float)) before input 0";
+    check(text, &[], &[finding]);
+}

@@ -1,0 +1,177 @@
+//! Types: a node held against its operator version, and the types of its outputs.
+
+use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::spec::{
+    Argument, AttributeType, Bindings, FormalParameter, FormalType, NodeSignature, OpSpec, Side, SignatureError,
+    type_list, violations,
+};
+use onnx_conformance_reference::types::ValueType;
+
+use crate::facts::ValueFact;
+use crate::infer::output_types::own_type;
+use crate::infer::walk::NodeView;
+use crate::rules::RuleId;
+
+/// How a node breaks its operator version.
+#[derive(Debug)]
+pub(super) struct Violation {
+    pub(super) rule: RuleId,
+    pub(super) message: String,
+    /// The input whose type is at fault.
+    pub(super) input: Option<usize>,
+    pub(super) edit: Option<String>,
+}
+
+/// Holds a node against its operator version. References to attributes of a caller count as given where the call is not known.
+pub(super) fn check(view: &NodeView<'_, '_>, is_call_known: bool) -> (Bindings, Vec<Violation>) {
+    let inputs: Vec<Argument> = view.inputs.iter().map(|fact| argument(*fact)).collect();
+    let is_output = |name: &String| if name.is_empty() { Argument::Absent } else { Argument::Unknown };
+    let outputs: Vec<Argument> = view.node.output.iter().map(is_output).collect();
+    let mut attributes: Vec<(&str, AttributeType)> = Vec::new();
+    for attribute in &view.node.attribute {
+        let is_given = attribute.ref_attr_name().is_empty() || !is_call_known || view.attributes.has(attribute.name());
+        if let Some(kind) = AttributeType::from_code(attribute.r#type.unwrap_or(0)).filter(|_| is_given) {
+            attributes.push((attribute.name(), kind));
+        }
+    }
+    let signature = NodeSignature { inputs: &inputs, outputs: &outputs, attributes: &attributes };
+    let (bindings, errors) = violations(view.spec, signature);
+    let mut found: Vec<Violation> = errors.into_iter().map(|error| violation(view, error)).collect();
+    found.extend(excluded_outputs(view));
+    (bindings, found)
+}
+
+fn argument(fact: Option<&ValueFact>) -> Argument {
+    match fact {
+        None => Argument::Absent,
+        Some(fact) => fact.value_type.clone().map_or(Argument::Unknown, Argument::Typed),
+    }
+}
+
+fn violation(view: &NodeView<'_, '_>, error: SignatureError) -> Violation {
+    let mut message = error.to_string();
+    let value = |position: usize| view.node.input.get(position).map_or("", String::as_str);
+    let (rule, input, edit) = match error {
+        SignatureError::Missing { side, position, name, .. } => {
+            (RuleId::NodeArity, None, Some(format!("give {side} {position} '{name}'")))
+        }
+        SignatureError::TooFew { side, min, .. } => (RuleId::NodeArity, None, Some(format!("give {min} {side}s"))),
+        SignatureError::Surplus { side, max, .. } => {
+            (RuleId::NodeArity, None, Some(format!("remove the {side}s from {max} on")))
+        }
+        SignatureError::UnknownAttribute { name, .. } => {
+            (RuleId::NodeAttribute, None, Some(format!("remove attribute '{name}'")))
+        }
+        SignatureError::AttributeType { name, expected, .. } => {
+            (RuleId::NodeAttributeType, None, Some(format!("write '{name}' as {expected}")))
+        }
+        SignatureError::MissingAttribute { name, kind, .. } => {
+            (RuleId::NodeAttributeMissing, None, Some(format!("set '{name}' ({kind})")))
+        }
+        SignatureError::TypeOutside { side, position, name, actual, version, .. } => {
+            let allowed: &[ValueType] =
+                formal(view.spec, side, position).map_or(&[], |formal| view.spec.allowed(&formal.kind));
+            let types = type_list(allowed);
+            message = format!(
+                "'{}' is {actual}, and {version} takes {types} for {side} {position} '{name}'",
+                value(position)
+            );
+            let edit = best_cast(&actual, allowed).and_then(|to| cast(view, side, position, to));
+            (RuleId::NodeType, Some(position), edit)
+        }
+        SignatureError::Mixed { side, position, first, actual, name, version } => {
+            message = format!(
+                "'{}' is {actual}, and {version} takes one type for all of '{name}', which is {first} here",
+                value(position)
+            );
+            (RuleId::NodeType, Some(position), cast_to(view, side, position, &first))
+        }
+        SignatureError::Rebound { side, position, first, actual, name, parameter, version } => {
+            message = format!(
+                "'{}' is {actual}, but {parameter} of {version} is {first} already, so that {side} {position} '{name}' must be the same",
+                value(position)
+            );
+            (RuleId::NodeType, Some(position), cast_to(view, side, position, &first))
+        }
+    };
+    Violation { rule, message, input, edit }
+}
+
+fn formal(spec: &OpSpec, side: Side, position: usize) -> Option<&FormalParameter> {
+    match side {
+        Side::Input => spec.input_at(position),
+        Side::Output => spec.output_at(position),
+    }
+}
+
+fn cast_to(view: &NodeView<'_, '_>, side: Side, position: usize, to: &ValueType) -> Option<String> {
+    match to {
+        ValueType::Tensor(element) => cast(view, side, position, *element),
+        _ => None,
+    }
+}
+
+fn cast(view: &NodeView<'_, '_>, side: Side, position: usize, to: ElementType) -> Option<String> {
+    let from = view.inputs.get(position)?.and_then(|fact| fact.value_type.as_ref())?;
+    let is_castable = matches!(from, ValueType::Tensor(element) if element.kind() != Kind::Complex);
+    (side == Side::Input && is_castable).then(|| format!("insert Cast(to={} ({to})) before input {position}", to as u8))
+}
+
+/// The type among those allowed that loses least.
+fn best_cast(actual: &ValueType, allowed: &[ValueType]) -> Option<ElementType> {
+    use ElementType as E;
+    let ValueType::Tensor(actual) = actual else { return None };
+    let order: &[E] = match actual.kind() {
+        Kind::Float => &[E::Double, E::Float, E::Bfloat16, E::Float16],
+        Kind::Signed | Kind::Unsigned => {
+            &[E::Int64, E::Int32, E::Uint64, E::Uint32, E::Int16, E::Uint8, E::Int8, E::Double, E::Float]
+        }
+        Kind::Bool => &[E::Uint8, E::Int32, E::Int64, E::Float],
+        Kind::Complex | Kind::String => &[],
+    };
+    // A wider type is taken before a narrower one, `float` before `double` for what is as wide as neither.
+    let order = if actual.kind() == Kind::Float && *actual != E::Double {
+        &[E::Float, E::Double, E::Bfloat16, E::Float16]
+    } else {
+        order
+    };
+    order.iter().copied().find(|to| allowed.contains(&ValueType::Tensor(*to)))
+}
+
+/// What attributes make of outputs must be among the types of the operator version.
+fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
+    let formal = view.spec.output_at(0)?;
+    let own = own_type(view, 0)?;
+    let allowed = view.spec.allowed(&formal.kind);
+    if allowed.contains(&own) {
+        return None;
+    }
+    let message =
+        format!("output 0 '{}' would be {own}, and {} gives {}", formal.name, view.spec.version, type_list(allowed));
+    Some(Violation { rule: RuleId::NodeType, message, input: None, edit: None })
+}
+
+/// What is known of the outputs of a node by its operator's signature and rules: types alone.
+pub(super) fn outputs(view: &NodeView<'_, '_>, bindings: &Bindings) -> Vec<ValueFact> {
+    let fact =
+        |position: usize| ValueFact { value_type: output_type(view, bindings, position), ..ValueFact::default() };
+    (0..view.node.output.len()).map(fact).collect()
+}
+
+fn output_type(view: &NodeView<'_, '_>, bindings: &Bindings, position: usize) -> Option<ValueType> {
+    let formal = view.spec.output_at(position)?;
+    if let Some(own) = own_type(view, position) {
+        return view.spec.allowed(&formal.kind).contains(&own).then_some(own);
+    }
+    match &formal.kind {
+        FormalType::Literal(literal) => Some(literal.clone()),
+        FormalType::Parameter(parameter) => {
+            let bound = bindings.get(parameter).filter(|_| !formal.is_heterogeneous());
+            match (bound, view.spec.types.get(parameter).map(Vec::as_slice)) {
+                (Some(bound), _) => Some(bound.clone()),
+                (None, Some([only])) => Some(only.clone()),
+                _ => None,
+            }
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! The walk: every node in order, with what is known of its inputs, through subgraphs and calls of functions.
+
+use std::collections::{HashMap, HashSet};
+
+use onnx_conformance_reference::model::graph::plain_domain;
+use onnx_conformance_reference::proto::decode::{self, NoExternalData};
+use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, ValueInfoProto};
+use onnx_conformance_reference::spec::{OpSpec, Specs};
+use onnx_conformance_reference::value::Value;
+
+use crate::facts::ValueFact;
+use crate::finding::{Described, Finding, NodePlace, PathStep, Place};
+use crate::infer::attributes::{Attributes, CallAttributes};
+use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, ValueId};
+use crate::infer::declared::{self, Contradiction, contradiction, refine};
+use crate::infer::types;
+use crate::rules::RuleId;
+use crate::scan::Limits;
+
+/// The elements up to which constants are kept.
+pub(super) const SMALL: usize = 1024;
+
+/// How deep calls of functions are followed.
+const DEEPEST_CALL: usize = 64;
+
+/// The calls of one function with different types or shapes that are followed; of the others only types are looked at,
+/// and of still others nothing.
+const CALLS: (usize, usize) = (16, 64);
+
+/// The nodes that are visited: calls visit those of a function again.
+const VISITS: usize = 20_000_000;
+
+/// What a node shows of itself, and what is known of its inputs.
+pub(super) struct NodeView<'a, 'm> {
+    pub(super) node: &'m NodeProto,
+    pub(super) spec: &'static OpSpec,
+    pub(super) opset: i64,
+    pub(super) attributes: Attributes<'a, 'm>,
+    /// The inputs by position; nothing for one that is left out.
+    pub(super) inputs: Vec<Option<&'a ValueFact>>,
+}
+
+/// The state of the walk.
+pub(super) struct Walk<'b, 'm> {
+    pub(super) bodies: &'b Bodies<'m>,
+    limits: &'b Limits,
+    pub(super) facts: Vec<ValueFact>,
+    /// What holds of all calls of a function, by the numbers of its values.
+    joined: HashMap<usize, Vec<ValueFact>>,
+    calls: HashMap<Vec<u8>, Vec<ValueFact>>,
+    call_counts: HashMap<usize, usize>,
+    /// The calls that are being followed: the node, and the function.
+    stack: Vec<(NodeId, usize)>,
+    specs: HashMap<(Option<usize>, &'m str, &'m str), Option<&'static OpSpec>>,
+    findings: Vec<Finding>,
+    seen: HashSet<(NodeId, String)>,
+    visits: usize,
+    pub(super) executor: crate::infer::execute::Executor,
+}
+
+impl<'b, 'm> Walk<'b, 'm> {
+    pub(super) fn new(bodies: &'b Bodies<'m>, limits: &'b Limits) -> Walk<'b, 'm> {
+        Walk {
+            bodies,
+            limits,
+            facts: vec![ValueFact::default(); bodies.values.len()],
+            joined: HashMap::new(),
+            calls: HashMap::new(),
+            call_counts: HashMap::new(),
+            stack: Vec::new(),
+            specs: HashMap::new(),
+            findings: Vec::new(),
+            seen: HashSet::new(),
+            visits: 0,
+            executor: crate::infer::execute::Executor::new(&limits.deadline),
+        }
+    }
+
+    /// Walks the main graph with all that it calls, then the functions that nothing calls.
+    pub(super) fn run(mut self) -> (Vec<ValueFact>, Vec<Finding>) {
+        if self.bodies.model.graph.is_some() {
+            self.body(BodyId(0), None, None);
+        }
+        for (function, &body) in self.bodies.functions.iter().enumerate() {
+            if !self.call_counts.contains_key(&function) {
+                self.body(body, None, None);
+                self.keep(function, body);
+            }
+        }
+        for (function, facts) in std::mem::take(&mut self.joined) {
+            if let Some(body) = self.bodies.functions.get(function) {
+                let range = self.bodies.body(*body).range.clone();
+                self.facts.splice(range, facts);
+            }
+        }
+        (self.facts, self.findings)
+    }
+
+    /// Walks a body whose inputs are given what the caller knows of them, and returns what is known of its outputs.
+    pub(super) fn body(
+        &mut self,
+        id: BodyId,
+        given: Option<Vec<ValueFact>>,
+        call: Option<&CallAttributes<'m>>,
+    ) -> Vec<ValueFact> {
+        let body = self.bodies.body(id);
+        let mut infos: HashMap<&'m str, ValueFact> = HashMap::new();
+        let listed: &[&'m [ValueInfoProto]] = &match body.source {
+            BodySource::Graph(graph) => [graph.value_info.as_slice(), graph.output.as_slice()],
+            BodySource::Function(function) => [function.value_info.as_slice(), &[]],
+        };
+        for info in listed.iter().copied().flatten() {
+            infos.insert(info.name(), declared::declared(info));
+        }
+        self.inputs(id, given);
+        self.initializers(id);
+        for (node, index) in body.nodes().iter().zip(0..) {
+            let visible = NodeId { body: id, index };
+            self.visits += 1;
+            if self.visits > VISITS || self.visits.is_multiple_of(256) && self.limits.deadline.is_over() {
+                self.visits = VISITS;
+                break;
+            }
+            let outputs = self.node(visible, node, call);
+            self.outputs(visible, node, outputs, &infos);
+        }
+        self.check_passed_through(id, &infos);
+        let fact = |name: &str| self.bodies.lookup(id, name).and_then(|value| self.facts.get(value.0)).cloned();
+        body.outputs().iter().map(|name| fact(name).unwrap_or_default()).collect()
+    }
+
+    fn set(&mut self, value: ValueId, fact: ValueFact) {
+        if let Some(place) = self.facts.get_mut(value.0) {
+            *place = fact;
+        }
+    }
+
+    fn inputs(&mut self, id: BodyId, given: Option<Vec<ValueFact>>) {
+        let body = self.bodies.body(id);
+        let declared: Vec<ValueFact> = match body.source {
+            BodySource::Graph(graph) => graph.input.iter().map(declared::declared).collect(),
+            BodySource::Function(function) => function.input.iter().map(|_| ValueFact::default()).collect(),
+        };
+        let mut given = given.into_iter().flatten();
+        for ((name, declared), at) in body.inputs().into_iter().zip(declared).zip(0..) {
+            let fact = given.next().unwrap_or_default();
+            match contradiction(&declared, &fact) {
+                Some(Contradiction::Type(declared, actual)) => {
+                    let message =
+                        format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {actual}");
+                    let edit = format!("declare {actual}, or leave the type out");
+                    self.push_for_body(
+                        id,
+                        Finding::new(RuleId::SubgraphType, Place::default(), message).with_edit(edit),
+                    );
+                }
+                Some(Contradiction::Shape(declared, actual)) => {
+                    let message =
+                        format!("input {at} '{name}' of the subgraph is declared {declared}, but is given {actual}");
+                    self.push_for_body(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
+                }
+                None => {}
+            }
+            if let Some(value) = body.names.get(name).copied() {
+                self.set(value, refine(&declared, fact));
+            }
+        }
+    }
+
+    fn initializers(&mut self, id: BodyId) {
+        let body = self.bodies.body(id);
+        let Some(graph) = body.graph() else { return };
+        let are_defaults = self.bodies.model.ir_version() >= 4;
+        for tensor in &graph.initializer {
+            let Some(value) = body.names.get(tensor.name()).copied() else { continue };
+            let site = self.bodies.values.get(value.0).map(|site| site.definition);
+            let fact = of_tensor(tensor);
+            if let Some(Definition::Input(_)) = site {
+                let declared = self.facts.get(value.0).cloned().unwrap_or_default();
+                self.check_declared(id, None, tensor.name(), &declared, &fact);
+                if !are_defaults {
+                    self.set(value, ValueFact { constant: fact.constant.clone(), ..refine(&declared, fact) });
+                }
+                continue;
+            }
+            self.set(value, fact);
+        }
+        for sparse in &graph.sparse_initializer {
+            let Some(values) = &sparse.values else { continue };
+            let Some(value) = body.names.get(values.name()).copied() else { continue };
+            let tensor =
+                TensorProto { dims: sparse.dims.clone(), data_type: values.data_type, ..TensorProto::default() };
+            self.set(value, ValueFact { constant: None, ..of_tensor(&tensor) });
+        }
+    }
+
+    /// What is known of the outputs of a node.
+    fn node(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
+        if let Some(function) = self.bodies.function_of(node) {
+            return self.call(id, node, function, call);
+        }
+        let Some(spec) = self.spec(id, node) else {
+            self.unknown_subgraphs(id, node, call);
+            return Vec::new();
+        };
+        let opset = self.bodies.opset(id.body, node.domain()).unwrap_or(0);
+        let attributes = Attributes::new(node, call);
+        let subgraphs = self.subgraphs(id, node, spec, call);
+        let bodies = self.bodies;
+        let facts = std::mem::take(&mut self.facts);
+        let input = |name: &'m String| {
+            (!name.is_empty()).then(|| bodies.lookup(id.body, name).and_then(|value| facts.get(value.0)))
+        };
+        let unknown = ValueFact::default();
+        let inputs = node.input.iter().map(|name| input(name).map(|fact| fact.unwrap_or(&unknown))).collect();
+        let view = NodeView { node, spec, opset, attributes, inputs };
+        let (bindings, found) = types::check(&view, call.is_some() || self.bodies.body(id.body).function.is_none());
+        let mut outputs = match subgraphs {
+            Some(outputs) => outputs,
+            None => types::outputs(&view, &bindings),
+        };
+        if found.is_empty() {
+            self.executor.refine(&view, &mut outputs);
+        }
+        let described: Vec<Described> = if found.is_empty() { Vec::new() } else { describe(&view) };
+        let refused = if found.is_empty() { self.executor.refusal(&view) } else { None };
+        let described = if refused.is_some() { describe(&view) } else { described };
+        self.facts = facts;
+        for violation in found {
+            let value = violation.input.and_then(|at| bodies.lookup(id.body, node.input.get(at)?));
+            let origin = value.and_then(|value| bodies.origin(value));
+            let finding = Finding {
+                origin,
+                edit: violation.edit,
+                ..Finding::new(violation.rule, Place::default(), violation.message)
+            };
+            self.push(id, Finding { inputs: described.clone(), ..finding });
+        }
+        if let Some(message) = refused {
+            let finding = Finding::new(RuleId::NodeConstraint, Place::default(), message);
+            self.push(id, Finding { inputs: described, ..finding });
+        }
+        outputs
+    }
+
+    /// The operator version of a node; nothing where its domain or operator is unknown.
+    fn spec(&mut self, id: NodeId, node: &'m NodeProto) -> Option<&'static OpSpec> {
+        let function = self.bodies.body(id.body).function;
+        let key = (function, plain_domain(node.domain()), node.op_type());
+        if let Some(spec) = self.specs.get(&key) {
+            return *spec;
+        }
+        let opset = self.bodies.opset(id.body, node.domain());
+        let spec = opset.and_then(|opset| Specs::embedded().find(node.domain(), node.op_type(), opset).ok());
+        self.specs.insert(key, spec);
+        spec
+    }
+
+    /// Follows a call of a function of the model.
+    fn call(
+        &mut self,
+        id: NodeId,
+        node: &'m NodeProto,
+        function: usize,
+        call: Option<&CallAttributes<'m>>,
+    ) -> Vec<ValueFact> {
+        let is_recursive = self.stack.iter().any(|(_, other)| *other == function);
+        let (Some(proto), Some(&body)) =
+            (self.bodies.model.functions.get(function), self.bodies.functions.get(function))
+        else {
+            return Vec::new();
+        };
+        if is_recursive || self.stack.len() >= DEEPEST_CALL {
+            return Vec::new();
+        }
+        let attributes = Attributes::new(node, call);
+        let mut passed: CallAttributes<'m> = proto.attribute_proto.iter().map(|one| (one.name(), one)).collect();
+        passed.extend(attributes.all());
+        let is_open = attributes.any_open();
+        let mut inputs: Vec<ValueFact> = node.input.iter().map(|name| self.fact_of(id.body, name)).collect();
+        inputs.iter_mut().for_each(|fact| fact.constant = None);
+        let count = self.call_counts.entry(function).or_insert(0);
+        if *count >= CALLS.0 {
+            inputs.iter_mut().for_each(|fact| fact.shape = None);
+        }
+        if *count >= CALLS.1 {
+            inputs.iter_mut().for_each(|fact| *fact = ValueFact::default());
+        }
+        let key = call_key(function, &inputs, &passed, is_open);
+        if let Some(outputs) = self.calls.get(&key) {
+            return outputs.clone();
+        }
+        *count += 1;
+        let range = self.bodies.body(body).range.clone();
+        if let Some(facts) = self.facts.get_mut(range) {
+            facts.fill(ValueFact::default());
+        }
+        self.stack.push((id, function));
+        let outputs = self.body(body, Some(inputs), if is_open { None } else { Some(&passed) });
+        self.stack.pop();
+        self.keep(function, body);
+        self.calls.insert(key, outputs.clone());
+        outputs
+    }
+
+    /// Joins what is known of a function's values with what its other calls have shown.
+    fn keep(&mut self, function: usize, body: BodyId) {
+        let range = self.bodies.body(body).range.clone();
+        let Some(facts) = self.facts.get(range) else { return };
+        match self.joined.get_mut(&function) {
+            Some(joined) => {
+                for (joined, fact) in joined.iter_mut().zip(facts) {
+                    *joined = joined.join(fact);
+                }
+            }
+            None => drop(self.joined.insert(function, facts.to_vec())),
+        }
+    }
+
+    pub(super) fn fact_of(&self, body: BodyId, name: &str) -> ValueFact {
+        let value = self.bodies.lookup(body, name);
+        value.and_then(|value| self.facts.get(value.0)).cloned().unwrap_or_default()
+    }
+
+    /// Keeps what is known of a node's outputs, held against what is declared of them.
+    fn outputs(&mut self, id: NodeId, node: &'m NodeProto, outputs: Vec<ValueFact>, infos: &HashMap<&str, ValueFact>) {
+        let mut outputs = outputs.into_iter();
+        for (name, at) in node.output.iter().zip(0..) {
+            let fact = outputs.next().unwrap_or_default();
+            let Some(value) = self.bodies.body(id.body).names.get(name.as_str()).copied() else { continue };
+            let is_first = self.bodies.values.get(value.0).map(|site| site.definition);
+            if is_first != Some(Definition::Node(id.index, at)) {
+                continue;
+            }
+            match infos.get(name.as_str()) {
+                Some(declared) => {
+                    self.check_declared(id.body, Some(id), name, declared, &fact);
+                    self.set(value, refine(declared, fact));
+                }
+                None => self.set(value, fact),
+            }
+        }
+    }
+
+    /// Outputs of a graph that are inputs or initializers of it are held against their declarations too.
+    fn check_passed_through(&mut self, id: BodyId, infos: &HashMap<&str, ValueFact>) {
+        let body = self.bodies.body(id);
+        let Some(graph) = body.graph() else { return };
+        for output in &graph.output {
+            let Some(value) = self.bodies.lookup(id, output.name()) else { continue };
+            let site = self.bodies.values.get(value.0);
+            let is_own_node =
+                site.is_some_and(|site| site.body == id && matches!(site.definition, Definition::Node(..)));
+            let (Some(declared), Some(fact), false) = (infos.get(output.name()), self.facts.get(value.0), is_own_node)
+            else {
+                continue;
+            };
+            let fact = fact.clone();
+            self.check_declared(id, None, output.name(), declared, &fact);
+        }
+    }
+
+    fn check_declared(
+        &mut self,
+        body: BodyId,
+        node: Option<NodeId>,
+        name: &str,
+        declared: &ValueFact,
+        known: &ValueFact,
+    ) {
+        let finding = match contradiction(declared, known) {
+            Some(Contradiction::Type(declared, known)) => {
+                let message = format!("'{name}' is {known}, but is declared {declared}");
+                Finding::new(RuleId::ValueType, Place::default(), message).with_edit(format!("declare {known}"))
+            }
+            Some(Contradiction::Shape(declared, known)) => {
+                let message = format!("'{name}' has shape {known}, but is declared {declared}");
+                Finding::new(RuleId::ValueShape, Place::default(), message).with_edit(format!("declare {known}"))
+            }
+            None => return,
+        };
+        let origin = self.bodies.lookup(body, name).and_then(|value| self.bodies.origin(value));
+        let finding = finding.with_origin(origin);
+        match node {
+            Some(node) => self.push(node, finding),
+            None => {
+                let place = Place { item: Some(format!("value '{name}'")), ..Place::default() };
+                self.push_for_body(body, Finding { place, ..finding });
+            }
+        }
+    }
+
+    /// Keeps a finding about a node.
+    pub(super) fn push(&mut self, id: NodeId, finding: Finding) {
+        if self.findings.len() < self.limits.findings && self.seen.insert((id, finding.message.clone())) {
+            let place = Place { path: self.path(id.body), node: Some(self.bodies.node_place(id)), ..finding.place };
+            self.findings.push(Finding { place, ..finding });
+        }
+    }
+
+    /// Keeps a finding about a graph.
+    pub(super) fn push_for_body(&mut self, body: BodyId, finding: Finding) {
+        let whole = NodeId { body, index: usize::MAX };
+        if self.findings.len() < self.limits.findings && self.seen.insert((whole, finding.message.clone())) {
+            let place = Place { path: self.path(body), ..finding.place };
+            self.findings.push(Finding { place, ..finding });
+        }
+    }
+
+    /// The way to a body, by the calls that are being followed.
+    fn path(&self, body: BodyId) -> Vec<PathStep> {
+        let mut path = Vec::new();
+        for (node, _) in &self.stack {
+            path.extend(self.bodies.place(node.body).path);
+            path.push(PathStep::Call(NodePlace { ..self.bodies.node_place(*node) }));
+        }
+        path.extend(self.bodies.place(body).path);
+        path
+    }
+}
+
+/// The inputs of a node, for people to read.
+fn describe(view: &NodeView<'_, '_>) -> Vec<Described> {
+    view.node.input.iter().zip(&view.inputs).map(|(name, fact)| Described::new(name, *fact)).collect()
+}
+
+/// What a tensor in the model is known to be; the value itself where it is small.
+pub(super) fn of_tensor(tensor: &TensorProto) -> ValueFact {
+    use onnx_conformance_reference::dtype::ElementType;
+    use onnx_conformance_reference::model::graph::Dim;
+    use onnx_conformance_reference::types::ValueType;
+    let element = ElementType::from_code(tensor.data_type());
+    let shape: Option<Vec<usize>> = tensor.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
+    let count = shape.as_ref().and_then(|shape| shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim)));
+    let is_small = count.is_some_and(|count| count <= SMALL) && tensor.segment.is_none();
+    if is_small && let Ok(tensor) = decode::tensor(tensor, &NoExternalData) {
+        return ValueFact::of_value(Value::Tensor(tensor));
+    }
+    ValueFact {
+        value_type: element.map(ValueType::Tensor),
+        shape: shape.map(|shape| shape.into_iter().map(Dim::Size).collect()),
+        constant: None,
+    }
+}
+
+/// What two calls of a function have in common where one need not be followed again.
+fn call_key(function: usize, inputs: &[ValueFact], passed: &CallAttributes<'_>, is_open: bool) -> Vec<u8> {
+    /// The bytes of an attribute up to which calls are told apart by its value; beyond it is by its place.
+    const LONG: usize = 4096;
+    let mut key = format!("{function} {is_open} {inputs:?}").into_bytes();
+    let mut names: Vec<(&&str, &&AttributeProto)> = passed.iter().collect();
+    names.sort_unstable_by_key(|(name, _)| **name);
+    for (name, attribute) in names {
+        key.extend(name.as_bytes());
+        if attribute.encoded_len() <= LONG {
+            key.extend(attribute.encode_length_delimited_to_vec());
+        } else {
+            key.extend(format!("{:p}", *attribute).into_bytes());
+        }
+    }
+    key
+}

@@ -1,0 +1,391 @@
+//! Copying a model without its weights: the fields that hold the elements of large tensors are passed over, and where they
+//! stand is kept.
+
+use onnx_conformance_reference::proto::measure::{Kind, MeasureError, decoded_size};
+use onnx_conformance_reference::proto::{Message, ModelProto, TensorProto, onnx};
+
+use crate::finding::{Finding, Place};
+use crate::rules::RuleId;
+use crate::scan::other::{what_else, wrong_start};
+use crate::scan::source::{Limits, Reader, Source, malformed, over, truncated};
+
+/// The deepest nesting of messages that decoders take.
+const DEEPEST: usize = 100;
+
+/// The bytes of elements up to which a tensor keeps them: 1,024 of the widest type.
+const KEPT: u64 = 16 << 10;
+
+/// The bytes of elements that tensors keep together; once they are used up, only the smallest keep theirs.
+const KEPT_IN_ALL: u64 = 16 << 20;
+
+/// The bytes of elements that a tensor keeps in any case.
+const ALWAYS_KEPT: u64 = 64;
+
+/// The bytes of the length of a message whose fields may be left out: any length below 32 GB.
+const LENGTH_BYTES: usize = 5;
+
+/// A model without the elements of its large tensors.
+#[derive(Debug)]
+pub struct Scan {
+    /// The message. A tensor whose elements were left out has a mark that [`Scan::stored`] reads.
+    pub model: ModelProto,
+    /// What was found on the way: texts that are not UTF-8, which are mended in the message.
+    pub findings: Vec<Finding>,
+    /// Where the elements stand that were left out.
+    data: Vec<StoredData>,
+}
+
+/// Where the elements of a tensor stand in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredData {
+    /// The fields that hold elements, in the order of their first appearance.
+    pub fields: Vec<StoredField>,
+    /// Whether the elements were left out of the message.
+    pub is_elided: bool,
+    /// Whether the tensor says that it is a segment of another.
+    pub is_segment: bool,
+}
+
+impl StoredData {
+    /// The bytes of all elements as they are encoded.
+    pub fn bytes(&self) -> u64 {
+        self.fields.iter().map(|field| field.bytes).sum()
+    }
+}
+
+/// Where one field of a tensor's elements stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredField {
+    /// Which field.
+    pub field: DataField,
+    /// Offset and length of its parts: the payload of a list or of raw bytes; elements that follow one another each with a
+    /// key of its own are one part with their keys.
+    pub parts: Vec<(u64, u64)>,
+    /// The bytes of lists and raw data, and of single elements, without keys.
+    pub bytes: u64,
+    /// The bytes of lists alone.
+    pub listed: u64,
+    /// The elements that have a key of their own, as texts always have.
+    pub singles: u64,
+}
+
+/// A field of `TensorProto` that holds elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are ONNX's own")]
+pub enum DataField {
+    FloatData = 4,
+    Int32Data = 5,
+    StringData = 6,
+    Int64Data = 7,
+    RawData = 9,
+    DoubleData = 10,
+    Uint64Data = 11,
+}
+
+impl DataField {
+    const ALL: [DataField; 7] = [
+        DataField::FloatData,
+        DataField::Int32Data,
+        DataField::StringData,
+        DataField::Int64Data,
+        DataField::RawData,
+        DataField::DoubleData,
+        DataField::Uint64Data,
+    ];
+
+    fn from_number(number: u64) -> Option<DataField> {
+        Self::ALL.into_iter().find(|field| *field as u64 == number)
+    }
+
+    /// ONNX's name of the field.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DataField::FloatData => "float_data",
+            DataField::Int32Data => "int32_data",
+            DataField::StringData => "string_data",
+            DataField::Int64Data => "int64_data",
+            DataField::RawData => "raw_data",
+            DataField::DoubleData => "double_data",
+            DataField::Uint64Data => "uint64_data",
+        }
+    }
+}
+
+impl Scan {
+    /// Where the elements of a tensor of this model stand; nothing for one that holds them itself.
+    pub fn stored(&self, tensor: &TensorProto) -> Option<&StoredData> {
+        let mark = tensor.segment.as_ref()?.begin?;
+        self.data.get(usize::try_from(-1 - mark).ok()?)
+    }
+}
+
+/// Scans a model: its message without the elements of large tensors, or why the file holds none.
+pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box<Finding>> {
+    if source.is_empty() {
+        let finding = Finding::new(RuleId::FileEmpty, Place::default(), "the file is empty: it holds no model");
+        return Err(Box::new(finding));
+    }
+    let mut copier = Copier {
+        reader: Reader::new(source, &limits.deadline),
+        out: Vec::new(),
+        limit: limits.bytes,
+        kept: 0,
+        data: Vec::new(),
+        findings: Vec::new(),
+    };
+    let scanned = wrong_start(source).map_or_else(|| copier.scan(limits), |finding| Err(Box::new(finding)));
+    match scanned {
+        Ok(model) if model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty() => {
+            Ok(Scan { model, findings: copier.findings, data: copier.data })
+        }
+        Ok(model) => match what_else(source) {
+            Some(other) => Err(Box::new(other)),
+            None => Ok(Scan { model, findings: copier.findings, data: copier.data }),
+        },
+        Err(error) => Err(what_else(source).map_or(error, Box::new)),
+    }
+}
+
+/// A message that is being copied.
+#[derive(Clone, Copy)]
+struct Open {
+    kind: Kind,
+    /// Where it ends in the file.
+    end: u64,
+    /// Where its length stands in the copy, where that may change.
+    length_at: Option<usize>,
+}
+
+struct Copier<'a, S: Source + ?Sized> {
+    reader: Reader<'a, S>,
+    out: Vec<u8>,
+    limit: usize,
+    kept: u64,
+    data: Vec<StoredData>,
+    findings: Vec<Finding>,
+}
+
+/// A field as its key tells it.
+struct Field {
+    number: u64,
+    /// Where the key stands.
+    at: u64,
+    /// Where the payload begins.
+    from: u64,
+    /// Where it ends.
+    to: u64,
+    /// Whether the payload has a length of its own.
+    is_delimited: bool,
+}
+
+impl<S: Source + ?Sized> Copier<'_, S> {
+    fn scan(&mut self, limits: &Limits) -> Result<ModelProto, Box<Finding>> {
+        self.copy_model()?;
+        decoded_size(Kind::Model, &self.out, limits.bytes, &limits.deadline).map_err(over)?;
+        ModelProto::decode(std::mem::take(&mut self.out).as_slice()).map_err(|error| {
+            let message = format!("no protobuf encoding of a model: {error}");
+            Box::new(Finding::new(RuleId::FileMalformed, Place::default(), message))
+        })
+    }
+
+    fn copy_model(&mut self) -> Result<(), Finding> {
+        let mut at = 0;
+        let mut open = vec![Open { kind: Kind::Model, end: self.reader.length(), length_at: None }];
+        while let Some(&message) = open.last() {
+            if at >= message.end {
+                self.close(message);
+                open.pop();
+                continue;
+            }
+            let field = self.field(at, message)?;
+            let child = message.kind.field(field.number);
+            at = field.to;
+            if child.is_message() && !field.is_delimited {
+                return Err(malformed(field.at, format!("{} is no message", place(message.kind, field.number))));
+            }
+            if child == Kind::Tensor {
+                self.tensor(&field)?;
+            } else if child.is_message() {
+                if open.len() >= DEEPEST {
+                    let finding = over(MeasureError::Depth);
+                    return Err(finding.with_offset(field.at));
+                }
+                open.push(self.open(&field, child)?);
+                at = field.from;
+            } else {
+                self.copy_field(message.kind, &field, child)?;
+            }
+            if self.out.len() > self.limit {
+                return Err(over(MeasureError::Limit(self.limit)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The field at `at` of an open message.
+    fn field(&mut self, at: u64, message: Open) -> Result<Field, Finding> {
+        self.reader.count_field()?;
+        let (key, from) = self.reader.varint(at, message.end)?;
+        let number = key >> 3;
+        let field = |from, to, is_delimited| Field { number, at, from, to, is_delimited };
+        let field = match key & 7 {
+            0 => field(from, self.reader.varint(from, message.end)?.1, false),
+            1 => field(from, from + 8, false),
+            2 => {
+                let (length, from) = self.reader.varint(from, message.end)?;
+                field(from, from.saturating_add(length), true)
+            }
+            3 | 4 => field(from, from, false),
+            5 => field(from, from + 4, false),
+            wire_type => {
+                let rule = format!("{} has wire type {wire_type}", place(message.kind, number));
+                return Err(malformed(at, rule));
+            }
+        };
+        if number == 0 {
+            return Err(malformed(at, format!("{} has no number", place(message.kind, number))));
+        }
+        if field.to > message.end {
+            let (claimed, left) = (field.to - field.from, message.end - field.from.min(message.end));
+            let rule = format!("{} claims {claimed} bytes, {left} are left", place(message.kind, number));
+            let is_last = field.to > self.reader.length();
+            return Err(if is_last { truncated(at, rule) } else { malformed(at, rule) });
+        }
+        Ok(field)
+    }
+
+    /// Begins the copy of a message, whose length is written when it ends.
+    fn open(&mut self, field: &Field, kind: Kind) -> Result<Open, Finding> {
+        let may_shrink = matches!(
+            kind,
+            Kind::Graph | Kind::Function | Kind::Node | Kind::Attribute | Kind::SparseTensor | Kind::Training
+        );
+        if !may_shrink {
+            self.reader.copy(field.at, field.from - field.at, &mut self.out)?;
+            return Ok(Open { kind, end: field.to, length_at: None });
+        }
+        Ok(self.open_shrinking(field, kind))
+    }
+
+    fn open_shrinking(&mut self, field: &Field, kind: Kind) -> Open {
+        self.key(field.number);
+        let length_at = Some(self.out.len());
+        self.out.extend([0; LENGTH_BYTES]);
+        Open { kind, end: field.to, length_at }
+    }
+
+    fn key(&mut self, number: u64) {
+        prost::encoding::encode_varint(number << 3 | 2, &mut self.out);
+    }
+
+    /// Writes the length of a message that has been copied.
+    fn close(&mut self, message: Open) {
+        let Some(at) = message.length_at else { return };
+        let length = self.out.len() - at - LENGTH_BYTES;
+        for (index, byte) in self.out.iter_mut().skip(at).take(LENGTH_BYTES).enumerate() {
+            let more = if index + 1 < LENGTH_BYTES { 0x80 } else { 0 };
+            *byte = more | u8::try_from(length >> (7 * index) & 0x7f).unwrap_or(0);
+        }
+    }
+
+    /// Copies a field that is no message; a text that is not UTF-8 gets `?` for its bytes beyond ASCII.
+    fn copy_field(&mut self, kind: Kind, field: &Field, child: Kind) -> Result<(), Finding> {
+        let size = field.to - field.at;
+        if usize::try_from(size).is_ok_and(|size| self.out.len().saturating_add(size) <= self.limit) {
+            let from = self.out.len() + usize::try_from(field.from - field.at).unwrap_or(0);
+            self.reader.copy(field.at, size, &mut self.out)?;
+            let is_text = child == Kind::Text && field.is_delimited && field.number <= kind.last_field();
+            if let Some(text) = self.out.get_mut(from..).filter(|_| is_text)
+                && std::str::from_utf8(text).is_err()
+            {
+                let shown = String::from_utf8_lossy(text).chars().take(60).collect::<String>();
+                text.iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b'?');
+                let rule = format!("byte {}: {} is not UTF-8: '{shown}'", field.from, place(kind, field.number));
+                let finding = Finding::new(RuleId::FileText, Place::default(), rule).with_offset(field.from);
+                self.findings.push(finding.with_edit("write the text as UTF-8"));
+            }
+            return Ok(());
+        }
+        Err(over(MeasureError::Limit(self.limit)))
+    }
+
+    /// Copies a tensor, without its elements where they are many.
+    fn tensor(&mut self, tensor: &Field) -> Result<(), Finding> {
+        let message = Open { kind: Kind::Tensor, end: tensor.to, length_at: None };
+        let mut data = StoredData::default();
+        let mut at = tensor.from;
+        while at < tensor.to {
+            let field = self.field(at, message)?;
+            at = field.to;
+            data.is_segment |= field.number == SEGMENT;
+            if let Some(name) = DataField::from_number(field.number) {
+                add_part(&mut data.fields, name, &field);
+            }
+        }
+        let bytes = data.bytes();
+        let room = KEPT_IN_ALL.saturating_sub(self.kept).min(KEPT).max(ALWAYS_KEPT);
+        data.is_elided = bytes > room;
+        if !data.is_elided {
+            self.kept += bytes;
+        }
+        let open = self.open_shrinking(tensor, Kind::Tensor);
+        let mut at = tensor.from;
+        while at < tensor.to {
+            let field = self.field(at, message)?;
+            at = field.to;
+            let is_data = DataField::from_number(field.number).is_some();
+            let child = Kind::Tensor.field(field.number);
+            if child.is_message() && !field.is_delimited {
+                return Err(malformed(field.at, format!("{} is no message", place(Kind::Tensor, field.number))));
+            }
+            if field.number != SEGMENT && !(is_data && data.is_elided) {
+                self.copy_field(Kind::Tensor, &field, child)?;
+            }
+        }
+        if data.is_elided || data.is_segment {
+            let begin = i64::try_from(self.data.len()).map_or(i64::MIN, |index| -1 - index);
+            let segment = onnx::tensor_proto::Segment { begin: Some(begin), end: None };
+            self.key(SEGMENT);
+            self.out.extend(segment.encode_length_delimited_to_vec());
+            self.data.push(data);
+        }
+        self.close(open);
+        Ok(())
+    }
+}
+
+/// `TensorProto.segment`, which no release of ONNX reads.
+const SEGMENT: u64 = 3;
+
+/// Notes a part of a field of elements.
+fn add_part(fields: &mut Vec<StoredField>, name: DataField, field: &Field) {
+    let bytes = field.to - field.from;
+    let at = fields.iter().position(|other| other.field == name).unwrap_or_else(|| {
+        fields.push(StoredField { field: name, parts: Vec::new(), bytes: 0, listed: 0, singles: 0 });
+        fields.len() - 1
+    });
+    let Some(stored) = fields.get_mut(at) else { return };
+    if name == DataField::RawData {
+        // The last of several counts.
+        (stored.parts, stored.bytes, stored.listed) = (vec![(field.from, bytes)], bytes, bytes);
+        return;
+    }
+    let is_single = !field.is_delimited || name == DataField::StringData;
+    stored.bytes += bytes;
+    stored.singles += u64::from(is_single);
+    stored.listed += if is_single { 0 } else { bytes };
+    match stored.parts.last_mut().filter(|_| is_single) {
+        Some((from, length)) if *from + *length == field.at => *length = field.to - *from,
+        _ if is_single => stored.parts.push((field.at, field.to - field.at)),
+        _ => stored.parts.push((field.from, bytes)),
+    }
+}
+
+/// A field as messages name it: `field 7 of ModelProto`.
+fn place(kind: Kind, number: u64) -> String {
+    let message = kind.message_name().unwrap_or("a message");
+    match kind.field_name(number) {
+        Some(name) => format!("field {number} ({name}) of {message}"),
+        None => format!("field {number} of {message}"),
+    }
+}

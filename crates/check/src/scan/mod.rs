@@ -1,0 +1,8 @@
+//! Scanning: the message of a model without its weights, however large its file is.
+
+mod copy;
+mod other;
+mod source;
+
+pub use copy::{DataField, Scan, StoredData, scan};
+pub use source::{Folder, Limits, Source};

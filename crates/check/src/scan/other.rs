@@ -1,0 +1,125 @@
+//! What a file is that holds no model.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{GraphProto, Message, TensorProto};
+
+use crate::finding::{Finding, Place};
+use crate::rules::RuleId;
+use crate::scan::source::Source;
+
+/// The bytes at the beginning that tell what a file is.
+const HEAD: usize = 512;
+
+/// The largest file that is decoded whole to find what it is.
+const SMALL: u64 = 64 << 20;
+
+/// A file format, known by bytes at a place of its own.
+struct Format {
+    at: usize,
+    magic: &'static [u8],
+    name: &'static str,
+    edit: &'static str,
+}
+
+const fn format(at: usize, magic: &'static [u8], name: &'static str, edit: &'static str) -> Format {
+    Format { at, magic, name, edit }
+}
+
+/// Formats that begin unlike any model: none of these starts with a field of `ModelProto`.
+const FORMATS: [Format; 17] = [
+    format(4, b"ORTM", "a model in the ORT format of ONNX Runtime", "give the .onnx file that it was made from"),
+    format(4, b"TFL3", "a TensorFlow Lite model", "convert it to ONNX, for instance with tf2onnx"),
+    format(
+        0,
+        b"version https://git-lfs",
+        "a pointer of Git LFS instead of the file",
+        "fetch the file with git lfs pull",
+    ),
+    format(
+        0,
+        b"PK\x03\x04",
+        "a zip archive, as PyTorch and NumPy save",
+        "export the model to ONNX, or unpack the archive",
+    ),
+    format(0, b"\x89HDF\r\n", "an HDF5 file, as Keras saves", "convert the model to ONNX, for instance with tf2onnx"),
+    format(0, b"\x1f\x8b", "compressed with gzip", "unpack it with gunzip"),
+    format(0, b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with unzstd"),
+    format(0, b"\xfd7zXZ\0", "compressed with xz", "unpack it with unxz"),
+    format(0, b"BZh", "compressed with bzip2", "unpack it with bunzip2"),
+    format(0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it"),
+    format(257, b"ustar", "a tar archive", "unpack it with tar"),
+    format(0, b"\x93NUMPY", "a NumPy array", "give the model itself"),
+    format(0, b"GGUF", "a GGUF model of llama.cpp", "export the model to ONNX"),
+    format(0, b"\x80\x02", "a Python pickle, as PyTorch saves", "export the model with torch.onnx.export"),
+    format(0, b"\x80\x03", "a Python pickle", "export the model to ONNX"),
+    format(0, b"\x80\x04", "a Python pickle, as scikit-learn's models are saved", "convert the model with skl2onnx"),
+    format(0, b"\x80\x05", "a Python pickle, as scikit-learn's models are saved", "convert the model with skl2onnx"),
+];
+
+/// What the file is, where its first bytes are those of another format.
+pub(super) fn wrong_start<S: Source + ?Sized>(source: &S) -> Option<Finding> {
+    let head = head(source);
+    let is = |format: &&Format| head.get(format.at..).is_some_and(|bytes| bytes.starts_with(format.magic));
+    FORMATS.iter().find(is).map(|format| no_model(format.name, format.edit))
+}
+
+/// What the file is, given that it is no model.
+pub(super) fn what_else<S: Source + ?Sized>(source: &S) -> Option<Finding> {
+    let head = head(source);
+    if head.get(8..).is_some_and(|bytes| bytes.starts_with(b"{\"")) {
+        return Some(no_model("a safetensors file, which holds weights alone", "export the model to ONNX"));
+    }
+    if let Some(finding) = text(&head) {
+        return Some(finding);
+    }
+    if source.len() > SMALL {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(source.len()).ok()?];
+    source.read_at(0, &mut bytes).ok()?;
+    if let Some(finding) = tensor(&bytes) {
+        return Some(finding);
+    }
+    let graph = GraphProto::decode(bytes.as_slice()).ok()?;
+    let is_graph = graph.node.iter().any(|node| node.op_type.is_some()) && !graph.output.is_empty();
+    is_graph.then(|| no_model("a GraphProto, the graph of a model alone", "put it into a ModelProto with opset_import"))
+}
+
+/// A tensor, as a file of a test's data set holds it.
+fn tensor(bytes: &[u8]) -> Option<Finding> {
+    let tensor = TensorProto::decode(bytes).ok()?;
+    let element = ElementType::from_code(tensor.data_type?)?;
+    let name = format!("a TensorProto (tensor({element}){:?}), as the data sets of tests are made of", tensor.dims);
+    Some(no_model(&name, "give the model.onnx beside it"))
+}
+
+fn text(head: &[u8]) -> Option<Finding> {
+    let text = std::str::from_utf8(head.get(..head.len().min(HEAD / 2))?).or_else(|error| {
+        // The last character may be cut.
+        std::str::from_utf8(head.get(..error.valid_up_to()).filter(|valid| valid.len() > HEAD / 4).unwrap_or_default())
+    });
+    let text = text.ok().filter(|text| !text.is_empty())?;
+    if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+        return None;
+    }
+    Some(match text.trim_start().chars().next() {
+        Some('{' | '[') => no_model("JSON", "give the protobuf encoding of the model"),
+        Some('<') if text.contains("ir_version") => {
+            no_model("a model in ONNX's text syntax", "encode it with onnx.parser.parse_model and onnx.save")
+        }
+        Some('<') => no_model("an XML or HTML text", "fetch the file itself, not the page about it"),
+        _ => no_model("a text", "give the protobuf encoding of the model"),
+    })
+}
+
+fn head<S: Source + ?Sized>(source: &S) -> Vec<u8> {
+    let mut head = vec![0; usize::try_from(source.len()).map_or(HEAD, |length| length.min(HEAD))];
+    match source.read_at(0, &mut head) {
+        Ok(()) => head,
+        Err(_) => Vec::new(),
+    }
+}
+
+fn no_model(name: &str, edit: &str) -> Finding {
+    Finding::new(RuleId::FileNoModel, Place::default(), format!("no ONNX model: the file is {name}")).with_edit(edit)
+}

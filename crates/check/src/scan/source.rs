@@ -1,0 +1,173 @@
+//! Where the bytes of a model come from, and what a check of it may use.
+
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::proto::measure::MeasureError;
+
+use crate::finding::{Finding, Place};
+use crate::rules::RuleId;
+
+/// The bytes of a file, read where they are needed.
+pub trait Source {
+    /// How many bytes there are.
+    fn len(&self) -> u64;
+
+    /// Whether there is no byte.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills the buffer with the bytes from `offset` on.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String>;
+}
+
+impl Source for [u8] {
+    fn len(&self) -> u64 {
+        <[u8]>::len(self) as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
+        let from = usize::try_from(offset).ok();
+        let bytes = from.and_then(|from| self.get(from..)?.get(..buffer.len()));
+        buffer.copy_from_slice(bytes.ok_or_else(|| format!("there are no {} bytes at {offset}", buffer.len()))?);
+        Ok(())
+    }
+}
+
+impl Source for Vec<u8> {
+    fn len(&self) -> u64 {
+        Source::len(self.as_slice())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
+        self.as_slice().read_at(offset, buffer)
+    }
+}
+
+/// The folder of a model, which may hold files of external data. No file of it is ever read.
+pub trait Folder {
+    /// The bytes of the file at a relative location, which has been checked; nothing where there is no such file.
+    fn size_of(&self, location: &str) -> Option<u64>;
+}
+
+/// What a check may use.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The bytes of the decoded messages.
+    pub bytes: usize,
+    /// When the check ends, if it has not before.
+    pub deadline: Deadline,
+    /// The findings that are kept.
+    pub findings: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: 4 << 30, deadline: Deadline::never(), findings: 10_000 }
+    }
+}
+
+/// The least and the most that is read at once.
+const WINDOW: (usize, usize) = (4 << 10, 256 << 10);
+
+/// The fields between two looks at the clock.
+const FIELDS_BETWEEN_CHECKS: u32 = 1 << 16;
+
+/// Reads through a window that grows as long as reading goes on in order.
+pub(super) struct Reader<'a, S: Source + ?Sized> {
+    source: &'a S,
+    length: u64,
+    window: Vec<u8>,
+    start: u64,
+    size: usize,
+    deadline: &'a Deadline,
+    fields: u32,
+}
+
+impl<'a, S: Source + ?Sized> Reader<'a, S> {
+    pub(super) fn new(source: &'a S, deadline: &'a Deadline) -> Reader<'a, S> {
+        Reader { source, length: source.len(), window: Vec::new(), start: 0, size: WINDOW.0, deadline, fields: 0 }
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The bytes of the window from `at` on: at least one before the end of the file.
+    fn window_at(&mut self, at: u64) -> Result<&[u8], Finding> {
+        let end = self.start + self.window.len() as u64;
+        if at < self.start || at >= end {
+            self.size = if at == end { (2 * self.size).min(WINDOW.1) } else { WINDOW.0 };
+            let left = self.length.saturating_sub(at);
+            let size = usize::try_from(left).map_or(self.size, |left| left.min(self.size));
+            self.window.resize(size, 0);
+            self.start = at;
+            self.source.read_at(at, &mut self.window).map_err(|error| {
+                let rule = RuleId::FileTruncated;
+                Finding::new(rule, Place::default(), format!("byte {at}: cannot be read: {error}")).with_offset(at)
+            })?;
+        }
+        let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
+        Ok(self.window.get(from..).unwrap_or_default())
+    }
+
+    /// Copies `length` bytes from `at` on.
+    pub(super) fn copy(&mut self, mut at: u64, length: u64, out: &mut Vec<u8>) -> Result<(), Finding> {
+        let mut left = length;
+        while left > 0 {
+            let window = self.window_at(at)?;
+            let count = usize::try_from(left).map_or(window.len(), |left| left.min(window.len()));
+            let Some(bytes) = window.get(..count).filter(|bytes| !bytes.is_empty()) else {
+                return Err(malformed(at, "the file ends here".to_owned()));
+            };
+            out.extend_from_slice(bytes);
+            at += count as u64;
+            left -= count as u64;
+        }
+        Ok(())
+    }
+
+    /// The varint at `at`, which ends before `end`, and where it ends.
+    pub(super) fn varint(&mut self, at: u64, end: u64) -> Result<(u64, u64), Finding> {
+        let mut value = 0u64;
+        let mut next = at;
+        for shift in (0..70).step_by(7) {
+            if next >= end {
+                break;
+            }
+            let byte = self.window_at(next)?.first().copied().unwrap_or_default();
+            next += 1;
+            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+            if byte < 0x80 {
+                return Ok((value, next));
+            }
+        }
+        if next >= end && end >= self.length {
+            return Err(truncated(at, "a number does not end before the file does".to_owned()));
+        }
+        Err(malformed(at, "a number does not end within its message, or within 10 bytes".to_owned()))
+    }
+
+    /// Counts a field, and looks at the clock from time to time.
+    pub(super) fn count_field(&mut self) -> Result<(), Finding> {
+        self.fields = self.fields.wrapping_add(1);
+        if self.fields.is_multiple_of(FIELDS_BETWEEN_CHECKS) && self.deadline.is_over() {
+            return Err(over(MeasureError::Deadline));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn malformed(at: u64, rule: String) -> Finding {
+    Finding::new(RuleId::FileMalformed, Place::default(), format!("byte {at}: {rule}")).with_offset(at)
+}
+
+pub(super) fn truncated(at: u64, rule: String) -> Finding {
+    Finding::new(RuleId::FileTruncated, Place::default(), format!("byte {at}: {rule}"))
+        .with_offset(at)
+        .with_edit("fetch the file again: its end is missing")
+}
+
+pub(super) fn over(error: MeasureError) -> Finding {
+    let rule = if error == MeasureError::Depth { RuleId::FileNesting } else { RuleId::FileLimit };
+    Finding::new(rule, Place::default(), error.to_string())
+}
