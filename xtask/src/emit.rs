@@ -1,8 +1,11 @@
 //! Writing version files and releases.yaml in their one exact form, so that a text diff of two reads as the change.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use onnx_conformance_reference::spec::{AttributeSpec, DefaultValue, FormalParameter, OpSpec, Presence, Releases};
+use onnx_conformance_reference::spec::{
+    AttributeSpec, AttributeValue, Behaviour, DefaultValue, FormalParameter, OneOf, OpSpec, Presence, Releases,
+};
 
 /// How wide a line of prose may be.
 const WIDTH: usize = 110;
@@ -17,6 +20,7 @@ pub(crate) fn version_file(spec: &OpSpec) -> String {
     if let Some(changes) = &spec.changes {
         prose(&mut text, "changes", changes);
     }
+    behaviours(&mut text, &spec.behaviour);
     flag(&mut text, "deprecated", spec.deprecated);
     flag(&mut text, "experimental", spec.experimental);
     if let Some(function) = spec.function {
@@ -41,6 +45,45 @@ pub(crate) fn version_file(spec: &OpSpec) -> String {
         }
     }
     text
+}
+
+/// Writes the changes of meaning that a signature does not show.
+fn behaviours(text: &mut String, behaviours: &[Behaviour]) {
+    if behaviours.is_empty() {
+        return;
+    }
+    line(text, "behaviour:");
+    for behaviour in behaviours {
+        let mut says = String::new();
+        prose(&mut says, "says", &behaviour.says);
+        for (number, row) in says.lines().enumerate() {
+            line(text, &format!("{}{row}", if number == 0 { "  - " } else { "    " }));
+        }
+        conditions(text, "attributes", &behaviour.attributes, |value| match value {
+            AttributeValue::Int(value) => value.to_string(),
+            AttributeValue::Text(value) => scalar(value),
+        });
+        conditions(text, "types", &behaviour.types, |element| element.0.to_string());
+        conditions(text, "ranks", &behaviour.ranks, usize::to_string);
+        for (key, names) in [("given", &behaviour.given), ("left_out", &behaviour.left_out)] {
+            if !names.is_empty() {
+                line(text, &format!("    {key}: [{}]", names.join(", ")));
+            }
+        }
+    }
+}
+
+fn conditions<T>(text: &mut String, key: &str, conditions: &BTreeMap<String, OneOf<T>>, shown: impl Fn(&T) -> String) {
+    let one = |(name, condition): (&String, &OneOf<T>)| {
+        let values = condition.values().iter().map(&shown).collect::<Vec<_>>().join(", ");
+        match condition {
+            OneOf::In(_) => format!("{}: [{values}]", scalar(name)),
+            OneOf::Not { .. } => format!("{}: {{not: [{values}]}}", scalar(name)),
+        }
+    };
+    if !conditions.is_empty() {
+        line(text, &format!("    {key}: {{{}}}", conditions.iter().map(one).collect::<Vec<_>>().join(", ")));
+    }
 }
 
 /// The text of releases.yaml.

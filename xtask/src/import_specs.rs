@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance_reference::spec::diff::compare;
-use onnx_conformance_reference::spec::{OpSpec, Releases, yaml};
+use onnx_conformance_reference::spec::{Behaviour, OpSpec, Releases, yaml};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// What the script prints: version files without `changes`, and releases.yaml.
+/// What the script prints: version files without `changes` and `behaviour`, and releases.yaml.
 #[derive(Deserialize)]
 struct Dump {
     schemas: Vec<OpSpec>,
@@ -74,8 +74,9 @@ fn write(dump: &Dump, committed: &BTreeMap<String, String>) -> Result<Vec<String
     let mut files = BTreeMap::from([(RELEASES.to_owned(), emit::releases_file(&dump.releases))]);
     for schema in &dump.schemas {
         let path = path_of(schema);
-        let changes = committed.get(&path).map(|text| changes_of(&path, text)).transpose()?.flatten();
-        files.insert(path, emit::version_file(&OpSpec { changes, ..schema.clone() }));
+        let written = committed.get(&path).map(|text| hand_written(&path, text)).transpose()?.unwrap_or_default();
+        let HandWritten { changes, behaviour } = written;
+        files.insert(path, emit::version_file(&OpSpec { changes, behaviour, ..schema.clone() }));
     }
     let mut done = Vec::new();
     for (path, text) in &files {
@@ -98,13 +99,16 @@ fn write_file(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The one hand-written field of a version file, which survives whatever else the file says.
-fn changes_of(path: &str, text: &str) -> Result<Option<String>> {
-    #[derive(Deserialize)]
-    struct HandWritten {
-        changes: Option<String>,
-    }
-    Ok(yaml::read::<HandWritten>(&format!("specs/{path}"), text)?.changes)
+/// The hand-written fields of a version file, which survive whatever else the file says.
+#[derive(Default, Deserialize)]
+struct HandWritten {
+    changes: Option<String>,
+    #[serde(default)]
+    behaviour: Vec<Behaviour>,
+}
+
+fn hand_written(path: &str, text: &str) -> Result<HandWritten> {
+    Ok(yaml::read(&format!("specs/{path}"), text)?)
 }
 
 /// Every difference between the committed files and the package.
@@ -132,7 +136,11 @@ fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
         Ok(committed) => committed,
         Err(error) => return vec![error.to_string()],
     };
-    let expected = OpSpec { changes: committed.changes.clone(), ..schema.clone() };
+    let expected = OpSpec {
+        changes: committed.changes.clone(),
+        behaviour: committed.behaviour.clone(),
+        ..schema.clone()
+    };
     if committed == expected {
         let written = emit::version_file(&committed) == text;
         return if written { Vec::new() } else { vec!["the file is not written as import-specs writes it".to_owned()] };

@@ -5,7 +5,6 @@
 
 mod answer;
 mod attributes;
-mod declared;
 mod draft;
 mod enums;
 mod model;

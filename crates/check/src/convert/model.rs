@@ -11,10 +11,11 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain, 
 use onnx_conformance_reference::types::ValueType;
 
 use super::answer::{Fragment, Obstacle};
-use super::declared::Scope;
 use super::draft::Names;
 use super::node::convert_node;
 use crate::facts::NodeFacts;
+use crate::infer::{Entered, Inferred, NodePath, infer};
+use crate::scan::Limits;
 
 /// What a model is to import and to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,22 +72,22 @@ impl std::error::Error for Refusal {}
 
 /// Brings a model to other opsets and another IR version, or says what stands against it. Nothing is half done.
 pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusal> {
+    let inferred = infer(model, &Limits::default());
+    let mut work = Work::new(model, &inferred, target);
     let mut model = model.clone();
-    let mut work = Work::new(&model, target);
     let imports = work.retarget("model", &mut model.opset_import);
     let ir = work.ir_version(&model, target);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
-        let scope = Scope::of_graph(graph, None, model.ir_version.unwrap_or(0) >= 4);
-        let place = Place { path: String::new(), imports: &imports, scope: &scope, may_initialize: true };
+        let place = Place { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
         let added = work.graph(graph, &place);
         if ir < 4 {
             graph.input.extend(added.iter().map(input_of));
         }
         graph.initializer.extend(added);
     }
-    for function in &mut functions {
-        work.function(function);
+    for (index, function) in functions.iter_mut().enumerate() {
+        work.function(index, function);
     }
     model.functions = functions;
     if !model.training_info.is_empty() && !work.edits.is_empty() {
@@ -108,15 +109,17 @@ type Imports = BTreeMap<String, (i64, i64)>;
 
 /// Where nodes stand.
 struct Place<'a> {
-    path: String,
+    /// The place for people: what stands before the node.
+    text: String,
     imports: &'a Imports,
-    scope: &'a Scope<'a>,
-    /// Whether there are initializers, which functions do not have.
-    may_initialize: bool,
+    /// The function of the model that the nodes stand in.
+    function: Option<usize>,
+    entered: Vec<Entered>,
 }
 
 /// A conversion under way.
 struct Work<'a> {
+    inferred: &'a Inferred<'a>,
     target: &'a Target,
     functions: BTreeSet<(String, String)>,
     names: Names,
@@ -128,11 +131,9 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(model: &ModelProto, target: &'a Target) -> Work<'a> {
+    fn new(model: &ModelProto, inferred: &'a Inferred<'a>, target: &'a Target) -> Work<'a> {
         let mut names = Names::default();
-        for graph in &model.graph {
-            take_names(graph, &mut names);
-        }
+        model.graph.iter().for_each(|graph| take_names(graph, &mut names));
         for function in &model.functions {
             function.input.iter().for_each(|name| names.take(name));
             take_names_of(&function.node, &mut names);
@@ -144,6 +145,7 @@ impl<'a> Work<'a> {
             |release: &&onnx_conformance_reference::spec::Release| i64::from(release.ir) <= model.ir_version().max(8);
         let known = releases.and_then(|releases| releases.releases.iter().rev().find(newest));
         Work {
+            inferred,
             target,
             functions: model.functions.iter().map(name).collect(),
             names,
@@ -221,13 +223,12 @@ impl<'a> Work<'a> {
 
     fn node(&mut self, at: usize, mut node: NodeProto, place: &Place) -> Fragment {
         let name = if node.name().is_empty() { String::new() } else { format!(" '{}'", node.name()) };
-        let here = format!("{}node {at}{name} ({})", place.path, node.op_type());
-        for attribute in &mut node.attribute {
-            for graph in attribute.g.iter_mut().chain(&mut attribute.graphs) {
-                let inner = graph.clone();
-                let scope = Scope::of_graph(&inner, Some(place.scope), false);
-                let path = format!("{here} > ");
-                let added = self.graph(graph, &Place { path, scope: &scope, ..*place });
+        let here = format!("{}node {at}{name} ({})", place.text, node.op_type());
+        for (attribute, message) in node.attribute.iter_mut().enumerate() {
+            for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
+                let mut entered = place.entered.clone();
+                entered.push(Entered { node: at, attribute, graph: number });
+                let added = self.graph(graph, &Place { text: format!("{here} > "), entered, ..*place });
                 graph.initializer.extend(added);
             }
         }
@@ -238,13 +239,12 @@ impl<'a> Work<'a> {
         if is_call || opset == target || Specs::embedded().newest_opset(&domain).is_err() {
             return keep(node);
         }
-        let fact = |name: &String| (!name.is_empty()).then(|| place.scope.find(name).unwrap_or_default());
-        let facts = NodeFacts {
-            node: &node,
-            opset,
-            inputs: node.input.iter().map(fact).collect(),
-            outputs: node.output.iter().map(fact).collect(),
+        let path = NodePath { function: place.function, entered: place.entered.clone(), index: at };
+        let Some(known) = self.inferred.node_facts_at(&path) else {
+            self.refuse(&here, "the node is not found");
+            return keep(node);
         };
+        let facts = NodeFacts { node: &node, opset, inputs: known.inputs, outputs: known.outputs };
         let helpers = place.imports.get(DEFAULT_DOMAIN).map_or(self.helpers, |(_, helpers)| *helpers);
         match convert_node(&facts, target, helpers, &mut self.names) {
             Ok(fragment) => self.accept(&here, fragment, place),
@@ -259,7 +259,7 @@ impl<'a> Work<'a> {
         if self.target.relabel_only && !fragment.edits.is_empty() {
             self.refuse(here, format!("{}, and only relabelling is allowed", fragment.edits.join("; ")));
         }
-        if !place.may_initialize && !fragment.initializers.is_empty() {
+        if place.function.is_some() && !fragment.initializers.is_empty() {
             self.refuse(here, "an edit needs a constant that Constant of this opset does not hold, in a function");
         }
         self.uses_helpers |= fragment.nodes.len() > 1 && !place.imports.contains_key(DEFAULT_DOMAIN);
@@ -268,11 +268,11 @@ impl<'a> Work<'a> {
         fragment
     }
 
-    fn function(&mut self, function: &mut FunctionProto) {
-        let path = format!("function {} > ", function.name());
-        let imports = self.retarget(&path, &mut function.opset_import);
-        let scope = Scope::of_function(&function.node);
-        let place = Place { path, imports: &imports, scope: &scope, may_initialize: false };
+    fn function(&mut self, index: usize, function: &mut FunctionProto) {
+        let name = format!("function {}", function.name());
+        let imports = self.retarget(&name, &mut function.opset_import);
+        let text = format!("{name} > ");
+        let place = Place { text, imports: &imports, function: Some(index), entered: Vec::new() };
         let nodes = std::mem::take(&mut function.node);
         (function.node, _) = self.nodes(nodes, &place);
         self.import_helpers(&mut function.opset_import);

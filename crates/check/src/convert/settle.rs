@@ -95,10 +95,10 @@ fn check_texts(draft: &Draft, from: &OpSpec, to: &OpSpec) -> Step {
         let allowed = enums::allowed(to, attribute.name());
         let texts = attribute.s.iter().chain(&attribute.strings);
         for text in texts.map(|text| String::from_utf8_lossy(text)) {
-            let is_new = |values: &[String]| !values.iter().any(|value| value.eq_ignore_ascii_case(&text));
-            let was_allowed = enums::allowed(from, attribute.name()).is_none_or(|values| !is_new(values));
-            if was_allowed && let Some(values) = allowed.filter(|values| is_new(values)) {
-                let (name, values) = (attribute.name(), values.join(", "));
+            let lists =
+                |values: &[String]| values.is_empty() || values.iter().any(|value| value.eq_ignore_ascii_case(&text));
+            if lists(enums::allowed(from, attribute.name())) && !lists(allowed) {
+                let (name, values) = (attribute.name(), allowed.join(", "));
                 return impossible(format!("{} does not have {name} {text}; it has {values}", to.version));
             }
         }

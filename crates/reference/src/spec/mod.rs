@@ -5,6 +5,7 @@ pub mod embedded;
 pub mod yaml;
 
 mod attribute;
+mod behaviour;
 mod describe;
 mod enums;
 mod names;
@@ -19,6 +20,7 @@ mod version;
 #[cfg(test)]
 mod tests;
 
+pub use behaviour::{AttributeValue, Behaviour, ElementName, OneOf};
 pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
 pub use describe::type_list;
 pub use enums::Enums;

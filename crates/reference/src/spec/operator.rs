@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::attribute::AttributeSpec;
+use super::behaviour::Behaviour;
 use super::unique::{SortedTypes, checked, unique_map};
 use super::version::{OperatorVersion, canonical_domain};
 use crate::types::ValueType;
@@ -17,6 +18,8 @@ pub struct OpSpec {
     pub version: OperatorVersion,
     /// What changed in meaning since the version before, in our words; signatures are compared by machine.
     pub changes: Option<String>,
+    /// The nodes that mean something else than at the version before, though both take them.
+    pub behaviour: Vec<Behaviour>,
     /// Whether the version withdraws the operator.
     pub deprecated: bool,
     /// Whether the standard calls the version experimental.
@@ -178,6 +181,9 @@ pub(super) struct VersionFile {
     since: u32,
     /// What changed in meaning since the version before, in our words; signatures are compared by machine.
     changes: Option<String>,
+    /// The nodes that mean something else than at the version before, though both take them.
+    #[serde(default)]
+    behaviour: Vec<Behaviour>,
     /// Whether the version withdraws the operator.
     #[serde(default)]
     deprecated: bool,
@@ -220,6 +226,7 @@ impl TryFrom<VersionFile> for OpSpec {
         let spec = OpSpec {
             version: OperatorVersion { domain: file.domain, name: file.op, since: file.since },
             changes: file.changes,
+            behaviour: file.behaviour,
             deprecated: file.deprecated,
             experimental: file.experimental,
             function: file.function,
@@ -230,6 +237,7 @@ impl TryFrom<VersionFile> for OpSpec {
             types: file.types.into_iter().map(|(parameter, types)| (parameter, types.0)).collect(),
         };
         check_formals(&spec, "input", &spec.inputs)?;
+        check_behaviour(&spec)?;
         check_formals(&spec, "output", &spec.outputs)?;
         Ok(spec)
     }
@@ -249,6 +257,19 @@ fn check_formals(spec: &OpSpec, side: &str, formals: &[FormalParameter]) -> Resu
             && !spec.types.contains_key(parameter)
         {
             return Err(format!("{side} '{name}' has type {parameter}, which is not under types; add it there"));
+        }
+    }
+    Ok(())
+}
+
+/// What a condition names is the version's.
+fn check_behaviour(spec: &OpSpec) -> Result<(), String> {
+    let is_formal = |name: &String| spec.inputs.iter().chain(&spec.outputs).any(|formal| formal.name == *name);
+    for behaviour in &spec.behaviour {
+        let unknown = behaviour.types.keys().find(|name| !spec.types.contains_key(*name));
+        let mut formals = behaviour.given.iter().chain(&behaviour.left_out).chain(behaviour.ranks.keys());
+        if let Some(name) = unknown.or_else(|| formals.find(|name| !is_formal(name))) {
+            return Err(format!("behaviour names '{name}', which the version has not"));
         }
     }
     Ok(())

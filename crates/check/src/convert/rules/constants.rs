@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
 const FORMS: &[&str] = &["value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"];
 
 /// The tensor that one of the short forms of a constant stands for.
-pub(in crate::convert) fn constant_of(attribute: &AttributeProto) -> Option<Tensor> {
+fn constant_of(attribute: &AttributeProto) -> Option<Tensor> {
     let wide = |values: &[f32]| values.iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
     let integers = |values: &[i64]| values.iter().map(|value| i128::from(*value)).collect::<Vec<i128>>();
     let text = |bytes: &bytes::Bytes| std::str::from_utf8(bytes).ok().map(Arc::<str>::from);

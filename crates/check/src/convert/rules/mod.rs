@@ -13,8 +13,6 @@ mod softmax;
 
 use onnx_conformance_reference::spec::OpSpec;
 
-pub(super) use constants::constant_of;
-
 use super::answer::{Step, impossible};
 use super::draft::Draft;
 

@@ -1,0 +1,136 @@
+//! Changes of meaning that a signature does not show: for which nodes a version means something else than the one before it,
+//! though both take them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::unique::unique_map;
+use crate::dtype::ElementType;
+
+/// Nodes that a version and the one before it both take, and that mean something else: those for which all conditions hold.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Behaviour {
+    /// What differs, in our words.
+    pub says: String,
+    /// The attributes, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_map")]
+    pub attributes: BTreeMap<String, OneOf<AttributeValue>>,
+    /// The element types that type parameters of the later version stand for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_map")]
+    pub types: BTreeMap<String, OneOf<ElementName>>,
+    /// The ranks of inputs, by the later version's names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_map")]
+    pub ranks: BTreeMap<String, OneOf<usize>>,
+    /// Inputs and outputs that are there, by the later version's names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<String>,
+    /// Inputs and outputs that are left out, by the later version's names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+/// A condition on one thing: `[a, b]` is one of these, `{not: [a, b]}` none of these.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum OneOf<T> {
+    /// One of these.
+    In(Vec<T>),
+    /// None of these.
+    Not {
+        /// What it is not.
+        not: Vec<T>,
+    },
+}
+
+impl<T> OneOf<T> {
+    /// What is listed.
+    pub fn values(&self) -> &[T] {
+        match self {
+            OneOf::In(values) | OneOf::Not { not: values } => values,
+        }
+    }
+
+    /// Whether the condition holds, told which of the listed values it is; `None` stands for what is not known.
+    pub fn holds(&self, is: impl Fn(&T) -> Option<bool>) -> Option<bool> {
+        let mut any = Some(false);
+        for value in self.values() {
+            any = match (any, is(value)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            };
+        }
+        match self {
+            OneOf::In(_) => any,
+            OneOf::Not { .. } => any.map(|any| !any),
+        }
+    }
+}
+
+/// The value of an attribute: an integer, a text, or one of the words `absent` (left out) and `last` (the last axis of input 0).
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum AttributeValue {
+    /// An integer.
+    Int(i64),
+    /// A text, or a word.
+    Text(String),
+}
+
+/// An element type by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementName(pub ElementType);
+
+impl<'de> Deserialize<'de> for ElementName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        super::names::by_name(deserializer, "an element type such as float16").map(ElementName)
+    }
+}
+
+impl Serialize for ElementName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ElementName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ElementName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "An element type by its name.",
+            "enum": ElementType::ALL.map(ElementType::name).as_slice(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Behaviour, String> {
+        crate::spec::yaml::read("behaviour", text).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn conditions_are_lists_or_their_opposite() {
+        let text = "{says: a, attributes: {axis: {not: [last, 0]}, mode: [absent]}, types: {T: [float16]}, ranks: {X: [3]}}";
+        let behaviour = read(text).unwrap();
+        let axis = &behaviour.attributes["axis"];
+        assert_eq!(axis.values(), [AttributeValue::Text("last".to_owned()), AttributeValue::Int(0)]);
+        assert_eq!(axis.holds(|value| Some(*value == AttributeValue::Int(0))), Some(false));
+        assert_eq!(axis.holds(|_| Some(false)), Some(true));
+        assert_eq!(axis.holds(|_| None), None);
+        assert_eq!(behaviour.ranks["X"].holds(|rank| Some(*rank == 3)), Some(true));
+        assert!(read("{says: a, types: {T: [floaty]}}").is_err());
+        assert!(read("{says: a, when: b}").is_err());
+    }
+}
