@@ -101,10 +101,9 @@ fn the_modes_of_grid_sample_are_renamed() {
 
 #[test]
 fn a_domain_that_is_imported_twice_is_told() {
-    let mut model = parse_model(
-        r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Identity (x) }"#,
-    )
-    .unwrap();
+    let mut model =
+        parse_model(r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Identity (x) }"#)
+            .unwrap();
     let mut again = model.opset_import[0].clone();
     model.opset_import.push(again.clone());
     let same = ask_of(&model.encode_to_vec(), &Wanted::default());
@@ -112,7 +111,10 @@ fn a_domain_that_is_imported_twice_is_told() {
     again.version = Some(17);
     model.opset_import[1] = again;
     let other = ask_of(&model.encode_to_vec(), &Wanted::default());
-    assert!(other.status == Status::Findings && other.verdict.contains("13") && other.verdict.contains("17"), "{other:#?}");
+    assert!(
+        other.status == Status::Findings && other.verdict.contains("13") && other.verdict.contains("17"),
+        "{other:#?}"
+    );
 }
 
 /// A node at an opset, another opset, and what the answer says.
@@ -121,19 +123,49 @@ struct Row(&'static str, i64, i64, &'static [&'static str]);
 #[test]
 fn what_changed_between_versions_is_an_edit_or_a_reason() {
     let rows = [
-        Row("(float[1, 4] x) => (float[4] y) <int64[1] axes = {0}> { y = Squeeze (x, axes) }", 13, 11, &["1 edit", "Squeeze"]),
+        Row(
+            "(float[1, 4] x) => (float[4] y) <int64[1] axes = {0}> { y = Squeeze (x, axes) }",
+            13,
+            11,
+            &["1 edit", "Squeeze"],
+        ),
         Row("(float[1, 4] x) => (float[4] y) { y = Squeeze <axes = [0]> (x) }", 11, 13, &["1 edit", "Squeeze"]),
         Row("(float[4] x) => (float[1, 4] y) { y = Unsqueeze <axes = [0]> (x) }", 12, 13, &["1 edit", "Unsqueeze"]),
-        Row("(float[4] x, int64[1] axes) => (float[1, 4] y) { y = Unsqueeze (x, axes) }", 13, 12, &["1 node cannot", "Unsqueeze", "axes"]),
-        Row("(float[4] x) => (float[2] a, float[2] b) { a, b = Split <split = [2, 2]> (x) }", 11, 13, &["1 edit", "Split"]),
-        Row("(float[4] x) => (float[2] a, float[2] b) { a, b = Split <num_outputs = 2> (x) }", 18, 13, &["1 edit", "Split"]),
+        Row(
+            "(float[4] x, int64[1] axes) => (float[1, 4] y) { y = Unsqueeze (x, axes) }",
+            13,
+            12,
+            &["1 node cannot", "Unsqueeze", "axes"],
+        ),
+        Row(
+            "(float[4] x) => (float[2] a, float[2] b) { a, b = Split <split = [2, 2]> (x) }",
+            11,
+            13,
+            &["1 edit", "Split"],
+        ),
+        Row(
+            "(float[4] x) => (float[2] a, float[2] b) { a, b = Split <num_outputs = 2> (x) }",
+            18,
+            13,
+            &["1 edit", "Split"],
+        ),
         Row("(float[4] x) => (float[4] y) { y = Clip <min = 0.0, max = 6.0> (x) }", 6, 13, &["1 edit", "Clip"]),
         Row("(float[4] x, float lo) => (float[4] y) { y = Clip (x, lo) }", 13, 6, &["1 node cannot", "Clip"]),
         Row("(float[4] x) => (float[6] y) { y = Pad <pads = [1, 1]> (x) }", 2, 13, &["1 edit", "Pad"]),
         Row("(float[4] x) => (float[2] y) { y = Slice <starts = [1], ends = [3]> (x) }", 1, 13, &["1 edit", "Slice"]),
         Row("(float[4] x) => (float[4] y) { y = Dropout <ratio = 0.5> (x) }", 10, 13, &["1 edit", "Dropout"]),
-        Row("(float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 2.0]> (x) }", 7, 9, &["1 edit", "Upsample"]),
-        Row("(float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <float[4] s = {1, 1, 2, 2}> { y = Upsample (x, s) }", 9, 13, &["1 edit", "Upsample"]),
+        Row(
+            "(float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 2.0]> (x) }",
+            7,
+            9,
+            &["1 edit", "Upsample"],
+        ),
+        Row(
+            "(float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <float[4] s = {1, 1, 2, 2}> { y = Upsample (x, s) }",
+            9,
+            13,
+            &["1 edit", "Upsample"],
+        ),
     ];
     let mut wrong = Vec::new();
     for Row(body, from, to, parts) in rows {

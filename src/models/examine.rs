@@ -5,10 +5,10 @@ use std::path::Path;
 
 use onnx_conformance_check::convert::{Target, convert};
 use onnx_conformance_check::rules::Level;
-use onnx_conformance_check::validity::ModelFacts;
+use onnx_conformance_check::validity::{IrFacts, ModelFacts};
 use onnx_conformance_check::{Limits, check};
 use onnx_conformance_reference::proto::ModelProto;
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
 use crate::models::files::{ModelFile, ModelFolder};
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
@@ -107,7 +107,7 @@ fn same_operators(facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
         if let Ok(newest) = specs.newest_opset(domain)
             && (1..=i64::from(newest)).contains(opset)
         {
-            ranges.insert(domain.clone(), [1, i64::from(newest)]);
+            ranges.insert(canonical_domain(domain).to_owned(), [1, i64::from(newest)]);
         }
     }
     for version in facts.operators.keys().filter_map(|operator| operator.parse::<OperatorVersion>().ok()) {
@@ -129,13 +129,14 @@ fn unedited(model: &ModelProto, facts: &ModelFacts) -> BTreeMap<String, [i64; 2]
         let Ok(newest) = Specs::embedded().newest_opset(domain) else { continue };
         let newest = i64::from(newest);
         let holds = |opset: i64| {
-            let target = Target { opsets: BTreeMap::from([(domain.clone(), opset)]), ir: None, relabel_only: true };
+            let opsets = BTreeMap::from([(canonical_domain(domain).to_owned(), opset)]);
+            let target = Target { opsets, ir: None, relabel_only: true };
             convert(model, &target).is_ok()
         };
         if (1..=newest).contains(&opset) {
             let first = (1..opset).rev().take_while(|opset| holds(*opset)).last().unwrap_or(opset);
             let last = (opset + 1..=newest).take_while(|opset| holds(*opset)).last().unwrap_or(opset);
-            ranges.insert(domain.clone(), [first, last]);
+            ranges.insert(canonical_domain(domain).to_owned(), [first, last]);
         }
     }
     ranges
@@ -150,6 +151,10 @@ fn verdict(report: &ModelReport, wanted: &Wanted) -> String {
             None => first.message.clone(),
         };
         return if errors == 1 { cause } else { format!("{errors} errors, the first: {cause}") };
+    }
+    let ir = report.facts.as_ref().zip(wanted.ir).map(|(facts, wanted)| ir_verdict(&facts.ir, wanted));
+    if let (Some(line), true) = (&ir, wanted.opsets.is_empty()) {
+        return line.clone();
     }
     let answer = report.target.as_ref().map(|target| format!("{}: {}", target.label, target_verdict(target)));
     match (answer, report.count(Level::Warning)) {
@@ -175,5 +180,21 @@ fn target_verdict(target: &TargetReport) -> String {
             let count = target.reasons.len();
             format!("{} cannot: {}", many(count, "node"), first(&target.reasons).unwrap_or_default())
         }
+    }
+}
+
+/// Whether a file can be of an IR version, and because of what not.
+fn ir_verdict(ir: &IrFacts, wanted: i64) -> String {
+    let lowest = ir.lowest;
+    let because = ir.because.first().map(|need| format!(" because of {}", need.what)).unwrap_or_default();
+    match ir.declared {
+        Some(declared) if wanted < lowest => {
+            format!("needs IR {lowest} or newer{because}; IR {wanted} is not enough, and the file says {declared}")
+        }
+        Some(declared) if wanted < declared => {
+            format!("needs IR {lowest} or newer; set ir_version to {wanted}: nothing in the file needs {declared}")
+        }
+        Some(declared) => format!("IR {declared} is no newer than {wanted}; the file needs {lowest} or newer{because}"),
+        None => format!("the file names no IR version; it needs {lowest} or newer{because}"),
     }
 }

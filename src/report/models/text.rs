@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 
+use onnx_conformance_reference::spec::canonical_domain;
+
 use crate::models::{ModelReport, Status, TargetReport};
 use crate::report::escape;
 
@@ -97,12 +99,18 @@ pub(super) fn facts(report: &ModelReport) -> Vec<String> {
         return Vec::new();
     }
     let Some(facts) = &report.facts else { return Vec::new() };
-    let opsets: Vec<String> = facts.opsets.iter().map(|(domain, opset)| format!("{domain} {opset}")).collect();
+    let opsets: Vec<String> =
+        facts.opsets.iter().map(|(domain, opset)| format!("{} {opset}", canonical_domain(domain))).collect();
     let nodes = match facts.nodes {
         1 => "1 node".to_owned(),
         count => format!("{count} nodes"),
     };
     let mut lines = vec![format!("{nodes}, opsets {}", opsets.join(", "))];
+    let ir = &facts.ir;
+    if let Some(declared) = ir.declared {
+        let because = ir.because.first().map(|need| format!(", {}", need.what)).unwrap_or_default();
+        lines.push(format!("IR version {declared}; the file needs {} or newer{because}", ir.lowest));
+    }
     let range = |(domain, [first, last]): (&String, &[i64; 2])| format!("{domain} {first} to {last}");
     for (what, ranges) in [("same operator versions", &report.same_operators), ("no edit needed", &report.unedited)] {
         let ranges: Vec<String> = ranges.iter().map(range).collect();

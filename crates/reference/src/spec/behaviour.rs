@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn conditions_are_lists_or_their_opposite() {
-        let text = "{says: a, attributes: {axis: {not: [last, 0]}, mode: [absent]}, types: {T: [float16]}, ranks: {X: [3]}}";
+        let text =
+            "{says: a, attributes: {axis: {not: [last, 0]}, mode: [absent]}, types: {T: [float16]}, ranks: {X: [3]}}";
         let behaviour = read(text).unwrap();
         let axis = &behaviour.attributes["axis"];
         assert_eq!(axis.values(), [AttributeValue::Text("last".to_owned()), AttributeValue::Int(0)]);
