@@ -11,6 +11,7 @@ use crate::finding::{Finding, Place};
 use crate::infer::attributes::{Attributes, CallAttributes, graphs_of};
 use crate::infer::bodies::{BodyId, NodeId};
 use crate::infer::declared::{Contradiction, contradiction};
+use crate::infer::view::axis_of;
 use crate::infer::walk::Walk;
 use crate::rules::RuleId;
 
@@ -319,11 +320,4 @@ fn slice_of(shape: Option<&Vec<Dim>>, batch: usize, axis: Option<usize>) -> Opti
     let axis = axis.filter(|axis| *axis < shape.len())?;
     shape.remove(axis);
     Some(shape)
-}
-
-/// An axis counted from the front.
-pub(super) fn axis_of(axis: i64, rank: Option<usize>) -> Option<usize> {
-    let rank = i64::try_from(rank?).ok()?;
-    let axis = if axis < 0 { axis + rank } else { axis };
-    usize::try_from(axis).ok().filter(|_| axis < rank)
 }

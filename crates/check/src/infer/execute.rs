@@ -19,7 +19,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Sequence, Value};
 
 use crate::facts::ValueFact;
-use crate::infer::walk::{NodeView, SMALL};
+use crate::infer::view::{NodeView, SMALL};
 
 /// How many nodes of a model are run to fold constants, and how many to see whether they are refused.
 const RUNS: (usize, usize) = (4096, 4096);

@@ -11,6 +11,7 @@ mod names;
 mod order;
 mod report;
 mod tensors;
+mod uses;
 
 pub use ir::{IrFacts, IrNeed};
 pub use report::{ModelFacts, Report, check, check_model};
