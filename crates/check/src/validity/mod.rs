@@ -13,5 +13,8 @@ mod report;
 mod tensors;
 mod uses;
 
+#[cfg(test)]
+mod tests;
+
 pub use ir::{IrFacts, IrNeed};
 pub use report::{ModelFacts, Report, check, check_model};
