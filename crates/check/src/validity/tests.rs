@@ -22,10 +22,7 @@ impl Folder for OneFile {
 fn rules(bytes: &[u8]) -> Vec<&'static str> {
     let report = check(bytes, Some(&OneFile), &Limits::default());
     for finding in &report.findings {
-        assert!(
-            !finding.message.is_empty() && finding.message.chars().next().is_some_and(|c| !c.is_uppercase()),
-            "{finding}"
-        );
+        assert!(!finding.message.is_empty() && !finding.message.ends_with('.'), "{finding}");
     }
     report.findings.iter().map(|finding| finding.rule.id()).collect()
 }
@@ -156,6 +153,7 @@ fn messages_that_no_text_can_hold_are_found() {
     check("tensor/dims", &|model| tensor(model).dims = vec![-2]);
     check("tensor/fields", &|model| tensor(model).int32_data = vec![1]);
     check("tensor/field", &|model| {
+        tensor(model).raw_data = None;
         tensor(model).float_data.clear();
         tensor(model).int64_data = vec![1, 2];
     });
