@@ -9,6 +9,7 @@ mod inferred;
 mod output_types;
 mod shapes;
 mod types;
+mod view;
 mod walk;
 mod windows;
 

@@ -6,8 +6,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
 use crate::facts::ValueFact;
-use crate::infer::control::axis_of;
-use crate::infer::walk::NodeView;
+use crate::infer::view::{NodeView, axis_of};
 use crate::infer::windows;
 
 type Shape = Vec<Dim>;
@@ -143,12 +142,12 @@ fn shapes(view: &NodeView<'_, '_>) -> Option<Vec<Option<Shape>>> {
     match name {
         "Dropout" | "DynamicQuantizeLinear" if count > 1 => {
             let scalar = Some(Vec::new());
-            let first = shape(view, 0);
+            let first = view.shape(0);
             Some(if name == "Dropout" { vec![first.clone(), first] } else { vec![first, scalar.clone(), scalar] })
         }
-        _ if KEEPING.binary_search(&name).is_ok() => one(shape(view, 0)),
+        _ if KEEPING.binary_search(&name).is_ok() => one(view.shape(0)),
         _ if BROADCASTING.binary_search(&name).is_ok() => one(broadcast_all(view)),
-        _ if RANK_KEEPING.binary_search(&name).is_ok() => one(unknown(shape(view, 0)?.len())),
+        _ if RANK_KEEPING.binary_search(&name).is_ok() => one(unknown(view.shape(0)?.len())),
         "Split" => Some(vec![split(view); count]),
         "TopK" => Some(vec![top_k(view); 2]),
         "LSTM" | "GRU" | "RNN" => Some(vec![unknown(4), unknown(3), unknown(3)]),
@@ -156,7 +155,7 @@ fn shapes(view: &NodeView<'_, '_>) -> Option<Vec<Option<Shape>>> {
         "MaxPool" => Some(vec![windows::pooled(view); count]),
         "AveragePool" | "LpPool" => one(windows::pooled(view)),
         "Conv" | "ConvInteger" | "QLinearConv" => one(windows::convolved(view)),
-        "ConvTranspose" => one(unknown(shape(view, 0)?.len())),
+        "ConvTranspose" => one(unknown(view.shape(0)?.len())),
         "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => one(windows::global(view)),
         _ => one(moved(view)),
     }
@@ -167,7 +166,7 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
     match view.spec.version.name.as_str() {
         "Shape" => Some(vec![shape_range(view).map_or(Dim::Unknown, |range| Dim::Size(range.len()))]),
         "Size" => Some(Vec::new()),
-        "NonZero" => Some(vec![shape(view, 0).map_or(Dim::Unknown, |shape| Dim::Size(shape.len())), Dim::Unknown]),
+        "NonZero" => Some(vec![view.shape(0).map_or(Dim::Unknown, |shape| Dim::Size(shape.len())), Dim::Unknown]),
         "Range" => Some(vec![Dim::Unknown]),
         "Transpose" => transpose(view),
         "Concat" => concat(view),
@@ -175,25 +174,21 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
         "Squeeze" => squeeze(view),
         "Unsqueeze" => unsqueeze(view),
         "Flatten" => unknown(2),
-        "MatMul" | "MatMulInteger" => matmul(&shape(view, 0)?, &shape(view, 1)?),
-        "QLinearMatMul" => matmul(&shape(view, 0)?, &shape(view, 3)?),
+        "MatMul" | "MatMulInteger" => matmul(&view.shape(0)?, &view.shape(1)?),
+        "QLinearMatMul" => matmul(&view.shape(0)?, &view.shape(3)?),
         "Gemm" => gemm(view),
         "Gather" => gather(view),
-        "GatherElements" => shape(view, 1),
+        "GatherElements" => view.shape(1),
         "GatherND" => gather_nd(view),
         "Slice" => slice(view),
         "Expand" => expand(view),
         "ConstantOfShape" => of_sizes(view, 0),
-        "OneHot" => unknown(shape(view, 0)?.len() + 1),
+        "OneHot" => unknown(view.shape(0)?.len() + 1),
         "RandomNormal" | "RandomUniform" => {
             view.attributes.ints("shape")?.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect()
         }
         _ => None,
     }
-}
-
-pub(super) fn shape(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
-    view.inputs.get(position).copied().flatten()?.shape.clone()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of the rules beside it")]
@@ -207,7 +202,7 @@ fn integers(view: &NodeView<'_, '_>, position: usize) -> Option<Vec<i64>> {
 
 /// The number of elements of a list that is an input.
 fn length(view: &NodeView<'_, '_>, position: usize) -> Option<usize> {
-    match shape(view, position)?.as_slice() {
+    match view.shape(position)?.as_slice() {
         [Dim::Size(length)] => Some(*length),
         _ => None,
     }
@@ -236,11 +231,11 @@ fn broadcast_all(view: &NodeView<'_, '_>) -> Option<Shape> {
     let version = &view.spec.version;
     // Before version 7 the second input is fitted to the first; before version 8 lists have one shape.
     if version.since < 7 || (version.since < 8 && ["Max", "Min", "Mean", "Sum"].contains(&version.name.as_str())) {
-        return shape(view, 0);
+        return view.shape(0);
     }
     let mut result: Option<Shape> = None;
     for position in 0..view.inputs.len() {
-        let next = shape(view, position)?;
+        let next = view.shape(position)?;
         result = Some(match result {
             Some(result) => broadcast(&result, &next)?,
             None => next,
@@ -268,7 +263,7 @@ fn broadcast(one: &[Dim], two: &[Dim]) -> Option<Shape> {
 
 /// The part of the shape that `Shape` gives.
 fn shape_range(view: &NodeView<'_, '_>) -> Option<std::ops::Range<usize>> {
-    let rank = shape(view, 0)?.len();
+    let rank = view.shape(0)?.len();
     let clamp = |value: i64| {
         let signed = i64::try_from(rank).unwrap_or(i64::MAX);
         let value = if value < 0 { value.saturating_add(signed) } else { value };
@@ -281,14 +276,14 @@ fn shape_range(view: &NodeView<'_, '_>) -> Option<std::ops::Range<usize>> {
 /// The output of `Shape`, where all its sizes are known.
 fn shape_value(view: &NodeView<'_, '_>) -> Option<Value> {
     use onnx_conformance_reference::dtype::ElementType;
-    let dims = shape(view, 0)?;
+    let dims = view.shape(0)?;
     let size = |dim: &Dim| if let Dim::Size(size) = dim { i128::try_from(*size).ok() } else { None };
     let sizes: Vec<i128> = dims.get(shape_range(view)?)?.iter().map(size).collect::<Option<_>>()?;
     Tensor::of_integers(ElementType::Int64, &[sizes.len()], &sizes).ok().map(Value::Tensor)
 }
 
 fn transpose(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let dims = shape(view, 0)?;
+    let dims = view.shape(0)?;
     match list(view, "perm", usize::MAX)? {
         Some(perm) if perm.len() == dims.len() => {
             perm.iter().map(|&axis| dims.get(usize::try_from(axis).ok()?).cloned()).collect()
@@ -299,10 +294,10 @@ fn transpose(view: &NodeView<'_, '_>) -> Option<Shape> {
 }
 
 fn concat(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let mut result = shape(view, 0)?;
+    let mut result = view.shape(0)?;
     let axis = axis_of(int(view, "axis", 1)?, Some(result.len()))?;
     for position in 1..view.inputs.len() {
-        let next = shape(view, position)?;
+        let next = view.shape(position)?;
         if next.len() != result.len() {
             return None;
         }
@@ -326,7 +321,7 @@ fn concat(view: &NodeView<'_, '_>) -> Option<Shape> {
 
 fn reshape(view: &NodeView<'_, '_>) -> Option<Shape> {
     let Some(Some(target)) = list(view, "shape", 1) else { return unknown(length(view, 1)?) };
-    let input = shape(view, 0);
+    let input = view.shape(0);
     let copies_zeros = int(view, "allowzero", 0)? == 0;
     let mut dims: Shape = Vec::new();
     for (&size, index) in target.iter().zip(0..) {
@@ -352,7 +347,7 @@ fn count(dims: &[Dim]) -> Option<usize> {
 }
 
 fn squeeze(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let dims = shape(view, 0)?;
+    let dims = view.shape(0)?;
     let removed: Vec<usize> = match list(view, "axes", 1)? {
         Some(axes) => axes.iter().map(|&axis| axis_of(axis, Some(dims.len()))).collect::<Option<_>>()?,
         None => {
@@ -365,7 +360,7 @@ fn squeeze(view: &NodeView<'_, '_>) -> Option<Shape> {
 }
 
 fn unsqueeze(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let mut dims = shape(view, 0)?.into_iter();
+    let mut dims = view.shape(0)?.into_iter();
     let Some(axes) = list(view, "axes", 1)? else { return None };
     let rank = dims.len() + axes.len();
     let added: Vec<usize> = axes.iter().map(|&axis| axis_of(axis, Some(rank))).collect::<Option<_>>()?;
@@ -388,7 +383,7 @@ fn matmul(one: &[Dim], two: &[Dim]) -> Option<Shape> {
 
 fn gemm(view: &NodeView<'_, '_>) -> Option<Shape> {
     let side = |position: usize, name: &str, axis: usize| {
-        let dims = shape(view, position).filter(|dims| dims.len() == 2)?;
+        let dims = view.shape(position).filter(|dims| dims.len() == 2)?;
         let axis = if int(view, name, 0)? == 0 { axis } else { 1 - axis };
         dims.get(axis).cloned()
     };
@@ -396,20 +391,20 @@ fn gemm(view: &NodeView<'_, '_>) -> Option<Shape> {
 }
 
 fn gather(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let (dims, indices) = (shape(view, 0)?, shape(view, 1)?);
+    let (dims, indices) = (view.shape(0)?, view.shape(1)?);
     let axis = axis_of(int(view, "axis", 0)?, Some(dims.len()))?;
     Some([dims.get(..axis)?, &indices, dims.get(axis + 1..)?].concat())
 }
 
 fn gather_nd(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let (dims, indices) = (shape(view, 0)?, shape(view, 1)?);
+    let (dims, indices) = (view.shape(0)?, view.shape(1)?);
     let batch = usize::try_from(int(view, "batch_dims", 0)?).ok()?;
     let (Dim::Size(width), outer) = indices.split_last()? else { return None };
     Some([outer, dims.get(batch.checked_add(*width)?..)?].concat())
 }
 
 fn slice(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let dims = shape(view, 0)?;
+    let dims = view.shape(0)?;
     let axes = list(view, "axes", 3)?;
     let starts = list(view, "starts", 1).flatten();
     let touched: Vec<usize> = match (axes, starts) {
@@ -430,26 +425,26 @@ fn of_sizes(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
 }
 
 fn expand(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let (dims, target) = (shape(view, 0)?, of_sizes(view, 1)?);
+    let (dims, target) = (view.shape(0)?, of_sizes(view, 1)?);
     if integers(view, 1).is_none() { unknown(dims.len().max(target.len())) } else { broadcast(&dims, &target) }
 }
 
 fn split(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let mut dims = shape(view, 0)?;
+    let mut dims = view.shape(0)?;
     let axis = axis_of(int(view, "axis", 0)?, Some(dims.len()))?;
     *dims.get_mut(axis)? = Dim::Unknown;
     Some(dims)
 }
 
 fn top_k(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let mut dims = shape(view, 0)?;
+    let mut dims = view.shape(0)?;
     let axis = axis_of(int(view, "axis", -1)?, Some(dims.len()))?;
     *dims.get_mut(axis)? = Dim::Unknown;
     Some(dims)
 }
 
 fn reduced(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let dims = shape(view, 0)?;
+    let dims = view.shape(0)?;
     let keep = int(view, "keepdims", 1)? != 0;
     let axes = if view.spec.version.name.starts_with("Arg") {
         Some(vec![int(view, "axis", 0)?])

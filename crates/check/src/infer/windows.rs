@@ -2,14 +2,13 @@
 
 use onnx_conformance_reference::model::graph::Dim;
 
-use crate::infer::shapes::shape;
-use crate::infer::walk::NodeView;
+use crate::infer::view::NodeView;
 
 /// The shape of a convolution's output.
 pub(super) fn convolved(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
     let weights = if view.spec.version.name == "QLinearConv" { 3 } else { 1 };
-    let dims = shape(view, 0)?;
-    let kernel = shape(view, weights);
+    let dims = view.shape(0)?;
+    let kernel = view.shape(weights);
     let features = kernel.as_ref().and_then(|kernel| kernel.first().cloned()).unwrap_or(Dim::Unknown);
     let size = |axis: usize| match kernel.as_ref().and_then(|kernel| kernel.get(axis + 2)) {
         Some(Dim::Size(size)) => Some(*size),
@@ -20,7 +19,7 @@ pub(super) fn convolved(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
 
 /// The shape of a pool's output.
 pub(super) fn pooled(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
-    let dims = shape(view, 0)?;
+    let dims = view.shape(0)?;
     let channels = dims.get(1)?.clone();
     let kernel = view.attributes.ints("kernel_shape").unwrap_or_default();
     let size = |axis: usize| kernel.get(axis).and_then(|size| usize::try_from(*size).ok());
@@ -29,7 +28,7 @@ pub(super) fn pooled(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
 
 /// The shape of a pool over everything.
 pub(super) fn global(view: &NodeView<'_, '_>) -> Option<Vec<Dim>> {
-    let dims = shape(view, 0)?;
+    let dims = view.shape(0)?;
     Some(dims.into_iter().enumerate().map(|(axis, dim)| if axis < 2 { dim } else { Dim::Size(1) }).collect())
 }
 

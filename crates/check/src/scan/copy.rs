@@ -133,8 +133,10 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
         data: Vec::new(),
         findings: Vec::new(),
     };
-    let scanned = wrong_start(source).map_or_else(|| copier.scan(limits), |finding| Err(Box::new(finding)));
-    match scanned {
+    if let Some(finding) = wrong_start(source) {
+        return Err(Box::new(finding));
+    }
+    match copier.scan(limits) {
         Ok(model) if model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty() => {
             Ok(Scan { model, findings: copier.findings, data: copier.data })
         }
@@ -248,8 +250,8 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         if field.to > message.end {
             let (claimed, left) = (field.to - field.from, message.end - field.from.min(message.end));
             let rule = format!("{} claims {claimed} bytes, {left} are left", place(message.kind, number));
-            let is_last = field.to > self.reader.length();
-            return Err(if is_last { truncated(at, rule) } else { malformed(at, rule) });
+            // Inside a message that is whole, nothing is cut off.
+            return Err(if message.kind == Kind::Model { truncated(at, rule) } else { malformed(at, rule) });
         }
         Ok(field)
     }

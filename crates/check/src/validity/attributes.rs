@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, decode};
-use onnx_conformance_reference::spec::{AttributeType, Enums, OpSpec, Specs};
+use onnx_conformance_reference::spec::{AttributeType, DefaultValue, Enums, OpSpec, Specs};
 
 use crate::finding::{Finding, PathStep, Place};
 use crate::infer::{NodeId, function_name};
@@ -145,7 +145,11 @@ fn value_problem(spec: &OpSpec, attribute: &AttributeProto) -> Option<(String, S
         return None;
     }
     let allowed = ENUMS.as_ref()?.values(&spec.version, attribute.name());
-    let is_excluded = |text: &&str| !allowed.is_empty() && !allowed.iter().any(|allowed| allowed == text);
+    // A default counts as it is spelt, right or wrong.
+    let default = spec.attributes.get(attribute.name()).and_then(|attribute| attribute.default.as_ref());
+    let is_default = |text: &str| matches!(default, Some(DefaultValue::String(default)) if default == text);
+    let is_excluded =
+        |text: &&str| !allowed.is_empty() && !is_default(text) && !allowed.iter().any(|allowed| allowed == text);
     let texts = attribute.s.iter().chain(&attribute.strings);
     let text = texts.filter_map(|text| std::str::from_utf8(text).ok()).find(is_excluded)?;
     let name = attribute.name();

@@ -73,6 +73,7 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
 enum Reason<'m> {
     NotImported(Option<usize>, &'m str),
     NoName,
+    NoFunction(String, &'m str),
     Lookup(RuleId, String, Option<String>),
 }
 
@@ -97,6 +98,14 @@ fn check_operators(context: &mut Context<'_, '_>) {
         if bodies.function_of(node).is_some() {
             continue;
         }
+        let has_functions = || bodies.model.functions.iter().any(|function| plain_domain(function.domain()) == domain);
+        if specs.newest_opset(domain).is_err() && has_functions() {
+            groups.add(
+                Reason::NoFunction(format!("{}/{}", canonical_domain(domain), node.op_type()), node.overload()),
+                id,
+            );
+            continue;
+        }
         let reason = known
             .entry((function, domain, node.op_type()))
             .or_insert_with(|| lookup(specs, domain, node.op_type(), opset));
@@ -108,6 +117,11 @@ fn check_operators(context: &mut Context<'_, '_>) {
         let more = more(count);
         match reason {
             Reason::NoName => context.node(node, RuleId::NodeOperator, format!("op_type is empty{more}"), None),
+            Reason::NoFunction(name, overload) => {
+                let overload = if overload.is_empty() { String::new() } else { format!(" with overload '{overload}'") };
+                let message = format!("the model has no function {name}{overload}{more}");
+                context.node(node, RuleId::NodeOperator, message, None);
+            }
             Reason::NotImported(_, domain) => {
                 let name = canonical_domain(domain);
                 let message = format!("its domain '{name}' is not in opset_import{more}");

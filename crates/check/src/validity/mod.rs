@@ -11,6 +11,10 @@ mod names;
 mod order;
 mod report;
 mod tensors;
+mod uses;
+
+#[cfg(test)]
+mod tests;
 
 pub use ir::{IrFacts, IrNeed};
 pub use report::{ModelFacts, Report, check, check_model};

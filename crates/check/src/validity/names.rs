@@ -1,23 +1,13 @@
 //! Names: every value that is read is made before, once, and somebody reads it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::finding::Finding;
 use crate::infer::{BodyId, Definition, NodeId, ValueId};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 use crate::validity::order;
-
-/// Who reads what, over all graphs.
-#[derive(Default)]
-pub(super) struct Uses {
-    /// The values that anything reads.
-    pub(super) read: HashSet<ValueId>,
-    /// The values of a graph that subgraphs of one of its nodes read.
-    pub(super) captured: HashMap<NodeId, Vec<ValueId>>,
-    /// The graphs in which a node reads what a later one makes.
-    pub(super) unsorted: HashSet<BodyId>,
-}
+use crate::validity::uses::Uses;
 
 /// What a name means at a node.
 enum Meaning {

@@ -3,7 +3,7 @@
 use crate::infer::{BodyId, Definition, NodeId};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
-use crate::validity::names::Uses;
+use crate::validity::uses::Uses;
 
 /// The nodes of a cycle that a message names.
 const SHOWN: usize = 8;
