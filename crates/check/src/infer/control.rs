@@ -10,6 +10,8 @@ use crate::facts::ValueFact;
 use crate::finding::{Finding, Place};
 use crate::infer::attributes::{Attributes, CallAttributes, graphs_of};
 use crate::infer::bodies::{BodyId, NodeId};
+use crate::infer::declared::{Contradiction, contradiction};
+use crate::infer::view::axis_of;
 use crate::infer::walk::Walk;
 use crate::rules::RuleId;
 
@@ -61,13 +63,17 @@ impl<'m> Walk<'_, 'm> {
 
     fn branches(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
         let count = node.output.len();
+        self.check_single(id, node, 0, "the condition");
         let mut known: Vec<Vec<ValueFact>> = Vec::new();
+        // A branch may be there for shapes that never come.
+        self.branches += 1;
         for name in ["then_branch", "else_branch"] {
             let Some(body) = self.subgraph(id, node, name) else { continue };
             let outputs = self.body(body, None, call);
             self.check_counts(id, body, name, &Expected { inputs: 0, outputs: (count, Some(count)) });
             known.push(outputs);
         }
+        self.branches -= 1;
         let [one, two] = known.as_slice() else { return Vec::new() };
         for ((one, two), (name, at)) in one.iter().zip(two).zip(node.output.iter().zip(0..)) {
             if let (Some(one), Some(two)) = (&one.value_type, &two.value_type)
@@ -83,6 +89,8 @@ impl<'m> Walk<'_, 'm> {
 
     fn loop_body(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
         let Some(body) = self.subgraph(id, node, "body") else { return Vec::new() };
+        self.check_single(id, node, 0, "the trip count");
+        self.check_single(id, node, 1, "the condition");
         let carried: Vec<ValueFact> =
             node.input.iter().skip(2).map(|name| type_only(&self.fact_of(id.body, name))).collect();
         let count = carried.len();
@@ -103,6 +111,16 @@ impl<'m> Walk<'_, 'm> {
             fact.value_type = fact.value_type.take().or_else(|| carried.value_type.clone());
         }
         facts
+    }
+
+    /// An input that has one element.
+    fn check_single(&mut self, id: NodeId, node: &NodeProto, position: usize, what: &str) {
+        let Some(name) = node.input.get(position).filter(|name| !name.is_empty()) else { return };
+        let count = self.fact_of(id.body, name).sizes().map(|sizes| sizes.iter().product::<usize>());
+        if let Some(count) = count.filter(|count| *count != 1) {
+            let message = format!("'{name}', {what}, has {count} elements, not one");
+            self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+        }
     }
 
     fn check_condition(&mut self, id: NodeId, condition: Option<&ValueFact>) {
@@ -137,6 +155,7 @@ impl<'m> Walk<'_, 'm> {
         };
         let facts: Vec<ValueFact> = node.input.iter().skip(first).map(|name| self.fact_of(id.body, name)).collect();
         let axes = attributes.ints("scan_input_axes").unwrap_or_default();
+        self.check_scan_lists(id, given - states, node.output.len().saturating_sub(states), attributes);
         let inner = facts.iter().enumerate().map(|(at, fact)| match at.checked_sub(states) {
             None => ValueFact { shape: without_first(fact.shape.as_ref(), batch), ..type_only(fact) },
             Some(at) => {
@@ -146,16 +165,70 @@ impl<'m> Walk<'_, 'm> {
             }
         });
         let inner: Vec<ValueFact> = inner.collect();
+        if batch == 0 {
+            self.check_slices(id, node, facts.get(states..).unwrap_or_default(), axes);
+        }
         let outputs = self.body(body, Some(inner.clone()), call);
         let expected = Expected { inputs: given, outputs: (node.output.len(), None) };
         self.check_counts(id, body, "body", &expected);
         self.check_carried(id, body, inner.get(..states).unwrap_or_default(), &outputs);
+        self.check_state_shapes(id, body, inner.get(..states).unwrap_or_default(), &outputs);
         let mut results: Vec<ValueFact> = facts.iter().take(states).map(without_constant).collect();
         for (result, output) in results.iter_mut().zip(&outputs) {
             result.value_type = result.value_type.take().or_else(|| output.value_type.clone());
         }
-        results.extend(outputs.iter().skip(states).map(|fact| stacked(fact, batch)));
+        let along_first = attributes.ints("scan_output_axes").is_none_or(|axes| axes.iter().all(|axis| *axis == 0));
+        results.extend(outputs.iter().skip(states).map(|fact| {
+            let stacked = stacked(fact, batch);
+            let rank = stacked.rank().map(|rank| vec![Dim::Unknown; rank]);
+            if along_first { stacked } else { ValueFact { shape: rank, ..stacked } }
+        }));
         results
+    }
+
+    /// The lists of axes and directions have an entry for each scan input or output.
+    fn check_scan_lists(&mut self, id: NodeId, inputs: usize, outputs: usize, attributes: Attributes<'_, 'm>) {
+        let lists = [
+            ("scan_input_axes", inputs),
+            ("scan_input_directions", inputs),
+            ("directions", inputs),
+            ("scan_output_axes", outputs),
+            ("scan_output_directions", outputs),
+        ];
+        for (name, count) in lists {
+            let Some(list) = attributes.ints(name) else { continue };
+            let other = list.iter().find(|value| name.ends_with("directions") && !(0..=1).contains(*value));
+            let message = match other {
+                _ if list.len() != count => format!("{name} has {} entries for {count} values", list.len()),
+                Some(other) => format!("{name} holds {other}; 0 is forward and 1 backward"),
+                None => continue,
+            };
+            self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+        }
+    }
+
+    /// All scan inputs are cut into as many slices.
+    fn check_slices(&mut self, id: NodeId, node: &NodeProto, scanned: &[ValueFact], axes: &[i64]) {
+        let first = node.input.len().saturating_sub(scanned.len());
+        let mut lengths: Vec<(usize, &str)> = Vec::new();
+        for (at, fact) in scanned.iter().enumerate() {
+            let name = node.input.get(first + at).map_or("", String::as_str);
+            let Some(shape) = &fact.shape else { continue };
+            let axis = axes.get(at).copied().unwrap_or(0);
+            match axis_of(axis, Some(shape.len())).map(|axis| shape.get(axis)) {
+                None => {
+                    let message = format!("'{name}' has no axis {axis} to be cut along");
+                    self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+                }
+                Some(Some(Dim::Size(length))) => lengths.push((*length, name)),
+                Some(_) => {}
+            }
+        }
+        let Some((one, first)) = lengths.first() else { return };
+        if let Some((two, second)) = lengths.iter().find(|(two, _)| two != one) {
+            let message = format!("'{first}' is cut into {one} slices, but '{second}' into {two}");
+            self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+        }
     }
 
     fn map_body(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) -> Vec<ValueFact> {
@@ -205,6 +278,18 @@ impl<'m> Walk<'_, 'm> {
             }
         }
     }
+
+    /// A state of a scan keeps its shape.
+    fn check_state_shapes(&mut self, id: NodeId, body: BodyId, given: &[ValueFact], outputs: &[ValueFact]) {
+        let names = self.bodies.body(body).outputs();
+        let shape = |fact: &ValueFact| ValueFact { shape: fact.shape.clone(), ..ValueFact::default() };
+        for ((given, output), name) in given.iter().zip(outputs).zip(names) {
+            if let Some(Contradiction::Shape(given, output)) = contradiction(&shape(given), &shape(output)) {
+                let message = format!("the state goes in with shape {given}, but comes out as '{name}' with {output}");
+                self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
+            }
+        }
+    }
 }
 
 fn type_only(fact: &ValueFact) -> ValueFact {
@@ -235,11 +320,4 @@ fn slice_of(shape: Option<&Vec<Dim>>, batch: usize, axis: Option<usize>) -> Opti
     let axis = axis.filter(|axis| *axis < shape.len())?;
     shape.remove(axis);
     Some(shape)
-}
-
-/// An axis counted from the front.
-pub(super) fn axis_of(axis: i64, rank: Option<usize>) -> Option<usize> {
-    let rank = i64::try_from(rank?).ok()?;
-    let axis = if axis < 0 { axis + rank } else { axis };
-    usize::try_from(axis).ok().filter(|_| axis < rank)
 }

@@ -13,13 +13,13 @@ use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
 };
-use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, FormalParameter, Specs};
+use onnx_conformance_reference::spec::{FormalParameter, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_reference::value::Value;
+use onnx_conformance_reference::value::{Sequence, Value};
 
 use crate::facts::ValueFact;
-use crate::infer::walk::{NodeView, SMALL};
+use crate::infer::view::{NodeView, SMALL};
 
 /// How many nodes of a model are run to fold constants, and how many to see whether they are refused.
 const RUNS: (usize, usize) = (4096, 4096);
@@ -33,12 +33,65 @@ const RUN_BYTES: usize = 16 << 20;
 /// The bytes of the attributes of a node that is run.
 const ATTRIBUTES: usize = 64 << 10;
 
-/// Operators whose outputs do not follow from their inputs.
+/// Operators whose outputs do not follow from their inputs, so that they are no constants.
 const RANDOM: [&str; 7] =
     ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"];
 
-/// Inputs that hold positions: 0 is one of theirs wherever there is any.
-const POSITIONS: [&str; 4] = ["indices", "ind", "input_ids", "position_ids"];
+/// What stands for an input that holds a shape, an axis, a count or positions, and is not known: values that are right
+/// wherever any are.
+#[derive(Clone, Copy, PartialEq)]
+enum Neutral {
+    /// All 0.
+    Zeros,
+    /// All 1.
+    Ones,
+    /// 0, 1, 2, ...
+    Counting,
+}
+
+/// The inputs of which such values are known: the operator (all of them for `*`), the input, the values.
+const NEUTRAL: &[(&str, &str, Neutral)] = &[
+    ("*", "indices", Neutral::Zeros),
+    ("Adagrad", "T", Neutral::Zeros),
+    ("Adam", "T", Neutral::Zeros),
+    ("Attention", "nonpad_kv_seqlen", Neutral::Ones),
+    ("CenterCropPad", "shape", Neutral::Ones),
+    ("ConstantOfShape", "input", Neutral::Ones),
+    ("CumProd", "axis", Neutral::Zeros),
+    ("CumSum", "axis", Neutral::Zeros),
+    ("Expand", "shape", Neutral::Ones),
+    ("GRU", "sequence_lens", Neutral::Ones),
+    ("LSTM", "sequence_lens", Neutral::Ones),
+    ("MaxUnpool", "I", Neutral::Zeros),
+    ("Momentum", "T", Neutral::Zeros),
+    ("NegativeLogLikelihoodLoss", "target", Neutral::Zeros),
+    ("NonMaxSuppression", "max_output_boxes_per_class", Neutral::Ones),
+    ("Pad", "axes", Neutral::Counting),
+    ("Pad", "pads", Neutral::Zeros),
+    ("RNN", "sequence_lens", Neutral::Ones),
+    ("Resize", "sizes", Neutral::Ones),
+    ("ReverseSequence", "sequence_lens", Neutral::Ones),
+    ("RoiAlign", "batch_indices", Neutral::Zeros),
+    ("RotaryEmbedding", "position_ids", Neutral::Zeros),
+    ("SequenceAt", "position", Neutral::Zeros),
+    ("SequenceErase", "position", Neutral::Zeros),
+    ("SequenceInsert", "position", Neutral::Zeros),
+    ("Slice", "axes", Neutral::Counting),
+    ("Slice", "ends", Neutral::Ones),
+    ("Slice", "starts", Neutral::Zeros),
+    ("Slice", "steps", Neutral::Ones),
+    ("SoftmaxCrossEntropyLoss", "labels", Neutral::Zeros),
+    ("TensorScatter", "write_indices", Neutral::Zeros),
+    ("Tile", "repeats", Neutral::Ones),
+    ("TopK", "K", Neutral::Ones),
+    ("Unsqueeze", "axes", Neutral::Counting),
+];
+
+/// Inputs that hold lengths, but are of a type that data has too.
+const LENGTHS: &[(&str, &str)] = &[("Reshape", "shape"), ("Split", "split")];
+
+/// Operators of which it does not matter what the items of a sequence are.
+const ANY_ITEMS: [&str; 4] = ["SequenceAt", "SequenceErase", "SequenceInsert", "SequenceLength"];
 
 /// Runs single nodes, within limits.
 pub(super) struct Executor {
@@ -56,7 +109,7 @@ impl Executor {
 
     /// Computes the outputs of a node all of whose inputs are known.
     pub(super) fn refine(&mut self, view: &NodeView<'_, '_>, outputs: &mut [ValueFact]) {
-        if self.folds == 0 || !is_pure(view) {
+        if self.folds == 0 || !is_alone(view) || RANDOM.contains(&view.spec.version.name.as_str()) {
             return;
         }
         let inputs: Option<Vec<Option<Value>>> = view
@@ -85,17 +138,25 @@ impl Executor {
 
     /// Why a node is refused whatever its inputs hold that are not known; nothing where some values may do.
     pub(super) fn refusal(&mut self, view: &NodeView<'_, '_>) -> Option<String> {
-        if self.probes == 0 || !is_pure(view) || view.node.output.iter().all(String::is_empty) {
+        if self.probes == 0 || !is_alone(view) || view.node.output.iter().all(String::is_empty) {
             return None;
         }
         let mut elements = 0usize;
         for (fact, at) in view.inputs.iter().zip(0..) {
             let Some(fact) = fact else { continue };
-            let Some(ValueType::Tensor(element)) = &fact.value_type else { return None };
-            let count = fact.sizes()?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
+            if fact.constant.is_some() {
+                continue;
+            }
+            let count = match &fact.value_type {
+                Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
+                    fact.sizes()?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?
+                }
+                Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => 4,
+                _ => return None,
+            };
             elements = elements.checked_add(count).filter(|elements| *elements <= ELEMENTS)?;
-            let is_free = fact.constant.is_some() || view.spec.input_at(at).is_some_and(|formal| is_data(view, formal));
-            if !is_free || element.kind() == Kind::Complex {
+            let formal = view.spec.input_at(at)?;
+            if !is_data(view, formal) && neutral(view, formal).is_none() {
                 return None;
             }
         }
@@ -106,8 +167,7 @@ impl Executor {
         self.probes -= 1;
         let mut refusal = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
-            let inputs = view.inputs.iter().map(|fact| fact.map_or(Some(None), |fact| fill.value(fact).map(Some)));
-            let refused = match inputs.collect::<Option<Vec<_>>>().map(|inputs| self.run(view, &inputs)) {
+            let refused = match fill.inputs(view).map(|inputs| self.run(view, &inputs)) {
                 Some(Err(Some(message))) => message,
                 _ => {
                     refusal = None;
@@ -148,7 +208,7 @@ impl Executor {
 }
 
 /// What fills the inputs that are not known.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Fill {
     Ones,
     Zeros,
@@ -156,39 +216,72 @@ enum Fill {
 }
 
 impl Fill {
-    fn value(self, fact: &ValueFact) -> Option<Value> {
+    /// A value for each input.
+    fn inputs(self, view: &NodeView<'_, '_>) -> Option<Vec<Option<Value>>> {
+        let input = |(fact, at): (&Option<&ValueFact>, usize)| match fact {
+            None => Some(None),
+            Some(fact) => self.input(view, fact, at).map(Some),
+        };
+        view.inputs.iter().zip(0..).map(input).collect()
+    }
+
+    fn input(self, view: &NodeView<'_, '_>, fact: &ValueFact, at: usize) -> Option<Value> {
         if let Some(constant) = &fact.constant {
             return Some(constant.clone());
         }
-        let Some(ValueType::Tensor(element)) = fact.value_type else { return None };
-        let shape = fact.sizes()?;
+        match fact.value_type.as_ref()? {
+            ValueType::Tensor(element) => {
+                let neutral = view.spec.input_at(at).and_then(|formal| neutral(view, formal));
+                self.tensor(*element, &fact.sizes()?, neutral).map(Value::Tensor)
+            }
+            ValueType::Sequence(item) => {
+                let ValueType::Tensor(element) = **item else { return None };
+                let items = vec![Value::Tensor(self.tensor(element, &[2], None)?); 2];
+                Some(Value::Sequence(Sequence::new((**item).clone(), items)))
+            }
+            _ => None,
+        }
+    }
+
+    fn tensor(self, element: ElementType, shape: &[usize], neutral: Option<Neutral>) -> Option<Tensor> {
         let count = shape.iter().product();
-        let tensor = match (element.kind(), self) {
-            (Kind::String, _) => Tensor::of_strings(&shape, &vec![if self as u8 == 0 { "a" } else { "" }; count]),
-            (Kind::Float, Fill::Halves) => Tensor::of_floats(element, &shape, &vec![0.5; count]),
-            (Kind::Float, Fill::Ones) => Tensor::of_floats(element, &shape, &vec![1.0; count]),
-            (Kind::Float, Fill::Zeros) => Tensor::of_floats(element, &shape, &vec![0.0; count]),
-            (_, fill) => Tensor::of_integers(element, &shape, &vec![i128::from(matches!(fill, Fill::Ones)); count]),
+        let integers = |values: Vec<i128>| Tensor::of_integers(element, shape, &values);
+        let tensor = match (neutral, element.kind(), self) {
+            (Some(Neutral::Counting), ..) => integers((0i128..).take(count).collect()),
+            (Some(Neutral::Zeros), ..) => integers(vec![0; count]),
+            (Some(Neutral::Ones), ..) => integers(vec![1; count]),
+            (None, Kind::String, Fill::Ones) => Tensor::of_strings(shape, &vec!["1"; count]),
+            (None, Kind::String, Fill::Zeros) => Tensor::of_strings(shape, &vec!["0"; count]),
+            (None, Kind::String, Fill::Halves) => Tensor::of_strings(shape, &vec![""; count]),
+            (None, Kind::Float, Fill::Ones) => Tensor::of_floats(element, shape, &vec![1.0; count]),
+            (None, Kind::Float, Fill::Zeros) => Tensor::of_floats(element, shape, &vec![0.0; count]),
+            (None, Kind::Float, Fill::Halves) => Tensor::of_floats(element, shape, &vec![0.5; count]),
+            (None, _, fill) => integers(vec![i128::from(fill == Fill::Ones); count]),
         };
-        tensor.ok().map(Value::Tensor)
+        tensor.ok()
     }
 }
 
-/// Whether the node's outputs follow from inputs and attributes alone, and the executor may try it.
-fn is_pure(view: &NodeView<'_, '_>) -> bool {
-    let version = &view.spec.version;
+/// Whether the node may run alone: without graphs inside, and without attributes that are not known.
+fn is_alone(view: &NodeView<'_, '_>) -> bool {
     let has_graph = view.attributes.all().any(|(_, attribute)| attribute.g.is_some() || !attribute.graphs.is_empty());
     let is_large = || view.node.attribute.iter().map(Message::encoded_len).sum::<usize>() > ATTRIBUTES;
-    let is_known = [DEFAULT_DOMAIN, "ai.onnx.ml"].contains(&version.domain.as_str());
-    is_known && !RANDOM.contains(&version.name.as_str()) && !has_graph && !view.attributes.any_open() && !is_large()
+    !has_graph && !view.attributes.any_open() && !is_large()
+}
+
+/// The values that stand for an input that is not known, where it takes no data.
+fn neutral(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Neutral> {
+    let operator = view.spec.version.name.as_str();
+    let row = NEUTRAL.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
+    row.filter(|_| !is_data(view, formal)).map(|(.., neutral)| *neutral)
 }
 
 /// Whether any value may stand at an input: not a shape, an axis or a count, of which the right one is not known.
 fn is_data(view: &NodeView<'_, '_>, formal: &FormalParameter) -> bool {
     let is_measure =
         |value_type: &ValueType| matches!(value_type, ValueType::Tensor(ElementType::Int64 | ElementType::Int32));
-    let allowed = view.spec.allowed(&formal.kind);
-    !allowed.iter().all(is_measure) || POSITIONS.contains(&formal.name.to_ascii_lowercase().as_str())
+    let is_length = LENGTHS.contains(&(view.spec.version.name.as_str(), formal.name.as_str()));
+    !is_length && !view.spec.allowed(&formal.kind).iter().all(is_measure)
 }
 
 fn input_name(at: usize) -> String {
@@ -247,13 +340,28 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
 
 /// What a refusal follows from: operator, attributes, types, shapes and constants.
 fn key(view: &NodeView<'_, '_>) -> Option<Vec<u8>> {
-    let zeros: Vec<Option<Value>> = view
-        .inputs
-        .iter()
-        .map(|fact| fact.map_or(Some(None), |fact| Fill::Zeros.value(fact).map(Some)))
-        .collect::<Option<_>>()?;
+    let zeros = Fill::Zeros.inputs(view)?;
     let constants: Vec<&Value> = view.inputs.iter().filter_map(|fact| fact.as_ref()?.constant.as_ref()).collect();
     let mut key = model_of(view, &zeros)?.encode_to_vec();
     key.extend(format!("{constants:?}").into_bytes());
     Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neutral_values_are_of_inputs_that_exist() {
+        let specs = Specs::embedded();
+        let mut names: Vec<(String, String)> = Vec::new();
+        for version in specs.all() {
+            let inputs = &specs.get(&version).unwrap().inputs;
+            names.extend(inputs.iter().map(|input| (version.name.clone(), input.name.clone())));
+        }
+        for (operator, input, _) in NEUTRAL {
+            assert!(names.iter().any(|(o, i)| (*operator == "*" || o == operator) && i == input), "{operator} {input}");
+        }
+        assert!(NEUTRAL.is_sorted_by_key(|row| (row.0, row.1)));
+    }
 }

@@ -7,12 +7,16 @@ mod declared;
 mod execute;
 mod inferred;
 mod output_types;
+mod shapes;
 mod types;
+mod view;
 mod walk;
+mod windows;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use bodies::function_name;
 pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Entered, Imports, NodeId, NodePath, ValueId, ValueSite,
 };

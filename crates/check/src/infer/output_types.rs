@@ -5,7 +5,7 @@ use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 use onnx_conformance_reference::types::ValueType;
 
-use crate::infer::walk::NodeView;
+use crate::infer::view::NodeView;
 
 /// The type of an output by the operator's own rule; nothing where the signature says it, or it is not known.
 pub(super) fn own_type(view: &NodeView<'_, '_>, position: usize) -> Option<ValueType> {
@@ -44,20 +44,20 @@ fn own_type_of_onnx(view: &NodeView<'_, '_>) -> Option<ValueType> {
         }
         "QuantizeLinear" => quantized(view),
         "DequantizeLinear" => dequantized(view),
-        "SequenceConstruct" | "SplitToSequence" => Some(ValueType::Sequence(Box::new(input_type(view, 0)?.clone()))),
-        "SequenceAt" | "ConcatFromSequence" => match input_type(view, 0)? {
+        "SequenceConstruct" | "SplitToSequence" => Some(ValueType::Sequence(Box::new(view.value_type(0)?.clone()))),
+        "SequenceAt" | "ConcatFromSequence" => match view.value_type(0)? {
             ValueType::Sequence(item) => Some((**item).clone()),
             _ => None,
         },
         "Optional" => {
-            let item = match input_type(view, 0) {
+            let item = match view.value_type(0) {
                 Some(item) => item.clone(),
                 None if view.inputs.iter().any(Option::is_some) => return None,
                 None => decode::value_type(view.attributes.type_proto("type")?).ok()?,
             };
             Some(ValueType::Optional(Box::new(item)))
         }
-        "OptionalGetElement" => match input_type(view, 0)? {
+        "OptionalGetElement" => match view.value_type(0)? {
             ValueType::Optional(item) => Some((**item).clone()),
             other => Some(other.clone()),
         },
@@ -88,7 +88,7 @@ fn own_type_of_ml(view: &NodeView<'_, '_>) -> Option<ValueType> {
                 _ => None,
             }
         }
-        "DictVectorizer" => match input_type(view, 0)? {
+        "DictVectorizer" => match view.value_type(0)? {
             ValueType::Map(_, value) => Some((**value).clone()),
             _ => None,
         },
@@ -103,7 +103,7 @@ fn own_type_of_ml(view: &NodeView<'_, '_>) -> Option<ValueType> {
 
 /// Strings become integers and integers strings.
 fn swapped(view: &NodeView<'_, '_>) -> Option<ValueType> {
-    match input_type(view, 0)? {
+    match view.value_type(0)? {
         ValueType::Tensor(ElementType::String) => Some(ValueType::Tensor(ElementType::Int64)),
         ValueType::Tensor(ElementType::Int64) => Some(ValueType::Tensor(ElementType::String)),
         _ => None,
@@ -127,7 +127,7 @@ fn own_type_of_training(view: &NodeView<'_, '_>, position: usize) -> Option<Valu
         _ => return None,
     };
     let count = view.inputs.len().checked_sub(2)? / lists;
-    input_type(view, 2 + position.checked_rem(count)?).cloned()
+    view.value_type(2 + position.checked_rem(count)?).cloned()
 }
 
 fn constant_type(view: &NodeView<'_, '_>) -> Option<ValueType> {
@@ -151,7 +151,7 @@ fn constant_type(view: &NodeView<'_, '_>) -> Option<ValueType> {
 /// The type of the zero point, or that which `output_dtype` names, or `uint8`.
 fn quantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     if view.inputs.get(2).copied().flatten().is_some() {
-        return input_type(view, 2).cloned();
+        return view.value_type(2).cloned();
     }
     let named = named_element(view, "output_dtype")?;
     Some(ValueType::Tensor(named.unwrap_or(ElementType::Uint8)))
@@ -164,7 +164,7 @@ fn dequantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     }
     match named_element(view, "output_dtype")? {
         Some(element) => Some(ValueType::Tensor(element)),
-        None => input_type(view, 1).cloned(),
+        None => view.value_type(1).cloned(),
     }
 }
 
@@ -197,10 +197,6 @@ fn element_or_input(view: &NodeView<'_, '_>, name: &str) -> Option<ValueType> {
     if view.attributes.has(name) {
         view.attributes.element(name).map(ValueType::Tensor)
     } else {
-        input_type(view, 0).cloned()
+        view.value_type(0).cloned()
     }
-}
-
-fn input_type<'a>(view: &NodeView<'a, '_>, position: usize) -> Option<&'a ValueType> {
-    view.inputs.get(position).copied().flatten()?.value_type.as_ref()
 }

@@ -9,7 +9,7 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::ValueFact;
 use crate::infer::output_types::own_type;
-use crate::infer::walk::NodeView;
+use crate::infer::view::NodeView;
 use crate::rules::RuleId;
 
 /// How a node breaks its operator version.

@@ -3,22 +3,19 @@
 use std::collections::{HashMap, HashSet};
 
 use onnx_conformance_reference::model::graph::plain_domain;
-use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, ValueInfoProto};
 use onnx_conformance_reference::spec::{OpSpec, Specs};
-use onnx_conformance_reference::value::Value;
 
 use crate::facts::ValueFact;
 use crate::finding::{Described, Finding, NodePlace, PathStep, Place};
 use crate::infer::attributes::{Attributes, CallAttributes};
 use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, ValueId};
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
-use crate::infer::types;
+use crate::infer::execute::Executor;
+use crate::infer::view::{NodeView, of_tensor};
+use crate::infer::{shapes, types};
 use crate::rules::RuleId;
 use crate::scan::Limits;
-
-/// The elements up to which constants are kept.
-pub(super) const SMALL: usize = 1024;
 
 /// How deep calls of functions are followed.
 const DEEPEST_CALL: usize = 64;
@@ -29,16 +26,6 @@ const CALLS: (usize, usize) = (16, 64);
 
 /// The nodes that are visited: calls visit those of a function again.
 const VISITS: usize = 20_000_000;
-
-/// What a node shows of itself, and what is known of its inputs.
-pub(super) struct NodeView<'a, 'm> {
-    pub(super) node: &'m NodeProto,
-    pub(super) spec: &'static OpSpec,
-    pub(super) opset: i64,
-    pub(super) attributes: Attributes<'a, 'm>,
-    /// The inputs by position; nothing for one that is left out.
-    pub(super) inputs: Vec<Option<&'a ValueFact>>,
-}
 
 /// The state of the walk.
 pub(super) struct Walk<'b, 'm> {
@@ -55,7 +42,9 @@ pub(super) struct Walk<'b, 'm> {
     findings: Vec<Finding>,
     seen: HashSet<(NodeId, String)>,
     visits: usize,
-    pub(super) executor: crate::infer::execute::Executor,
+    /// The branches of conditions that the walk is in.
+    pub(super) branches: usize,
+    pub(super) executor: Executor,
 }
 
 impl<'b, 'm> Walk<'b, 'm> {
@@ -72,7 +61,8 @@ impl<'b, 'm> Walk<'b, 'm> {
             findings: Vec::new(),
             seen: HashSet::new(),
             visits: 0,
-            executor: crate::infer::execute::Executor::new(&limits.deadline),
+            branches: 0,
+            executor: Executor::new(&limits.deadline),
         }
     }
 
@@ -220,11 +210,13 @@ impl<'b, 'm> Walk<'b, 'm> {
             None => types::outputs(&view, &bindings),
         };
         if found.is_empty() {
+            shapes::refine(&view, &mut outputs);
             self.executor.refine(&view, &mut outputs);
         }
-        let described: Vec<Described> = if found.is_empty() { Vec::new() } else { describe(&view) };
-        let refused = if found.is_empty() { self.executor.refusal(&view) } else { None };
-        let described = if refused.is_some() { describe(&view) } else { described };
+        let described: Vec<Described> = if found.is_empty() { Vec::new() } else { view.describe() };
+        let is_probed = found.is_empty() && self.branches == 0;
+        let refused = if is_probed { self.executor.refusal(&view) } else { None };
+        let described = if refused.is_some() { view.describe() } else { described };
         self.facts = facts;
         for violation in found {
             let value = violation.input.and_then(|at| bodies.lookup(id.body, node.input.get(at)?));
@@ -416,30 +408,6 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
         path.extend(self.bodies.place(body).path);
         path
-    }
-}
-
-/// The inputs of a node, for people to read.
-fn describe(view: &NodeView<'_, '_>) -> Vec<Described> {
-    view.node.input.iter().zip(&view.inputs).map(|(name, fact)| Described::new(name, *fact)).collect()
-}
-
-/// What a tensor in the model is known to be; the value itself where it is small.
-pub(super) fn of_tensor(tensor: &TensorProto) -> ValueFact {
-    use onnx_conformance_reference::dtype::ElementType;
-    use onnx_conformance_reference::model::graph::Dim;
-    use onnx_conformance_reference::types::ValueType;
-    let element = ElementType::from_code(tensor.data_type());
-    let shape: Option<Vec<usize>> = tensor.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
-    let count = shape.as_ref().and_then(|shape| shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim)));
-    let is_small = count.is_some_and(|count| count <= SMALL) && tensor.segment.is_none();
-    if is_small && let Ok(tensor) = decode::tensor(tensor, &NoExternalData) {
-        return ValueFact::of_value(Value::Tensor(tensor));
-    }
-    ValueFact {
-        value_type: element.map(ValueType::Tensor),
-        shape: shape.map(|shape| shape.into_iter().map(Dim::Size).collect()),
-        constant: None,
     }
 }
 

@@ -4,5 +4,5 @@ mod copy;
 mod other;
 mod source;
 
-pub use copy::{DataField, Scan, StoredData, scan};
+pub use copy::{DataField, Scan, StoredData, StoredField, scan};
 pub use source::{Folder, Limits, Source};

@@ -1,5 +1,17 @@
 //! Validity: a model held against the rules, with all that it breaks.
 
+mod attributes;
+mod context;
+mod declarations;
+mod external;
+mod functions;
+mod imports;
+mod ir;
+mod names;
+mod order;
 mod report;
+mod tensors;
+mod uses;
 
+pub use ir::{IrFacts, IrNeed};
 pub use report::{ModelFacts, Report, check, check_model};

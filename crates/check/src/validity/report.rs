@@ -1,18 +1,22 @@
 //! The check of a whole model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use onnx_conformance_reference::model::graph::plain_domain;
 use serde::Serialize;
 
-use crate::finding::Finding;
-use crate::infer::infer;
-use crate::rules::Level;
+use crate::finding::{Finding, Place};
+use crate::infer::{Bodies, Inferred, infer};
+use crate::rules::{Level, RuleId};
 use crate::scan::{Folder, Limits, Scan, Source, scan};
+use crate::validity::context::Context;
+use crate::validity::ir::{self, IrFacts};
+use crate::validity::{attributes, declarations, functions, imports, names, tensors};
 
 /// What a check found.
 #[derive(Debug)]
 pub struct Report {
-    /// The findings, worst first.
+    /// The findings, worst first, and in the order of the model.
     pub findings: Vec<Finding>,
     /// What the model is made of; nothing where the file holds no model.
     pub facts: Option<ModelFacts>,
@@ -30,15 +34,34 @@ impl Report {
 /// What a model is made of.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ModelFacts {
-    /// The opset of each imported domain.
+    /// The IR version, and what it follows from.
+    pub ir: IrFacts,
+    /// The opset of each imported domain, ONNX's own being `""`.
     pub opsets: BTreeMap<String, i64>,
     /// The nodes, with those of subgraphs and functions.
     pub nodes: usize,
     /// The nodes of each operator version or function.
     pub operators: BTreeMap<String, usize>,
+    /// The functions.
+    pub functions: usize,
+    /// The initializers of all graphs.
+    pub initializers: usize,
 }
 
-/// Checks the model that a file holds.
+/// Checks the model that a file holds. Its weights are not read.
+///
+/// ```
+/// use onnx_conformance_check::{Limits, check};
+/// use onnx_conformance_reference::model::text::parse_model;
+/// use onnx_conformance_reference::proto::Message;
+///
+/// let text = r#"<ir_version: 10, opset_import: ["" : 21]>
+///     g (double[2] x) => (double[2] y) { y = Mish (x) }"#;
+/// let file = parse_model(text).unwrap().encode_to_vec();
+/// let report = check(file.as_slice(), None, &Limits::default());
+/// assert!(report.is_valid(), "{:?}", report.findings);
+/// assert_eq!(report.facts.unwrap().ir.lowest, 3);
+/// ```
 pub fn check<S: Source + ?Sized>(source: &S, folder: Option<&dyn Folder>, limits: &Limits) -> Report {
     match scan(source, limits) {
         Ok(scan) => check_model(scan, folder, limits),
@@ -47,15 +70,56 @@ pub fn check<S: Source + ?Sized>(source: &S, folder: Option<&dyn Folder>, limits
 }
 
 /// Checks a model that has been scanned.
-pub fn check_model(scan: Scan, _folder: Option<&dyn Folder>, limits: &Limits) -> Report {
-    let mut findings = scan.findings.clone();
+pub fn check_model(scan: Scan, folder: Option<&dyn Folder>, limits: &Limits) -> Report {
     let inferred = infer(&scan.model, limits);
+    let mut context = Context { inferred: &inferred, scan: &scan, folder, limits, findings: scan.findings.clone() };
+    let facts = facts(&inferred);
+    if scan.model.graph.is_none() {
+        let edit = "give a file that holds a whole model".to_owned();
+        context.model(RuleId::ModelNoGraph, "the model has no graph", Some(edit));
+    }
+    ir::check(&mut context, &facts.ir);
+    imports::check(&mut context);
+    functions::check(&mut context);
+    names::check(&mut context);
+    declarations::check(&mut context);
+    attributes::check(&mut context);
+    tensors::check(&mut context);
+    let mut findings = std::mem::take(&mut context.findings);
     findings.extend(inferred.findings.iter().cloned());
-    let mut facts = ModelFacts { opsets: inferred.bodies.imports_of_model().clone(), ..ModelFacts::default() };
-    for node in inferred.nodes() {
-        facts.nodes += 1;
-        *facts.operators.entry(inferred.bodies.node_place(node).operator).or_default() += 1;
+    if limits.deadline.is_over() {
+        let message = "the time for the check is over, so that more may be wrong";
+        findings.push(Finding::new(RuleId::FileLimit, Place::default(), message));
     }
     findings.sort_by_key(|finding| finding.level);
+    findings.truncate(limits.findings);
     Report { findings, facts: Some(facts), scan: Some(scan) }
+}
+
+fn facts(inferred: &Inferred<'_>) -> ModelFacts {
+    let bodies = &inferred.bodies;
+    let graphs = bodies.ids().filter_map(|id| bodies.body(id).graph());
+    ModelFacts {
+        ir: ir::facts(bodies),
+        opsets: bodies.imports_of_model().clone(),
+        nodes: bodies.node_ids().count(),
+        operators: operators(bodies),
+        functions: bodies.model.functions.len(),
+        initializers: graphs.map(|graph| graph.initializer.len() + graph.sparse_initializer.len()).sum(),
+    }
+}
+
+/// The nodes of each operator version or function.
+fn operators(bodies: &Bodies<'_>) -> BTreeMap<String, usize> {
+    let mut counts: HashMap<(Option<usize>, &str, &str), (usize, crate::infer::NodeId)> = HashMap::new();
+    for id in bodies.node_ids() {
+        let Some(node) = bodies.node(id) else { continue };
+        let key = (bodies.body(id.body).function, plain_domain(node.domain()), node.op_type());
+        counts.entry(key).or_insert((0, id)).0 += 1;
+    }
+    let mut operators = BTreeMap::new();
+    for (count, id) in counts.into_values() {
+        *operators.entry(bodies.node_place(id).operator).or_insert(0) += count;
+    }
+    operators
 }

@@ -1,0 +1,73 @@
+//! External data: where it says that it stands, and whether it is there. It is never read.
+
+use onnx_conformance_reference::proto::TensorProto;
+
+use crate::finding::{Finding, Place};
+use crate::rules::RuleId;
+use crate::validity::context::Context;
+
+/// What is wrong with the external data of a tensor, which needs so many bytes; the places are the caller's.
+pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: Option<usize>) -> Vec<Finding> {
+    let finding = |rule, message: String| Finding::new(rule, Place::default(), message);
+    let entry = |key: &str| tensor.external_data.iter().find(|entry| entry.key() == key).map(|entry| entry.value());
+    let Some(location) = entry("location") else {
+        return vec![finding(RuleId::ExternalEntry, "its external_data names no location".to_owned())];
+    };
+    if let Some(why) = bad_location(location) {
+        let message = format!("its location '{location}' {why}");
+        let edit = "put the file into the folder of the model, and name it relative to that";
+        return vec![finding(RuleId::ExternalLocation, message).with_edit(edit)];
+    }
+    let mut numbers = [None, None];
+    for (number, key) in numbers.iter_mut().zip(["offset", "length"]) {
+        let Some(text) = entry(key) else { continue };
+        match text.parse::<u64>() {
+            Ok(value) => *number = Some(value),
+            Err(_) => {
+                let message = format!("its {key} '{text}' is not a number of bytes");
+                return vec![finding(RuleId::ExternalEntry, message)];
+            }
+        }
+    }
+    let [offset, length] = numbers;
+    let needed = needed.and_then(|needed| u64::try_from(needed).ok());
+    let size = match context.folder {
+        Some(folder) => match folder.size_of(location) {
+            Some(size) => Some(size),
+            None => {
+                let message = format!("its file '{location}' is missing beside the model");
+                return vec![finding(RuleId::ExternalMissing, message)];
+            }
+        },
+        None => None,
+    };
+    let offset = offset.unwrap_or(0);
+    let left = size.map(|size| size.checked_sub(offset));
+    let message = match (length, left, needed) {
+        (_, Some(None), _) => format!("its file '{location}' ends before its offset {offset}"),
+        (Some(length), Some(Some(left)), _) if length > left => {
+            format!("its file '{location}' has {left} bytes from {offset} on, not {length}")
+        }
+        (Some(length), _, Some(needed)) if length != needed => {
+            format!("its length is {length} bytes, but its elements take {needed}")
+        }
+        (None, Some(Some(left)), Some(needed)) if left != needed => {
+            format!("its file '{location}' has {left} bytes from {offset} on, but its elements take {needed}")
+        }
+        _ => return Vec::new(),
+    };
+    vec![finding(RuleId::ExternalSize, message)]
+}
+
+/// Why a location may not be followed: it is to be a relative path with `/`, without `..`.
+fn bad_location(location: &str) -> Option<&'static str> {
+    if location.is_empty() {
+        Some("is empty")
+    } else if location.starts_with('/') || location.contains(['\\', ':', '\0']) {
+        Some("is not a relative POSIX path")
+    } else if location.split('/').any(|part| part == "..") {
+        Some("leaves the folder with '..'")
+    } else {
+        None
+    }
+}

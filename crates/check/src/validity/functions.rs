@@ -1,0 +1,131 @@
+//! Functions of a model: who calls whom, with what.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use onnx_conformance_reference::model::graph::plain_domain;
+use onnx_conformance_reference::proto::FunctionProto;
+use onnx_conformance_reference::spec::canonical_domain;
+
+use crate::finding::{Finding, PathStep, Place};
+use crate::infer::{NodeId, function_name};
+use crate::rules::RuleId;
+use crate::validity::context::Context;
+
+/// Checks the functions of a model and their calls.
+pub(super) fn check(context: &mut Context<'_, '_>) {
+    let model = context.bodies().model;
+    if model.functions.is_empty() {
+        return;
+    }
+    for (function, index) in model.functions.iter().zip(0..) {
+        check_function(context, function, index);
+    }
+    check_calls(context);
+    check_recursion(context);
+}
+
+fn place(function: &FunctionProto) -> Place {
+    Place { path: vec![PathStep::Function(function_name(function))], ..Place::default() }
+}
+
+fn check_function(context: &mut Context<'_, '_>, function: &FunctionProto, index: usize) {
+    let bodies = context.bodies();
+    let mut push = |rule, message: String| context.push(Finding::new(rule, place(function), message));
+    let key = (plain_domain(function.domain()), function.name(), function.overload());
+    if bodies.by_name.get(&key) != Some(&index) {
+        push(RuleId::FunctionTwice, "a function of this domain, name and overload is defined before".to_owned());
+    }
+    let mut names = HashSet::new();
+    let attributes = function.attribute.iter().map(String::as_str);
+    for attribute in attributes.chain(function.attribute_proto.iter().map(|attribute| attribute.name())) {
+        if !names.insert(attribute) {
+            push(RuleId::FunctionAttributeTwice, format!("attribute '{attribute}' is declared twice"));
+        }
+    }
+    for import in &function.opset_import {
+        let domain = canonical_domain(import.domain());
+        let theirs = bodies.imports_of_model().get(plain_domain(import.domain()));
+        if let Some(theirs) = theirs.filter(|theirs| **theirs != import.version()) {
+            push(RuleId::FunctionOpset, format!("it imports '{domain}' {}, the model {theirs}", import.version()));
+        }
+    }
+}
+
+fn check_calls(context: &mut Context<'_, '_>) {
+    let bodies = context.bodies();
+    for id in bodies.node_ids() {
+        let Some(node) = bodies.node(id) else { continue };
+        let Some(function) = bodies.function_of(node).and_then(|index| bodies.model.functions.get(index)) else {
+            continue;
+        };
+        let (inputs, outputs) = (function.input.len(), function.output.len());
+        if node.input.len() > inputs {
+            let message = format!("it gives {} inputs to a function that has {inputs}", node.input.len());
+            context.node(id, RuleId::FunctionArity, message, None);
+        }
+        if node.output.len() > outputs {
+            let message = format!("it takes {} outputs of a function that has {outputs}", node.output.len());
+            context.node(id, RuleId::FunctionArity, message, None);
+        }
+        let has_default = |name: &str| function.attribute_proto.iter().any(|default| default.name() == name);
+        for attribute in &node.attribute {
+            let name = attribute.name();
+            if !has_default(name) && !function.attribute.iter().any(|declared| declared == name) {
+                let message = format!("the function has no attribute '{name}'");
+                context.node(id, RuleId::FunctionAttribute, message, Some(format!("remove '{name}'")));
+            }
+        }
+        for name in &function.attribute {
+            if !node.attribute.iter().any(|attribute| attribute.name() == name) {
+                let message = format!("the function's attribute '{name}' has no default, and is not set");
+                context.node(id, RuleId::FunctionAttributeMissing, message, Some(format!("set '{name}'")));
+            }
+        }
+    }
+}
+
+/// A function is settled once all that it calls is; what never is calls itself or one that does.
+fn check_recursion(context: &mut Context<'_, '_>) {
+    let bodies = context.bodies();
+    let mut calls: BTreeMap<usize, BTreeSet<usize>> =
+        (0..bodies.model.functions.len()).map(|index| (index, BTreeSet::new())).collect();
+    let mut callers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut sites: BTreeMap<(usize, usize), NodeId> = BTreeMap::new();
+    for id in bodies.node_ids() {
+        let (Some(caller), Some(node)) = (bodies.body(id.body).function, bodies.node(id)) else { continue };
+        let Some(called) = bodies.function_of(node) else { continue };
+        sites.entry((caller, called)).or_insert(id);
+        if calls.entry(caller).or_default().insert(called) {
+            callers.entry(called).or_default().push(caller);
+        }
+    }
+    let mut settled: Vec<usize> = calls.iter().filter(|(_, called)| called.is_empty()).map(|(at, _)| *at).collect();
+    while let Some(function) = settled.pop() {
+        calls.remove(&function);
+        for caller in callers.remove(&function).unwrap_or_default() {
+            if let Some(called) = calls.get_mut(&caller)
+                && called.remove(&function)
+                && called.is_empty()
+            {
+                settled.push(caller);
+            }
+        }
+    }
+    // From any function that is left, calls lead into a cycle.
+    let mut way: Vec<usize> = Vec::new();
+    let mut passed = BTreeSet::new();
+    let mut next = calls.keys().next().copied();
+    while let Some(function) = next.filter(|function| passed.insert(*function)) {
+        way.push(function);
+        next = calls.get(&function).and_then(|called| called.first().copied());
+    }
+    let (Some(again), Some(&last)) = (next, way.last()) else { return };
+    let cycle = way.iter().skip_while(|function| **function != again);
+    let name = |index: &usize| bodies.model.functions.get(*index).map(function_name).unwrap_or_default();
+    let mut names: Vec<String> = cycle.map(name).take(8).collect();
+    names.push(name(&again));
+    let message = format!("functions call each other in a circle: {}", names.join(" calls "));
+    if let Some(site) = sites.get(&(last, again)) {
+        context.node(*site, RuleId::FunctionRecursive, message, None);
+    }
+}

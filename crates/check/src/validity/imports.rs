@@ -1,0 +1,140 @@
+//! Imports: the opset of each domain, and whether the operators of all nodes are in it.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::model::graph::plain_domain;
+use onnx_conformance_reference::proto::OperatorSetIdProto;
+use onnx_conformance_reference::spec::{LookupError, Specs, canonical_domain};
+
+use crate::finding::{Finding, PathStep, Place};
+use crate::rules::RuleId;
+use crate::validity::context::{Context, Groups, more};
+
+/// Checks the imports of the model and of its functions, and the operators of all nodes against them.
+pub(super) fn check(context: &mut Context<'_, '_>) {
+    let model = context.bodies().model;
+    check_list(context, &Place::default(), &model.opset_import);
+    for function in &model.functions {
+        let name = crate::infer::function_name(function);
+        let place = Place { path: vec![PathStep::Function(name)], ..Place::default() };
+        check_list(context, &place, &function.opset_import);
+    }
+    check_operators(context);
+}
+
+fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetIdProto]) {
+    let mut push = |rule, message: String, edit: Option<String>| {
+        context.push(Finding { edit, ..Finding::new(rule, place.clone(), message) });
+    };
+    if list.is_empty() {
+        let message = "opset_import is empty; it names the version of each domain in use".to_owned();
+        push(RuleId::OpsetMissing, message, Some("import the opset that the model was made for".to_owned()));
+    }
+    let mut versions: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    for import in list {
+        versions.entry(plain_domain(import.domain())).or_default().push(import.version());
+    }
+    for (domain, mut versions) in versions {
+        let name = canonical_domain(domain);
+        let count = versions.len();
+        versions.sort_unstable();
+        versions.dedup();
+        if versions.len() > 1 {
+            let list: Vec<String> = versions.iter().map(i64::to_string).collect();
+            let message = format!("domain '{name}' is imported in versions {}", list.join(" and "));
+            push(RuleId::OpsetTwice, message, Some("keep the one that the model was made for".to_owned()));
+        } else if count > 1 {
+            let message = format!("domain '{name}' is imported {count} times");
+            push(RuleId::OpsetRepeated, message, Some("keep one of them".to_owned()));
+        }
+        let newest = Specs::embedded().newest_opset(domain).ok();
+        for version in versions {
+            match newest {
+                _ if version < 1 => {
+                    let message = format!("opset {version} of '{name}' cannot be; versions begin with 1");
+                    push(RuleId::OpsetInvalid, message, None);
+                }
+                Some(newest) if version > i64::from(newest) => {
+                    let message = format!("opset {version} of '{name}' is unknown; the newest known is {newest}");
+                    push(RuleId::OpsetUnknown, message, Some(format!("import {newest} or an older version")));
+                }
+                Some(_) => {}
+                None => {
+                    let message = format!("domain '{name}' is none of ONNX's own; its nodes are not checked");
+                    push(RuleId::OpsetForeign, message, None);
+                }
+            }
+        }
+    }
+}
+
+/// Why the operator of a node has no version.
+#[derive(PartialEq, Eq, Hash)]
+enum Reason<'m> {
+    NotImported(Option<usize>, &'m str),
+    NoName,
+    Lookup(RuleId, String, Option<String>),
+}
+
+fn check_operators(context: &mut Context<'_, '_>) {
+    let bodies = context.bodies();
+    let specs = Specs::embedded();
+    let mut groups: Groups<Reason<'_>> = Groups::new();
+    let mut known: std::collections::HashMap<(Option<usize>, &str, &str), Option<(RuleId, String, Option<String>)>> =
+        std::collections::HashMap::new();
+    for id in bodies.node_ids() {
+        let Some(node) = bodies.node(id) else { continue };
+        let function = bodies.body(id.body).function;
+        let domain = plain_domain(node.domain());
+        if node.op_type().is_empty() {
+            groups.add(Reason::NoName, id);
+            continue;
+        }
+        let Some(opset) = bodies.opset(id.body, domain) else {
+            groups.add(Reason::NotImported(function, domain), id);
+            continue;
+        };
+        if bodies.function_of(node).is_some() {
+            continue;
+        }
+        let reason = known
+            .entry((function, domain, node.op_type()))
+            .or_insert_with(|| lookup(specs, domain, node.op_type(), opset));
+        if let Some((rule, message, edit)) = reason {
+            groups.add(Reason::Lookup(*rule, message.clone(), edit.clone()), id);
+        }
+    }
+    for (reason, node, count) in groups.into_sorted() {
+        let more = more(count);
+        match reason {
+            Reason::NoName => context.node(node, RuleId::NodeOperator, format!("op_type is empty{more}"), None),
+            Reason::NotImported(_, domain) => {
+                let name = canonical_domain(domain);
+                let message = format!("its domain '{name}' is not in opset_import{more}");
+                let edit = format!("import the version of '{name}' that is meant");
+                context.node(node, RuleId::OpsetNotImported, message, Some(edit));
+            }
+            Reason::Lookup(rule, message, edit) => context.node(node, rule, format!("{message}{more}"), edit),
+        }
+    }
+}
+
+fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<(RuleId, String, Option<String>)> {
+    match specs.find(domain, operator, opset) {
+        Ok(spec) if spec.deprecated => {
+            let message = format!("{} withdraws the operator", spec.version);
+            let edit = spec.changes.as_ref().map(|_| "replace it as the operator's text says".to_owned());
+            Some((RuleId::NodeDeprecated, message, edit))
+        }
+        Ok(spec) if spec.experimental => {
+            Some((RuleId::NodeExperimental, format!("{} is experimental", spec.version), None))
+        }
+        Err(error @ LookupError::UnknownOperator { .. }) => Some((RuleId::NodeOperator, error.to_string(), None)),
+        Err(LookupError::NotYet { first, .. }) if opset >= 1 => {
+            let name = canonical_domain(domain);
+            let message = format!("opset {opset} of {name} has no {operator}, which came with {first}");
+            Some((RuleId::NodeOpset, message, Some(format!("import opset {first} or newer"))))
+        }
+        Ok(_) | Err(_) => None,
+    }
+}

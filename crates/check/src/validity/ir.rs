@@ -1,0 +1,230 @@
+//! The IR version: the one that a model declares, the lowest that holds what is in it, and because of what.
+
+use std::collections::HashSet;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, onnx};
+use onnx_conformance_reference::spec::{Specs, canonical_domain};
+use serde::Serialize;
+
+use crate::infer::{Bodies, BodySource};
+use crate::rules::RuleId;
+use crate::validity::context::Context;
+
+/// The first IR version that names operator sets.
+const OLDEST: i64 = 3;
+
+/// What the IR version of a model follows from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IrFacts {
+    /// The version that the model declares.
+    pub declared: Option<i64>,
+    /// The lowest version that holds all that is in the file.
+    pub lowest: i64,
+    /// What is in the file that an older version does not have, newest first: nothing where the lowest version will do.
+    pub because: Vec<IrNeed>,
+    /// The IR version of the first release of ONNX that has all the imported opsets; nothing where one is unknown.
+    pub release: Option<IrNeed>,
+    /// The newest version that ONNX has published.
+    pub newest: i64,
+}
+
+/// Something that needs an IR version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IrNeed {
+    /// The version.
+    pub ir: i64,
+    /// What needs it: `functions`.
+    pub what: String,
+}
+
+impl IrFacts {
+    /// Whether the declared version may be lowered to another one without a change of anything else in the file.
+    pub fn may_be(&self, ir: i64) -> bool {
+        (self.lowest..=self.newest).contains(&ir)
+    }
+
+    /// The version that it may be lowered to, and why not further: `needs IR 4 or newer (initializers that are no inputs)`.
+    pub fn lowest_text(&self) -> String {
+        match self.because.first() {
+            Some(need) => format!("needs IR {} or newer: {}", self.lowest, need.what),
+            None => format!("needs IR {} or newer", self.lowest),
+        }
+    }
+}
+
+/// What needs newer versions, by version.
+struct Needs(Vec<IrNeed>, HashSet<&'static str>);
+
+impl Needs {
+    fn add(&mut self, ir: i64, what: &'static str, is_there: bool) {
+        if is_there && self.1.insert(what) {
+            self.0.push(IrNeed { ir, what: what.to_owned() });
+        }
+    }
+
+    fn element(&mut self, code: i32) {
+        use ElementType as E;
+        let Some(element) = ElementType::from_code(code) else { return };
+        let ir = match element {
+            E::Bfloat16 => 4,
+            E::Float8e4m3fn | E::Float8e4m3fnuz | E::Float8e5m2 | E::Float8e5m2fnuz => 9,
+            E::Uint4 | E::Int4 => 10,
+            E::Float4e2m1 => 11,
+            E::Float8e8m0 => 12,
+            E::Uint2 | E::Int2 => 13,
+            E::Float6e2m3 | E::Float6e3m2 => 14,
+            _ => return,
+        };
+        self.add(ir, element.name(), true);
+    }
+
+    fn value_type(&mut self, declared: &TypeProto) {
+        use onnx::type_proto::Value as V;
+        match &declared.value {
+            Some(V::TensorType(tensor)) => self.element(tensor.elem_type()),
+            Some(V::SparseTensorType(tensor)) => {
+                self.add(8, "sparse tensor types", true);
+                self.element(tensor.elem_type());
+            }
+            Some(V::OptionalType(optional)) => {
+                self.add(8, "optional types", true);
+                optional.elem_type.iter().for_each(|inner| self.value_type(inner));
+            }
+            Some(V::SequenceType(sequence)) => sequence.elem_type.iter().for_each(|inner| self.value_type(inner)),
+            Some(V::MapType(map)) => map.value_type.iter().for_each(|inner| self.value_type(inner)),
+            Some(V::OpaqueType(_)) | None => {}
+        }
+    }
+
+    fn tensor(&mut self, tensor: &TensorProto) {
+        self.element(tensor.data_type());
+        self.add(10, "metadata_props outside of the model", !tensor.metadata_props.is_empty());
+    }
+
+    fn graph(&mut self, graph: &GraphProto) {
+        let inputs: HashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
+        let is_no_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
+        self.add(4, "initializers that are no inputs", graph.initializer.iter().any(is_no_input));
+        self.add(5, "quantization annotations", !graph.quantization_annotation.is_empty());
+        self.add(6, "sparse initializers", !graph.sparse_initializer.is_empty());
+        self.add(10, "metadata_props outside of the model", !graph.metadata_props.is_empty());
+        graph.initializer.iter().for_each(|tensor| self.tensor(tensor));
+        for sparse in &graph.sparse_initializer {
+            sparse.values.iter().for_each(|values| self.tensor(values));
+        }
+        for info in graph.input.iter().chain(&graph.output).chain(&graph.value_info) {
+            info.r#type.iter().for_each(|declared| self.value_type(declared));
+            self.add(10, "metadata_props outside of the model", !info.metadata_props.is_empty());
+        }
+    }
+
+    fn node(&mut self, node: &NodeProto) {
+        self.add(10, "overloads of functions", !node.overload().is_empty());
+        self.add(10, "metadata_props outside of the model", !node.metadata_props.is_empty());
+        self.add(11, "device configurations", !node.device_configurations.is_empty());
+        for attribute in &node.attribute {
+            attribute.t.iter().chain(&attribute.tensors).for_each(|tensor| self.tensor(tensor));
+            for sparse in attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors) {
+                self.add(6, "sparse tensors in attributes", true);
+                sparse.values.iter().for_each(|values| self.tensor(values));
+            }
+            attribute.tp.iter().chain(&attribute.type_protos).for_each(|declared| self.value_type(declared));
+        }
+    }
+}
+
+/// What the IR version of a model follows from.
+pub(super) fn facts(bodies: &Bodies<'_>) -> IrFacts {
+    let model = bodies.model;
+    let mut needs = Needs(Vec::new(), HashSet::new());
+    needs.add(7, "training information", !model.training_info.is_empty());
+    needs.add(8, "functions", !model.functions.is_empty());
+    needs.add(11, "device configurations", !model.configuration.is_empty());
+    for function in &model.functions {
+        needs.add(9, "default values of functions' attributes", !function.attribute_proto.is_empty());
+        needs.add(10, "overloads of functions", !function.overload().is_empty());
+        needs.add(10, "value_info in functions", !function.value_info.is_empty());
+        needs.add(10, "metadata_props outside of the model", !function.metadata_props.is_empty());
+    }
+    for id in bodies.ids() {
+        let body = bodies.body(id);
+        match body.source {
+            BodySource::Graph(graph) => needs.graph(graph),
+            BodySource::Function(function) => {
+                for info in &function.value_info {
+                    info.r#type.iter().for_each(|declared| needs.value_type(declared));
+                }
+            }
+        }
+        body.nodes().iter().for_each(|node| needs.node(node));
+    }
+    let mut because = needs.0;
+    because.sort_by_key(|need| std::cmp::Reverse(need.ir));
+    IrFacts {
+        declared: model.ir_version,
+        lowest: because.first().map_or(OLDEST, |need| need.ir),
+        because,
+        release: release(model),
+        newest: newest(),
+    }
+}
+
+fn newest() -> i64 {
+    let releases = Specs::embedded().releases().ok();
+    releases.and_then(|releases| releases.newest()).map_or(OLDEST, |release| i64::from(release.ir))
+}
+
+/// The import that asks for the newest release, as far as releases go with IR versions.
+fn release(model: &ModelProto) -> Option<IrNeed> {
+    let releases = Specs::embedded().releases().ok()?;
+    let mut most: Option<IrNeed> = None;
+    for import in &model.opset_import {
+        let domain = canonical_domain(import.domain());
+        if releases.newest_opset(domain).is_none() {
+            continue;
+        }
+        let ir = i64::from(releases.lowest_ir(domain, u32::try_from(import.version()).ok()?)?);
+        if most.as_ref().is_none_or(|most| most.ir < ir) {
+            most = Some(IrNeed { ir, what: format!("opset {} of {domain}", import.version()) });
+        }
+    }
+    most
+}
+
+/// Checks the declared version against what is in the file.
+pub(super) fn check(context: &mut Context<'_, '_>, facts: &IrFacts) {
+    let newest = facts.newest;
+    let Some(declared) = facts.declared else {
+        let edit = Some(format!("set ir_version; the model {}", facts.lowest_text()));
+        return context.model(RuleId::IrMissing, "ir_version is missing", edit);
+    };
+    if declared > newest {
+        let message = format!("IR version {declared} is newer than {newest}, the newest known");
+        let edit =
+            format!("set ir_version to {} if a newer ONNX does not write it for a reason", facts.lowest.max(OLDEST));
+        return context.model(RuleId::IrUnknown, message, Some(edit));
+    }
+    if declared < 1 {
+        let message = format!("IR version {declared} cannot be; versions begin with 1");
+        return context.model(RuleId::IrUnknown, message, Some(format!("set ir_version to {}", facts.lowest)));
+    }
+    if declared < OLDEST {
+        let message = format!("IR version {declared} names no operator sets, so that the meaning of nodes is open");
+        return context.model(RuleId::IrOld, message, Some(format!("set ir_version to {}", facts.lowest)));
+    }
+    for need in facts.because.iter().filter(|need| need.ir > declared) {
+        let rule = match need.what.as_str() {
+            "functions" => RuleId::IrFunction,
+            "initializers that are no inputs" => RuleId::IrInitializer,
+            _ => RuleId::IrFeature,
+        };
+        let message = format!("{} need IR version {}, and the model declares {declared}", need.what, need.ir);
+        context.model(rule, message, Some(format!("set ir_version to {}", facts.lowest)));
+    }
+    if let Some(release) = facts.release.as_ref().filter(|release| release.ir > declared) {
+        let message =
+            format!("{} came with IR version {}, and the model declares {declared}", release.what, release.ir);
+        context.model(RuleId::IrOpset, message, Some(format!("set ir_version to {}", release.ir)));
+    }
+}

@@ -1,0 +1,193 @@
+//! Names: every value that is read is made before, once, and somebody reads it.
+
+use std::collections::HashSet;
+
+use crate::finding::Finding;
+use crate::infer::{BodyId, Definition, NodeId, ValueId};
+use crate::rules::RuleId;
+use crate::validity::context::Context;
+use crate::validity::order;
+use crate::validity::uses::Uses;
+
+/// What a name means at a node.
+enum Meaning {
+    /// A value that is there.
+    Value(ValueId),
+    /// A value that a later node makes, or the node itself.
+    Later(ValueId),
+    Nothing,
+}
+
+/// Checks the names of all graphs and functions.
+pub(super) fn check(context: &mut Context<'_, '_>) {
+    let mut uses = Uses::default();
+    for body in context.bodies().ids() {
+        if context.is_over() {
+            return;
+        }
+        check_inputs(context, body);
+        check_nodes(context, body, &mut uses);
+        check_outputs(context, body, &mut uses);
+    }
+    let mut unsorted: Vec<BodyId> = uses.unsorted.iter().copied().collect();
+    unsorted.sort_unstable();
+    for body in unsorted {
+        order::check(context, body, &uses);
+    }
+    check_dead(context, &uses);
+}
+
+fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
+    let body = context.bodies().body(id);
+    let mut seen = HashSet::new();
+    for name in body.inputs() {
+        if name.is_empty() {
+            context.body(id, RuleId::GraphInputName, "an input has no name");
+        } else if !seen.insert(name) {
+            context.body(id, RuleId::GraphInputName, format!("input '{name}' stands twice"));
+        }
+    }
+    let mut initializers = HashSet::new();
+    if let Some(graph) = body.graph() {
+        let sparse = graph.sparse_initializer.iter().map(|sparse| sparse.values.as_ref().map_or("", |v| v.name()));
+        for name in graph.initializer.iter().map(|tensor| tensor.name()).chain(sparse) {
+            if name.is_empty() {
+                context.body(id, RuleId::TensorName, "an initializer has no name");
+            } else if !initializers.insert(name) {
+                context.body(id, RuleId::TensorName, format!("initializer '{name}' stands twice"));
+            }
+        }
+    }
+    let Some((parent, entered)) = body.parent else { return };
+    let mut names: Vec<&str> = seen.union(&initializers).copied().collect();
+    names.sort_unstable();
+    for name in names {
+        if let Meaning::Value(_) = meaning(context, parent, Some(entered.node), name) {
+            let message = format!("'{name}' is an input or initializer of the subgraph, and a value around it");
+            context.body(id, RuleId::ValueShadowed, message);
+        }
+    }
+}
+
+/// What a name means at a node of a body, or at its end.
+fn meaning(context: &Context<'_, '_>, id: BodyId, node: Option<usize>, name: &str) -> Meaning {
+    let (mut id, mut node) = (id, node);
+    loop {
+        let body = context.bodies().body(id);
+        if let Some(value) = body.names.get(name).copied() {
+            let site = context.bodies().values.get(value.0).map(|site| site.definition);
+            return match (site, node) {
+                (Some(Definition::Node(made, _)), Some(node)) if made >= node => Meaning::Later(value),
+                _ => Meaning::Value(value),
+            };
+        }
+        let Some((parent, entered)) = body.parent else { return Meaning::Nothing };
+        (id, node) = (parent, Some(entered.node));
+    }
+}
+
+fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
+    let body = context.bodies().body(id);
+    let mut assigned: HashSet<&str> = body.inputs().into_iter().collect();
+    if let Some(graph) = body.graph() {
+        assigned.extend(graph.initializer.iter().map(|tensor| tensor.name()));
+        assigned.extend(graph.sparse_initializer.iter().filter_map(|sparse| Some(sparse.values.as_ref()?.name())));
+    }
+    for (node, index) in body.nodes().iter().zip(0..) {
+        let place = NodeId { body: id, index };
+        for name in node.input.iter().filter(|name| !name.is_empty()) {
+            match meaning(context, id, Some(index), name) {
+                Meaning::Value(value) => note_use(context, place, value, uses),
+                Meaning::Later(value) => {
+                    note_use(context, place, value, uses);
+                    if let Some(site) = context.bodies().values.get(value.0) {
+                        uses.unsorted.insert(site.body);
+                    }
+                }
+                Meaning::Nothing => {
+                    let message = format!("'{name}' is read, but nothing makes it");
+                    let edit = similar(&assigned, name).map(|other| format!("'{other}' may be meant"));
+                    context.node(place, RuleId::ValueUndefined, message, edit);
+                }
+            }
+        }
+        for name in node.output.iter().filter(|name| !name.is_empty()) {
+            let around = body.parent.map(|(parent, entered)| meaning(context, parent, Some(entered.node), name));
+            if !assigned.insert(name) {
+                let message = format!("'{name}' has a value already; every name is assigned once");
+                context.node(place, RuleId::ValueTwice, message, Some("give the output another name".to_owned()));
+            } else if let Some(Meaning::Value(_)) = around {
+                let message = format!("'{name}' has a value around the subgraph already; every name is assigned once");
+                context.node(place, RuleId::ValueTwice, message, Some("give the output another name".to_owned()));
+            }
+        }
+    }
+}
+
+/// Notes that a node, or a subgraph of a node, reads a value.
+fn note_use(context: &Context<'_, '_>, reader: NodeId, value: ValueId, uses: &mut Uses) {
+    uses.read.insert(value);
+    let Some(site) = context.bodies().values.get(value.0) else { return };
+    let mut body = reader.body;
+    while body != site.body {
+        let Some((parent, entered)) = context.bodies().body(body).parent else { return };
+        if parent == site.body {
+            uses.captured.entry(NodeId { body: parent, index: entered.node }).or_default().push(value);
+        }
+        body = parent;
+    }
+}
+
+/// A name that differs only in case or by characters that are no letters.
+fn similar<'a>(names: &HashSet<&'a str>, name: &str) -> Option<&'a str> {
+    /// The names up to which a similar one is looked for.
+    const FEW: usize = 4096;
+    let plain =
+        |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    let wanted = plain(name);
+    let is_similar = |other: &&&str| !other.is_empty() && plain(other) == wanted;
+    if names.len() > FEW { None } else { names.iter().filter(is_similar).min().copied() }
+}
+
+fn check_outputs(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
+    let body = context.bodies().body(id);
+    let mut seen = HashSet::new();
+    for name in body.outputs() {
+        if !seen.insert(name) && body.parent.is_none() && !name.is_empty() {
+            context.body(id, RuleId::GraphOutputTwice, format!("output '{name}' stands twice"));
+        }
+        let found = if name.is_empty() { Meaning::Nothing } else { meaning(context, id, None, name) };
+        match found {
+            Meaning::Value(value) | Meaning::Later(value) => {
+                uses.read.insert(value);
+                let is_own = context.bodies().values.get(value.0).is_some_and(|site| site.body == id);
+                if let (Some((parent, entered)), false) = (body.parent, is_own) {
+                    note_use(context, NodeId { body: parent, index: entered.node }, value, uses);
+                    uses.captured.entry(NodeId { body: parent, index: entered.node }).or_default().push(value);
+                }
+            }
+            Meaning::Nothing if name.is_empty() => {
+                context.body(id, RuleId::GraphOutputMissing, "an output has no name");
+            }
+            Meaning::Nothing => {
+                context.body(id, RuleId::GraphOutputMissing, format!("output '{name}' is computed by no node"));
+            }
+        }
+    }
+}
+
+/// Nodes that nobody needs.
+fn check_dead(context: &mut Context<'_, '_>, uses: &Uses) {
+    for id in context.bodies().node_ids() {
+        let Some(node) = context.bodies().node(id) else { continue };
+        let names = &context.bodies().body(id.body).names;
+        let is_read = |name: &String| names.get(name.as_str()).is_some_and(|value| uses.read.contains(value));
+        if !node.output.iter().any(is_read) {
+            let finding = Finding::new(RuleId::NodeDead, context.bodies().place_of(id), "no output of it is used");
+            context.push(finding.with_edit("remove the node"));
+        }
+        if context.findings.len() >= context.limits.findings {
+            return;
+        }
+    }
+}

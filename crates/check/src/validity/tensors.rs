@@ -1,0 +1,216 @@
+//! Tensors in the model: their types, dimensions and stored elements, which are counted, not read.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::decode::{self, NoExternalData};
+use onnx_conformance_reference::proto::{AttributeProto, SparseTensorProto, TensorProto, onnx};
+use onnx_conformance_reference::tensor::packing::packed_len;
+
+use crate::finding::{Finding, Place};
+use crate::infer::NodeId;
+use crate::rules::RuleId;
+use crate::scan::DataField;
+use crate::validity::context::Context;
+use crate::validity::external;
+
+/// Checks the initializers of all graphs, and the tensors in attributes.
+pub(super) fn check(context: &mut Context<'_, '_>) {
+    for id in context.bodies().ids() {
+        let body = context.bodies().body(id);
+        if let Some(graph) = body.graph() {
+            for tensor in &graph.initializer {
+                let item =
+                    || Place { item: Some(format!("initializer '{}'", tensor.name())), ..context.bodies().place(id) };
+                let found = problems(context, tensor).into_iter().map(|finding| Finding { place: item(), ..finding });
+                let found: Vec<Finding> = found.collect();
+                found.into_iter().for_each(|finding| context.push(finding));
+            }
+            for sparse in &graph.sparse_initializer {
+                let name = sparse.values.as_ref().map_or("", |values| values.name());
+                let item = format!("sparse initializer '{name}'");
+                let place = Place { item: Some(item), ..context.bodies().place(id) };
+                check_sparse(context, sparse, &place);
+            }
+        }
+        for (node, index) in body.nodes().iter().zip(0..) {
+            for attribute in &node.attribute {
+                check_attribute(context, NodeId { body: id, index }, attribute);
+            }
+        }
+    }
+}
+
+fn check_attribute(context: &mut Context<'_, '_>, node: NodeId, attribute: &AttributeProto) {
+    let tensors = attribute.t.iter().chain(&attribute.tensors);
+    let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
+    if tensors.clone().next().is_none() && sparse.clone().next().is_none() {
+        return;
+    }
+    let item = format!("tensor in attribute '{}'", attribute.name());
+    let place = Place { item: Some(item), ..context.bodies().place_of(node) };
+    for tensor in tensors {
+        for finding in problems(context, tensor) {
+            context.push(Finding { place: place.clone(), ..finding });
+        }
+    }
+    for sparse in sparse {
+        check_sparse(context, sparse, &place);
+    }
+}
+
+/// How many elements a field holds: of varints only the bounds are known without reading them.
+#[derive(Clone, Copy)]
+struct Amount {
+    field: DataField,
+    /// Entries of a list, or bytes of raw data.
+    min: u64,
+    max: u64,
+}
+
+/// The fields of a tensor that hold anything.
+fn amounts(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Amount> {
+    let exact = |field, count: usize| Amount { field, min: count as u64, max: count as u64 };
+    if let Some(stored) = context.scan.stored(tensor).filter(|stored| stored.is_elided) {
+        let amount = |stored: &crate::scan::StoredField| {
+            let (least, most) = match stored.field {
+                DataField::RawData => (stored.listed, stored.listed),
+                DataField::FloatData => (stored.listed / 4, stored.listed / 4),
+                DataField::DoubleData => (stored.listed / 8, stored.listed / 8),
+                DataField::StringData => (0, 0),
+                _ => (stored.listed.div_ceil(10), stored.listed),
+            };
+            Amount { field: stored.field, min: least + stored.singles, max: most + stored.singles }
+        };
+        return stored.fields.iter().map(amount).filter(|amount| amount.max > 0).collect();
+    }
+    let all = [
+        exact(DataField::RawData, tensor.raw_data.as_ref().map_or(0, bytes::Bytes::len)),
+        exact(DataField::FloatData, tensor.float_data.len()),
+        exact(DataField::Int32Data, tensor.int32_data.len()),
+        exact(DataField::StringData, tensor.string_data.len()),
+        exact(DataField::Int64Data, tensor.int64_data.len()),
+        exact(DataField::DoubleData, tensor.double_data.len()),
+        exact(DataField::Uint64Data, tensor.uint64_data.len()),
+    ];
+    all.into_iter().filter(|amount| amount.max > 0).collect()
+}
+
+/// The field in which the elements of a type stand, if not raw, and how many entries `count` elements have there.
+fn home(element: ElementType, count: usize) -> (DataField, Option<usize>) {
+    use ElementType as E;
+    match element {
+        E::Float => (DataField::FloatData, Some(count)),
+        E::Complex64 => (DataField::FloatData, count.checked_mul(2)),
+        E::Double => (DataField::DoubleData, Some(count)),
+        E::Complex128 => (DataField::DoubleData, count.checked_mul(2)),
+        E::Int64 => (DataField::Int64Data, Some(count)),
+        E::Uint64 | E::Uint32 => (DataField::Uint64Data, Some(count)),
+        E::String => (DataField::StringData, Some(count)),
+        other if matches!(other.bits(), 2 | 4) => (DataField::Int32Data, packed_len(other, count)),
+        _ => (DataField::Int32Data, Some(count)),
+    }
+}
+
+/// What is wrong with a tensor; the places are the caller's.
+fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
+    let stored = context.scan.stored(tensor);
+    let offset = stored.and_then(|stored| stored.fields.first()?.parts.first()).map(|(offset, _)| *offset);
+    let finding = |rule, message: String| Finding { offset, ..Finding::new(rule, Place::default(), message) };
+    let mut found = Vec::new();
+    if stored.is_some_and(|stored| stored.is_segment) {
+        found.push(
+            finding(RuleId::TensorSegment, "it is a segment of another tensor".to_owned())
+                .with_edit("store the tensor whole"),
+        );
+    }
+    let code = tensor.data_type();
+    let Some(element) = ElementType::from_code(code) else {
+        let newest = ElementType::ALL.len();
+        found
+            .push(finding(RuleId::TensorType, format!("data_type {code} is no element type; 1 to {newest} are known")));
+        return found;
+    };
+    let dims: Option<Vec<usize>> = tensor.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
+    let count = dims.and_then(|dims| {
+        if dims.contains(&0) { Some(0) } else { dims.iter().try_fold(1usize, |count, dim| count.checked_mul(*dim)) }
+    });
+    let Some(count) = count else {
+        found.push(finding(RuleId::TensorDims, format!("its dimensions {:?} are no shape", tensor.dims)));
+        return found;
+    };
+    let amounts = amounts(context, tensor);
+    if let [_, _, ..] = amounts.as_slice() {
+        let names: Vec<&str> = amounts.iter().map(|amount| amount.field.name()).collect();
+        found.push(finding(
+            RuleId::TensorFields,
+            format!("its elements stand in {}; one field may hold them", names.join(" and ")),
+        ));
+        return found;
+    }
+    if tensor.data_location() == onnx::tensor_proto::DataLocation::External {
+        let needed = if element == ElementType::String { None } else { packed_len(element, count) };
+        found.extend(external::problems(context, tensor, needed));
+        return found;
+    }
+    found.extend(size_problem(tensor, element, count, amounts.first().copied(), &finding));
+    if tensor.string_data.iter().any(|text| std::str::from_utf8(text).is_err()) {
+        found.push(finding(RuleId::TensorText, "an element of string_data is not UTF-8".to_owned()));
+    }
+    found
+}
+
+/// Whether the elements stand in the right field, as many as there must be.
+fn size_problem(
+    tensor: &TensorProto,
+    element: ElementType,
+    count: usize,
+    amount: Option<Amount>,
+    finding: &dyn Fn(RuleId, String) -> Finding,
+) -> Option<Finding> {
+    let shape = &tensor.dims;
+    let (home, entries) = home(element, count);
+    let Some(amount) = amount else {
+        let message = || format!("it holds nothing, but {element}{shape:?} has {count} elements");
+        return (count > 0).then(|| finding(RuleId::TensorSize, message()));
+    };
+    let (needed, unit) = match amount.field {
+        DataField::RawData if element == ElementType::String => {
+            let rule = RuleId::TensorField;
+            return Some(finding(rule, "its strings stand in raw_data; string_data holds strings".to_owned()));
+        }
+        DataField::RawData => (packed_len(element, count), "bytes"),
+        field if field != home => {
+            let message = format!("its elements of {element} stand in {}, not in {}", field.name(), home.name());
+            return Some(finding(RuleId::TensorField, message));
+        }
+        _ => (entries, "entries"),
+    };
+    let needed = needed.and_then(|needed| u64::try_from(needed).ok())?;
+    if (amount.min..=amount.max).contains(&needed) {
+        return None;
+    }
+    let held = if amount.min == amount.max { amount.min.to_string() } else { format!("at most {}", amount.max) };
+    let name = amount.field.name();
+    let message = format!("{name} holds {held} {unit}, but {element}{shape:?} takes {needed}");
+    Some(finding(RuleId::TensorSize, message))
+}
+
+fn check_sparse(context: &mut Context<'_, '_>, sparse: &SparseTensorProto, place: &Place) {
+    let parts = [("values", &sparse.values), ("indices", &sparse.indices)];
+    let mut is_whole = true;
+    for (name, part) in parts {
+        let Some(tensor) = part else { continue };
+        is_whole &= context.scan.stored(tensor).is_none();
+        for finding in problems(context, tensor) {
+            is_whole = false;
+            let message = format!("{name}: {}", finding.message);
+            context.push(Finding { place: place.clone(), message, ..finding });
+        }
+    }
+    // What is large is not read, so that its positions are not looked at.
+    if !is_whole {
+        return;
+    }
+    if let Err(error) = decode::sparse_tensor(sparse, &NoExternalData) {
+        context.push(Finding::new(RuleId::SparseForm, place.clone(), error.to_string()));
+    }
+}
