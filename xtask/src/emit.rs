@@ -59,6 +59,7 @@ fn behaviours(text: &mut String, behaviours: &[Behaviour]) {
         for (number, row) in says.lines().enumerate() {
             line(text, &format!("{}{row}", if number == 0 { "  - " } else { "    " }));
         }
+        line(text, &format!("    example: {}", scalar(&behaviour.example)));
         conditions(text, "attributes", &behaviour.attributes, |value| match value {
             AttributeValue::Int(value) => value.to_string(),
             AttributeValue::Text(value) => scalar(value),

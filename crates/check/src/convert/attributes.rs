@@ -145,14 +145,6 @@ pub(crate) fn get_string(node: &NodeProto, name: &str) -> Step<Option<String>> {
     Ok(typed(node, name, AttributeType::String)?.map(text))
 }
 
-/// An attribute of texts.
-pub(crate) fn get_strings(node: &NodeProto, name: &str) -> Step<Option<Vec<String>>> {
-    let texts = |attribute: &AttributeProto| {
-        attribute.strings.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect()
-    };
-    Ok(typed(node, name, AttributeType::Strings)?.map(texts))
-}
-
 /// Sets an attribute, in the place of one of the same name.
 pub(crate) fn set(node: &mut NodeProto, attribute: AttributeProto) {
     match node.attribute.iter_mut().find(|other| other.name() == attribute.name()) {

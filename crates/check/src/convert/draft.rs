@@ -12,6 +12,7 @@ use onnx_conformance_reference::value::Value;
 
 use super::answer::{Fragment, Step, impossible, unknown};
 use super::attributes;
+use super::behaviour::Known;
 use crate::facts::{NodeFacts, ValueFact};
 
 /// The names of a model, so that new ones are fresh.
@@ -53,6 +54,8 @@ pub(crate) struct Draft<'a> {
     edits: Vec<String>,
     /// Attributes whose absence means the same in both versions of a pair, whatever the defaults are called.
     same_defaults: Vec<String>,
+    /// Whether a rule keeps what the node means, whatever conditions of a behaviour still hold.
+    is_mended: bool,
     helpers: i64,
     names: &'a mut Names,
 }
@@ -69,6 +72,7 @@ impl<'a> Draft<'a> {
             constants: Vec::new(),
             edits: Vec::new(),
             same_defaults: Vec::new(),
+            is_mended: false,
             helpers,
             names,
         }
@@ -84,6 +88,16 @@ impl<'a> Draft<'a> {
         self.same_defaults.push(name.to_owned());
     }
 
+    /// Notes that the node keeps its meaning over this pair, whatever a behaviour says of its like.
+    pub(crate) fn mended(&mut self) {
+        self.is_mended = true;
+    }
+
+    /// Whether the node keeps its meaning over this pair.
+    pub(crate) fn take_mended(&mut self) -> bool {
+        std::mem::take(&mut self.is_mended)
+    }
+
     /// The attributes that mean the same when left out, of this pair.
     pub(crate) fn take_same_defaults(&mut self) -> Vec<String> {
         std::mem::take(&mut self.same_defaults)
@@ -92,6 +106,11 @@ impl<'a> Draft<'a> {
     /// Notes an edit, for people.
     pub(crate) fn edit(&mut self, sentence: impl Into<String>) {
         self.edits.push(sentence.into());
+    }
+
+    /// The node as it is now, and what is known around it.
+    pub(crate) fn known_around(&self) -> Known<'_> {
+        Known { node: &self.node, inputs: &self.inputs, outputs: &self.outputs }
     }
 
     /// Whether an input is given.

@@ -5,6 +5,7 @@
 
 mod answer;
 mod attributes;
+mod behaviour;
 mod draft;
 mod enums;
 mod model;
@@ -13,6 +14,7 @@ mod rules;
 mod settle;
 
 pub use answer::{Answer, Fragment, Obstacle};
+pub use behaviour::{Known, holds};
 pub use draft::Names;
 pub use model::{Conversion, PlacedEdit, Refusal, Target, convert};
 pub use node::{answer, convert_node};

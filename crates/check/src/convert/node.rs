@@ -3,6 +3,7 @@
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain, model_domain};
 
 use super::answer::{Answer, Fragment, Obstacle, Step, impossible, unknown};
+use super::behaviour::holds;
 use super::draft::{Draft, Names};
 use super::rules;
 use super::settle::settle;
@@ -74,15 +75,34 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
         Ok(to) => to,
         Err(error) => return unknown(error.to_string()),
     };
+    let later = if from.version.since < to.version.since { to } else { from };
+    let before: Vec<Option<bool>> =
+        later.behaviour.iter().map(|behaviour| holds(behaviour, later, draft.known_around())).collect();
     if let Some(rule) = rules::find(from, to) {
         rule(draft, from, to)?;
     }
     let operator = draft.node.op_type().to_owned();
     if operator == *name && model_domain(domain) == model_domain(draft.node.domain()) {
-        return settle(draft, from, to);
+        settle(draft, from, to)?;
+        return if draft.take_mended() { Ok(()) } else { check_behaviour(draft, later, &before) };
     }
     match Specs::embedded().find(draft.node.domain(), &operator, at) {
         Ok(other) => settle(draft, other, other),
         Err(error) => impossible(error.to_string()),
     }
+}
+
+/// A node that meant something else before its edits, and still does, cannot be said at the other version.
+fn check_behaviour(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> Step {
+    for (behaviour, before) in later.behaviour.iter().zip(before) {
+        match (before, holds(behaviour, later, draft.known_around())) {
+            (Some(false), _) | (_, Some(false)) => {}
+            (Some(true), Some(true)) => return impossible(format!("{}: {}", later.version, behaviour.says)),
+            _ => {
+                let says = &behaviour.says;
+                return unknown(format!("{}: {says} Whether that is so here depends on what is not known", later.version));
+            }
+        }
+    }
+    Ok(())
 }

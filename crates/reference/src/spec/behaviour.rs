@@ -15,6 +15,8 @@ use crate::dtype::ElementType;
 pub struct Behaviour {
     /// What differs, in our words.
     pub says: String,
+    /// The smallest case of the suite that shows it: run at the other version, it gives something else.
+    pub example: String,
     /// The attributes, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_map")]
     pub attributes: BTreeMap<String, OneOf<AttributeValue>>,
@@ -122,8 +124,7 @@ mod tests {
 
     #[test]
     fn conditions_are_lists_or_their_opposite() {
-        let text =
-            "{says: a, attributes: {axis: {not: [last, 0]}, mode: [absent]}, types: {T: [float16]}, ranks: {X: [3]}}";
+        let text = "{says: a, example: b, attributes: {axis: {not: [last, 0]}, mode: [absent]}, types: {T: [float16]}, ranks: {X: [3]}}";
         let behaviour = read(text).unwrap();
         let axis = &behaviour.attributes["axis"];
         assert_eq!(axis.values(), [AttributeValue::Text("last".to_owned()), AttributeValue::Int(0)]);
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(axis.holds(|_| Some(false)), Some(true));
         assert_eq!(axis.holds(|_| None), None);
         assert_eq!(behaviour.ranks["X"].holds(|rank| Some(*rank == 3)), Some(true));
-        assert!(read("{says: a, types: {T: [floaty]}}").is_err());
-        assert!(read("{says: a, when: b}").is_err());
+        assert!(read("{says: a, example: b, types: {T: [floaty]}}").is_err());
+        assert!(read("{says: a, example: b, when: c}").is_err());
     }
 }

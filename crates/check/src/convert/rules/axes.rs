@@ -1,11 +1,12 @@
 //! Axes: those that became an input, and those that may count from the back.
 
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::TypeProto;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
 use super::{Rule, keep};
-use crate::convert::answer::{Step, impossible};
+use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int, get_ints};
 use crate::convert::draft::Draft;
 
@@ -57,7 +58,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Flatten", "Compress"], versions: (9, 11), up: keep, down: from_front },
     Rule { operators: &["Concat"], versions: (1, 4), up: concat_axis, down: keep },
     Rule { operators: &["Gather"], versions: (1, 11), up: keep, down: gather_indices },
-    Rule { operators: &["OneHot"], versions: (9, 11), up: keep, down: one_hot_indices },
+    Rule { operators: &["OneHot"], versions: (9, 11), up: one_hot_known, down: one_hot_indices },
+    Rule { operators: &["ArgMax", "ArgMin"], versions: (11, 12), up: keep, down: something_to_choose },
+    Rule { operators: &["Scan"], versions: (9, 11), up: keep, down: scan_axes },
+    Rule { operators: &["Scan"], versions: (8, 9), up: scan_batches, down: scan_batches },
+    Rule { operators: &["If"], versions: (1, 11), up: keep, down: branches_alike },
 ];
 
 /// Attribute axes becomes input 1.
@@ -181,11 +186,67 @@ fn gather_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("{} has no indices that count from the back", to.version))
 }
 
+/// Indices that are known not to count from the back.
+fn one_hot_known(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    if draft.constant(0).is_some_and(|indices| indices.floats().iter().all(|index| *index >= 0.0)) {
+        draft.mended();
+    }
+    Ok(())
+}
+
 /// Indices that count from the front, or are out of range on both sides.
 fn one_hot_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let indices = draft.known(0, "indices")?;
     if indices.floats().iter().all(|index| *index >= 0.0) {
+        draft.mended();
         return Ok(());
     }
     impossible(format!("{} has no indices that count from the back", to.version))
+}
+
+/// Before version 12 there is no choice among no elements, even where none is asked for.
+fn something_to_choose(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    match draft.fact(0).sizes() {
+        Some(sizes) if sizes.contains(&0) => impossible(format!("{} chooses among no elements", to.version)),
+        _ => Ok(()),
+    }
+}
+
+/// Axes of inputs and outputs that count from the front.
+fn scan_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let scanned = get_int(&draft.node, "num_scan_inputs")?.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+    let states = draft.node.input.len().saturating_sub(scanned);
+    for (name, is_input) in [("scan_input_axes", true), ("scan_output_axes", false)] {
+        let Some(mut axes) = get_ints(&draft.node, name)?.filter(|axes| axes.iter().any(|axis| *axis < 0)) else {
+            continue;
+        };
+        for (at, axis) in axes.iter_mut().enumerate() {
+            let facts = if is_input { &draft.inputs } else { &draft.outputs };
+            let rank = facts.get(states + at).and_then(|fact| fact.as_ref()?.rank());
+            match rank {
+                _ if *axis >= 0 => {}
+                Some(rank) => *axis += as_int(rank),
+                None => return unknown(format!("the rank that {name} counts from the back of is not known")),
+            }
+        }
+        attributes::set(&mut draft.node, attributes::ints(name, &axes));
+        draft.edit(format!("{name} is written {axes:?}, since those of {} count from the front", to.version));
+    }
+    Ok(())
+}
+
+fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
+    impossible(format!("only Scan-8 scans batches of sequences, and {} is not {}", to.version, from.version))
+}
+
+/// Before version 11 both branches declare the same shapes.
+fn branches_alike(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let outputs = |name: &str| -> Vec<Option<TypeProto>> {
+        let graphs = draft.node.attribute.iter().filter(|attribute| attribute.name() == name);
+        graphs.flat_map(|attribute| &attribute.g).flat_map(|graph| &graph.output).map(|info| info.r#type.clone()).collect()
+    };
+    if outputs("then_branch") == outputs("else_branch") {
+        return Ok(());
+    }
+    impossible(format!("the branches of {} declare the same types and shapes", to.version))
 }

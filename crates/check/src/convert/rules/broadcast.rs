@@ -8,6 +8,7 @@ use super::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int};
 use crate::convert::draft::Draft;
+use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Add", "Div", "Mul", "Sub"], versions: (6, 7), up: align, down: request },
@@ -18,6 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         down: request,
     },
     Rule { operators: &["Max", "Mean", "Min", "Sum"], versions: (6, 8), up: keep, down: same_shapes },
+    Rule { operators: &["Gemm"], versions: (9, 11), up: keep, down: gemm_with_c },
     Rule { operators: &["Gemm"], versions: (6, 7), up: gemm_up, down: gemm_down },
     Rule { operators: &["PRelu"], versions: (6, 7), up: slope_up, down: slope_down },
 ];
@@ -165,6 +167,16 @@ fn same_shapes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
+/// Before version 11 there is always a C; 0 is what its absence stands for.
+fn gemm_with_c(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if !draft.has_input(2) {
+        let zero = super::inputs::numbers(draft.element(0)?, &[], &[0.0])?;
+        draft.set_constant(2, "c", &zero);
+        draft.edit(format!("input 2 'C', a scalar 0, which {} needs, is added", to.version));
+    }
+    Ok(())
+}
+
 fn gemm_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if attributes::remove(&mut draft.node, "broadcast") {
         draft.edit(format!("attribute broadcast, which {} has not, is removed", to.version));
@@ -182,13 +194,24 @@ fn gemm_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn slope_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let slope = draft.shape(1)?;
     if slope.iter().all(|dim| *dim == Dim::Size(1)) {
-        return Ok(());
+        draft.mended();
+        return if draft.rank(0)? == 0 && !slope.is_empty() { shrink_slope(draft, slope.len()) } else { Ok(()) };
     }
     let (rank, own) = (draft.rank(0)?, slope.len());
     match rank.checked_sub(1 + own) {
         Some(behind) if behind > 0 && own == 1 => trailing(draft, own, behind),
         _ => Ok(()),
     }
+}
+
+/// A slope of one element becomes a scalar, as a scalar X needs it.
+fn shrink_slope(draft: &mut Draft, rank: usize) -> Step {
+    let axes: Vec<i64> = (0..rank).map(as_int).collect();
+    let fact = ValueFact { shape: Some(Vec::new()), constant: None, ..draft.fact(1) };
+    let name = squeeze(draft, 1, &axes)?;
+    draft.set_input(1, name, Some(fact));
+    draft.edit(format!("axes of size 1 are taken from input 1: Squeeze(axes={axes:?}) before"));
+    Ok(())
 }
 
 /// A slope of one value, or of one per channel.
@@ -202,8 +225,14 @@ fn slope_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         .map(|(axis, _)| axis + data.len() - slope.len())
         .collect();
     let wanted: Option<usize> = match larger.as_slice() {
-        [] => None,
-        [1] => Some(1),
+        [] => {
+            draft.mended();
+            None
+        }
+        [1] => {
+            draft.mended();
+            Some(1)
+        }
         _ => return impossible(format!("{} has one slope, or one per channel", to.version)),
     };
     let own = wanted.map(|axis| axis + slope.len() - data.len());

@@ -212,6 +212,10 @@ fn other_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
     let is_at_end = is_upper == is_upper_at_end;
     let value = if is_at_end == is_upper_at_end { "SAME_LOWER" } else { "SAME_UPPER" };
     set_string(draft, "auto_pad", value);
+    if attributes::remove(&mut draft.node, "pads") {
+        draft.edit("attribute pads, which output_shape overrides, is removed");
+    }
+    draft.mended();
     Ok(())
 }
 

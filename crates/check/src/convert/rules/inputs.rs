@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Pad"], versions: (1, 2), up: pads_renamed, down: paddings },
     Rule { operators: &["Pad"], versions: (2, 11), up: pad_up, down: pad_down },
     Rule { operators: &["Pad"], versions: (13, 18), up: keep, down: pad_all_axes },
-    Rule { operators: &["Clip"], versions: (1, 6), up: clip_limits, down: keep },
+    Rule { operators: &["Clip"], versions: (1, 6), up: clip_limits, down: clip_defaults },
     Rule { operators: &["Clip"], versions: (6, 11), up: clip_up, down: clip_down },
     Rule { operators: &["Slice"], versions: (1, 10), up: slice_up, down: slice_down },
     Rule { operators: &["Slice"], versions: (10, 11), up: keep, down: slice_axes },
@@ -145,13 +145,24 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// From version 6 on a limit that is left out is the greatest or least float, which infinities are beyond.
+/// From version 6 on a limit that is left out is the greatest or least float, which doubles are beyond.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let is_double = draft.element(0)? == ElementType::Double;
     for (name, limit) in [("min", f32::NEG_INFINITY), ("max", f32::INFINITY)] {
-        if get_float(&draft.node, name)?.is_none() {
+        if is_double && get_float(&draft.node, name)?.is_none() {
             attributes::set(&mut draft.node, attributes::float(name, limit));
-            draft.edit(format!("attribute {name}={limit} keeps {} from limiting infinities", to.version));
+            draft.edit(format!("attribute {name}={limit} keeps {} from limiting doubles", to.version));
         }
+        draft.same_default(name);
+    }
+    Ok(())
+}
+
+/// Limits left out are the least and the greatest float in both versions, but for doubles, where they are written out.
+fn clip_defaults(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    if draft.element(0)? != ElementType::Double {
+        draft.same_default("min");
+        draft.same_default("max");
     }
     Ok(())
 }
@@ -296,6 +307,9 @@ fn whole(tensor: &Tensor) -> Step<i64> {
 fn tile_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let repeats = draft.known_ints(1, "repeats")?;
     let mut tiled = repeats.iter().enumerate().filter(|(_, count)| **count != 1);
+    if repeats.is_empty() {
+        return impossible(format!("{} repeats along an axis, and a scalar has none", to.version));
+    }
     let (axis, count) = tiled.next().map_or((0, 1), |(axis, count)| (axis, *count));
     if tiled.next().is_some() {
         return impossible(format!("{} repeats along one axis", to.version));

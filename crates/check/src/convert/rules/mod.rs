@@ -10,6 +10,7 @@ mod normalization;
 mod recurrent;
 mod shapes;
 mod softmax;
+mod windows;
 
 use onnx_conformance_reference::spec::OpSpec;
 
@@ -50,6 +51,7 @@ const FAMILIES: &[&[Rule]] = &[
     recurrent::RULES,
     shapes::RULES,
     softmax::RULES,
+    windows::RULES,
 ];
 
 const REPLACEMENTS: &[&[Replacement]] = &[image::REPLACEMENTS, shapes::REPLACEMENTS];

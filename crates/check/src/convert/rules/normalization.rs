@@ -134,6 +134,11 @@ fn group_per_channel(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if channels % groups != 0 {
         return impossible(format!("{groups} groups do not divide {channels} channels"));
     }
+    if draft.element(0)? == ElementType::Double {
+        let code = i64::from(ElementType::Double.code());
+        attributes::set(&mut draft.node, attributes::int("stash_type", code));
+        draft.edit(format!("attribute stash_type={code} keeps the precision of double"));
+    }
     for (position, what) in [(1, "scale"), (2, "bias")] {
         let element = draft.element(position).ok();
         let column = super::broadcast::unsqueeze(draft, position, &[1])?;

@@ -4,7 +4,7 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::Rule;
 use crate::convert::answer::Step;
-use crate::convert::attributes::{self, get_int};
+use crate::convert::attributes::{self, get_int, get_string};
 use crate::convert::draft::Draft;
 
 pub(super) const RULES: &[Rule] = &[
@@ -17,6 +17,10 @@ pub(super) const RULES: &[Rule] = &[
 /// The default of direction is misspelt in version 1 of GRU.
 fn forward(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     draft.same_default("direction");
+    if get_string(&draft.node, "direction")?.as_deref() == Some("foward") {
+        attributes::set(&mut draft.node, attributes::string("direction", "forward"));
+        draft.edit("direction foward is spelt forward");
+    }
     Ok(())
 }
 

@@ -1,0 +1,122 @@
+//! Whether a node is one of those that mean something else at another version, though both take it.
+
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::spec::{AttributeValue, Behaviour, FormalParameter, FormalType, OpSpec};
+use onnx_conformance_reference::types::ValueType;
+
+use crate::facts::ValueFact;
+
+/// A node and what is known of its inputs and outputs.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The node.
+    pub node: &'a NodeProto,
+    /// What is known of its inputs by position.
+    pub inputs: &'a [Option<ValueFact>],
+    /// What is known of its outputs by position.
+    pub outputs: &'a [Option<ValueFact>],
+}
+
+/// Whether all conditions of a behaviour of `spec` hold for a node; nothing where that depends on what is not known.
+pub fn holds(behaviour: &Behaviour, spec: &OpSpec, known: Known) -> Option<bool> {
+    let attributes = behaviour.attributes.iter().map(|(name, condition)| {
+        condition.holds(|value| is_value(value, known.node.attribute.iter().find(|given| given.name() == name), known))
+    });
+    let types = behaviour.types.iter().map(|(name, condition)| {
+        let bound = bound_type(name, spec, known);
+        condition.holds(|element| bound.as_ref().map(|bound| bound.element_type() == element.0))
+    });
+    let ranks = behaviour.ranks.iter().map(|(name, condition)| {
+        let position = spec.inputs.iter().position(|formal| formal.name == *name)?;
+        let rank = known.inputs.get(position).and_then(|fact| fact.as_ref()?.rank());
+        condition.holds(|value| rank.map(|rank| rank == *value))
+    });
+    let given = behaviour.given.iter().map(|name| Some(is_given(name, spec, known.node)));
+    let left_out = behaviour.left_out.iter().map(|name| Some(!is_given(name, spec, known.node)));
+    let all = attributes.chain(types).chain(ranks).chain(given).chain(left_out);
+    all.fold(Some(true), |all, one| match (all, one) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    })
+}
+
+fn is_value(value: &AttributeValue, given: Option<&AttributeProto>, known: Known) -> Option<bool> {
+    let is_absent = *value == AttributeValue::Text("absent".to_owned());
+    let Some(given) = given else { return Some(is_absent) };
+    if !given.ref_attr_name().is_empty() {
+        return if is_absent { Some(false) } else { None };
+    }
+    match value {
+        AttributeValue::Int(value) => Some(given.i == Some(*value)),
+        AttributeValue::Text(word) if word == "last" => match given.i() {
+            -1 => Some(true),
+            axis => {
+                let rank = known.inputs.first().and_then(|fact| fact.as_ref()?.rank())?;
+                Some(usize::try_from(axis).is_ok_and(|axis| axis + 1 == rank))
+            }
+        },
+        AttributeValue::Text(_) if is_absent => Some(false),
+        AttributeValue::Text(text) => Some(given.s.as_deref() == Some(text.as_bytes())),
+    }
+}
+
+/// The type that a type parameter stands for, as far as the node's inputs and outputs tell.
+fn bound_type(name: &str, spec: &OpSpec, known: Known) -> Option<ValueType> {
+    let inputs = known.inputs.iter().enumerate().map(|(at, fact)| (spec.input_at(at), fact));
+    let outputs = known.outputs.iter().enumerate().map(|(at, fact)| (spec.output_at(at), fact));
+    let of_parameter = |(formal, fact): (Option<&FormalParameter>, &Option<ValueFact>)| match &formal?.kind {
+        FormalType::Parameter(parameter) if parameter == name => fact.as_ref()?.value_type.clone(),
+        _ => None,
+    };
+    inputs.chain(outputs).find_map(of_parameter)
+}
+
+fn is_given(name: &str, spec: &OpSpec, node: &NodeProto) -> bool {
+    let is_there = |formals: &[FormalParameter], names: &[String]| {
+        let position = formals.iter().position(|formal| formal.name == name);
+        position.and_then(|position| names.get(position)).is_some_and(|name| !name.is_empty())
+    };
+    // Where an input has the name too, the output is meant.
+    if spec.outputs.iter().any(|formal| formal.name == name) {
+        return is_there(&spec.outputs, &node.output);
+    }
+    is_there(&spec.inputs, &node.input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::attributes;
+    use onnx_conformance_reference::dtype::ElementType;
+    use onnx_conformance_reference::model::graph::Dim;
+    use onnx_conformance_reference::spec::{Specs, yaml};
+
+    fn check(behaviour: &str, attribute: Option<AttributeProto>, rank: Option<usize>, expected: Option<bool>) {
+        let behaviour: Behaviour = yaml::read("behaviour", behaviour).unwrap();
+        let spec = Specs::embedded().find("", "Softmax", 13).unwrap();
+        let node = NodeProto {
+            input: vec!["x".to_owned()],
+            output: vec!["y".to_owned()],
+            attribute: attribute.into_iter().collect(),
+            ..NodeProto::default()
+        };
+        let shape = rank.map(|rank| vec![Dim::Unknown; rank]);
+        let value_type = Some(ValueType::Tensor(ElementType::Float16));
+        let inputs = [Some(ValueFact { value_type, shape, constant: None })];
+        assert_eq!(holds(&behaviour, spec, Known { node: &node, inputs: &inputs, outputs: &[None] }), expected);
+    }
+
+    #[test]
+    fn conditions_hold_or_do_not_or_depend() {
+        let moved = "{says: a, example: b, attributes: {axis: {not: [last]}}, ranks: {input: {not: [2]}}}";
+        check(moved, Some(attributes::int("axis", 1)), Some(3), Some(true));
+        check(moved, Some(attributes::int("axis", 2)), Some(3), Some(false));
+        check(moved, Some(attributes::int("axis", -1)), None, Some(false));
+        check(moved, Some(attributes::int("axis", 1)), None, None);
+        check(moved, None, Some(2), Some(false));
+        check("{says: a, example: b, types: {T: [float16]}, given: [output]}", None, None, Some(true));
+        check("{says: a, example: b, left_out: [input]}", None, None, Some(false));
+        check("{says: a, example: b, attributes: {axis: [absent]}}", None, None, Some(true));
+    }
+}

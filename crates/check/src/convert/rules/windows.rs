@@ -1,0 +1,76 @@
+//! Windows and masks: what a version adds to the end of its input, and what it takes for whole.
+
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::Rule;
+use crate::convert::answer::{Step, impossible, unknown};
+use crate::convert::attributes::{get_floats, get_int, get_ints, get_string};
+use crate::convert::draft::Draft;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { operators: &["MaxPool"], versions: (11, 12), up: whole_windows, down: whole_windows },
+    Rule { operators: &["AveragePool"], versions: (11, 19), up: whole_windows, down: whole_windows },
+    Rule { operators: &["Attention"], versions: (23, 24), up: super::keep, down: whole_mask },
+    Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
+];
+
+/// With ceil_mode, only one of the versions leaves out a window that would start in the padding at the end.
+fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let is_ceil = get_int(&draft.node, "ceil_mode")?.unwrap_or(0) != 0;
+    let is_padded = get_string(&draft.node, "auto_pad")?.is_some_and(|value| value != "NOTSET");
+    if !is_ceil || is_padded {
+        return Ok(());
+    }
+    let kernel = get_ints(&draft.node, "kernel_shape")?.unwrap_or_default();
+    let Some(sizes) = draft.fact(0).sizes() else {
+        return unknown("the shape of input 0, on which ceil_mode depends, is not known");
+    };
+    let list = |name: &str, default: i64, count: usize| -> Step<Vec<i64>> {
+        Ok(get_ints(&draft.node, name)?.unwrap_or_else(|| vec![default; count]))
+    };
+    let axes = kernel.len();
+    let (strides, dilations) = (list("strides", 1, axes)?, list("dilations", 1, axes)?);
+    let pads = list("pads", 0, 2 * axes)?;
+    for (axis, size) in sizes.iter().skip(2).enumerate() {
+        let at = |values: &[i64], index: usize, default: i64| values.get(index).copied().unwrap_or(default);
+        let (stride, begin, end) = (at(&strides, axis, 1).max(1), at(&pads, axis, 0), at(&pads, axes + axis, 0));
+        let size = super::axes::as_int(*size);
+        let extent = at(&dilations, axis, 1) * (at(&kernel, axis, 1) - 1) + 1;
+        let windows = (size + begin + end - extent).max(0).div_euclid(stride)
+            + i64::from((size + begin + end - extent).rem_euclid(stride) != 0)
+            + 1;
+        if (windows - 1) * stride >= size + begin {
+            return impossible(format!(
+                "with ceil_mode, {} has another number of windows that start in the padding at the end",
+                to.version
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Before version 24 a mask covers the whole sequence.
+fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if !draft.has_input(3) {
+        return Ok(());
+    }
+    let (mask, keys) = (draft.fact(3).sizes(), draft.fact(1).sizes());
+    let past = if draft.has_input(4) { draft.fact(4).sizes() } else { Some(vec![0, 0]) };
+    let (Some(mask), Some(keys), Some(past)) = (mask, keys, past) else {
+        return unknown("the shapes of mask and keys are not known");
+    };
+    let length = |shape: &[usize]| shape.iter().rev().nth(1).copied().unwrap_or(0);
+    if mask.last().copied() == Some(length(&keys) + length(&past)) {
+        return Ok(());
+    }
+    impossible(format!("the mask of {} is as long as the keys", to.version))
+}
+
+/// Keys that are neither zeros nor NaN match the same in both versions.
+fn plain_keys(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let keys = get_floats(&draft.node, "keys_floats")?.unwrap_or_default();
+    if keys.iter().all(|key| *key != 0.0 && !key.is_nan()) {
+        draft.mended();
+    }
+    Ok(())
+}
