@@ -1,6 +1,6 @@
 //! The check of a model file, and what becomes of the model elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use onnx_conformance_check::convert::{Target, convert};
@@ -173,14 +173,18 @@ fn target_verdict(target: &TargetReport) -> String {
     match target.answer {
         Answer::RelabelOnly => "relabel only".to_owned(),
         Answer::Edits => {
-            let count = target.edits.iter().filter(|(place, _)| place != MODEL).count();
-            format!("{}: {}", many(count, "edit"), first(&target.edits).unwrap_or_default())
+            format!("{}: {}", many(places(&target.edits), "edit"), first(&target.edits).unwrap_or_default())
         }
         Answer::Cannot => {
-            let count = target.reasons.len();
-            format!("{} cannot: {}", many(count, "node"), first(&target.reasons).unwrap_or_default())
+            format!("{} cannot: {}", many(places(&target.reasons), "node"), first(&target.reasons).unwrap_or_default())
         }
     }
+}
+
+/// How many nodes edits or reasons are about; one that is about the file alone counts as one, too.
+fn places(items: &[(String, String)]) -> usize {
+    let places: BTreeSet<&str> = items.iter().map(|(place, _)| place.as_str()).collect();
+    places.iter().filter(|place| **place != MODEL).count().max(1)
 }
 
 /// Whether a file can be of an IR version, and because of what not.

@@ -1,6 +1,7 @@
 //! The command line as its users meet it: what it prints, what it refuses, and how it exits.
 
 mod broken_models;
+mod check;
 mod errors;
 mod expectations;
 mod files;

@@ -11,11 +11,16 @@ struct Layers {
     modules: &'static [&'static str],
 }
 
-const LAYERS: [Layers; 2] = [
+const LAYERS: [Layers; 3] = [
     Layers {
         folder: "crates/reference/src/",
         heading: "## The reference crate",
         modules: &["deadline", "dtype", "types", "tensor", "value", "proto", "spec", "model", "kernels", "executor"],
+    },
+    Layers {
+        folder: "crates/check/src/",
+        heading: "## The check crate",
+        modules: &["rules", "facts", "finding", "scan", "infer", "validity", "convert"],
     },
     Layers {
         folder: "src/",
@@ -30,6 +35,7 @@ const LAYERS: [Layers; 2] = [
             "run",
             "expectations",
             "evidence",
+            "models",
             "report",
             "cli",
             "harness",
@@ -74,14 +80,15 @@ fn used_modules<'a>(path: &str, code: &'a str) -> Vec<(&'a str, usize)> {
     [behind(code, "crate::"), behind(code, &climb)].concat()
 }
 
-/// The reference crate reads no file, starts no process, and knows neither environment nor clock.
+/// The reference and the check crate read no file, start no process, and know neither environment nor clock.
 pub(crate) fn check_io(file: &File, findings: &mut Vec<Finding>) {
-    if !file.path.starts_with(LAYERS[0].folder) {
+    let (Some(name), true) = (file.path.split('/').nth(1), file.path.starts_with("crates/")) else { return };
+    if !["reference", "check"].contains(&name) {
         return;
     }
-    for (name, line) in behind(file.production(), "std::") {
-        if OUTSIDE.contains(&name) {
-            let rule = format!("the reference crate uses std::{name}");
+    for (used, line) in behind(file.production(), "std::") {
+        if OUTSIDE.contains(&used) {
+            let rule = format!("the {name} crate uses std::{used}");
             findings.push(Finding::new(&file.path, line, rule, "let the harness hand in bytes, a trait or a function"));
         }
     }

@@ -1,0 +1,104 @@
+//! `check` as its users call it: on files and folders, in every form, with exit codes that a CI job can tell apart.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::models::Folder;
+use crate::program::call;
+
+const EXPORTED: &str = "testdata/exporters";
+const DOUBLE: &str = "testdata/exporters/skl2onnx/logistic_double.onnx";
+const TWICE: &str = "testdata/exporters/skl2onnx/boosting_opset14.onnx";
+
+/// The report in JSON, which the schema describes.
+fn report(arguments: &[&str], code: i32) -> Value {
+    let called = call(&[&["check", "--format", "json"], arguments].concat()).expect(code, "\"models\"");
+    let report: Value = serde_json::from_str(&called.out).unwrap();
+    let schema = fs::read_to_string("docs/schema/check.json").unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?} in {report:#}");
+    report
+}
+
+#[test]
+fn a_model_says_its_cause_and_its_fix() {
+    let called = call(&["check", DOUBLE]).expect(1, "logistic_double.onnx: ");
+    for part in ["ZipMap-1", "tensor(double)", "from:", "fix:", "Cast"] {
+        assert!(called.out.contains(part), "no {part} in {}", called.out);
+    }
+    assert!(!called.out.contains('\u{1b}'), "colours where nobody sees them: {}", called.out);
+}
+
+#[test]
+fn a_folder_is_a_line_a_model_worst_first() {
+    let called = call(&["check", EXPORTED, "--format", "table"]).expect(1, "valid");
+    let lines: Vec<&str> = called.out.lines().collect();
+    assert!(lines.len() > 20 && lines[0].starts_with("findings") && lines[0].contains("logistic_double"), "{lines:#?}");
+    assert!(lines[1..].iter().all(|line| line.starts_with("valid")), "{lines:#?}");
+}
+
+#[test]
+fn the_forms_for_machines_hold_what_they_promise() {
+    let all = report(&[EXPORTED, "--opset", "13"], 1);
+    let models = all["models"].as_array().unwrap();
+    assert!(models.len() > 20 && all["asked"] == "opset 13", "{all:#}");
+    let double = models.iter().find(|model| model["file"] == DOUBLE).unwrap();
+    assert_eq!(double["findings"][0]["place"]["node"]["operator"], "ai.onnx.ml/ZipMap-1", "{double:#}");
+    let twice = models.iter().find(|model| model["file"] == TWICE).unwrap();
+    assert_eq!((&twice["status"], &twice["target"]["answer"]), (&"valid".into(), &"relabel-only".into()), "{twice:#}");
+
+    let called = call(&["check", DOUBLE, "--format", "sarif"]).expect(1, "2.1.0");
+    let sarif: Value = serde_json::from_str(&called.out).unwrap();
+    let run = &sarif["runs"][0];
+    let (rules, results) = (run["tool"]["driver"]["rules"].as_array().unwrap(), run["results"].as_array().unwrap());
+    assert!(!results.is_empty(), "{sarif:#}");
+    for result in results {
+        assert!(rules.iter().any(|rule| rule["id"] == result["ruleId"]), "{result:#}");
+        assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], DOUBLE);
+        assert!(!result["message"]["text"].as_str().unwrap().is_empty());
+    }
+
+    call(&["check", EXPORTED, "--format", "markdown"]).expect(1, "| `testdata/exporters/torch/cnn_opset13.onnx` | valid |");
+    let folder = Folder::new();
+    let page = folder.file("page.html");
+    call(&["check", EXPORTED, "--format", "html", "-o", &page]).expect(1, "");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("ZipMap-1") && page.ends_with("</html>\n"), "{page}");
+    assert!(!page.contains("<script") && !page.contains("http"), "it needs nothing but a browser: {page}");
+}
+
+#[test]
+fn exit_codes_tell_what_was_found() {
+    call(&["check", TWICE]).expect(0, "valid, with a warning");
+    call(&["check", TWICE, "--fail-on", "warning"]).expect(1, "imported 2 times");
+    call(&["check", "README.md"]).expect(4, "no ONNX model");
+    call(&["check", "docs"]).expect(4, "holds no file that ends in .onnx");
+    call(&["check", "no-such-file.onnx"]).expect(4, "no-such-file.onnx");
+    call(&["check"]).expect(64, "MODEL");
+    call(&["check", TWICE, "--opset", "99"]).expect(64, "ai.onnx has the opsets 1 to 28");
+    call(&["check", TWICE, "--opset", "x"]).expect(64, "DOMAIN=NUMBER");
+    call(&["check", TWICE, "--opset", "13", "--opset", "12"]).expect(64, "two opsets of ai.onnx");
+    call(&["check", TWICE, "--opset", "nobody=1"]).expect(64, "domain 'nobody' is unknown");
+    call(&["check", TWICE, "--release", "0.9"]).expect(64, "there is no ONNX release 0.9");
+    call(&["check", TWICE, "--ir", "99"]).expect(64, "the IR versions are 3 to");
+    let beyond = call(&["check", "testdata/exporters/torch/transformer_opset17.onnx", "--opset", "9"]);
+    assert!(beyond.code == 0 || beyond.out.contains("cannot"), "{beyond:?}");
+}
+
+#[test]
+fn a_name_in_a_model_is_text() {
+    let folder = Folder::new();
+    let model = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = NoSuch (x) }"#;
+    let mut model = onnx_conformance::reference::model::text::parse_model(model).unwrap();
+    let graph = model.graph.as_mut().unwrap();
+    graph.node[0].name = Some("<script>alert(1)</script>\u{1b}[31m|`\n".to_owned());
+    let path = folder.file("m.onnx");
+    fs::write(&path, onnx_conformance::reference::proto::Message::encode_to_vec(&model)).unwrap();
+    for format in ["text", "table", "json", "sarif", "markdown", "html"] {
+        let called = call(&["check", &path, "--format", format]).expect(1, "NoSuch");
+        assert!(!called.out.contains('\u{1b}'), "{format}: {}", called.out);
+        assert!(format != "html" || !called.out.contains("<script"), "{}", called.out);
+    }
+}
