@@ -70,8 +70,12 @@ mod tests {
 
     #[test]
     fn digests_read_back_and_tell_what_has_changed() {
-        let ids =
-            ["ai.onnx/Abs-13/ranks/X=2x3x4/T=int8", "ai.onnx/Abs-6/x", "onnx-1.23.2/node/test_abs", "ai.onnx/NoSuch-1/x"];
+        let ids = [
+            "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8",
+            "ai.onnx/Abs-6/x",
+            "onnx-1.23.2/node/test_abs",
+            "ai.onnx/NoSuch-1/x",
+        ];
         let measured = MeasuredDigests::of_cases(ids);
         let names =
             |versions: BTreeSet<OperatorVersion>| versions.iter().map(OperatorVersion::qualified).collect::<Vec<_>>();
