@@ -67,7 +67,7 @@ mod tests {
         check("ai.onnx/Sofmax-*/**", Some("ai.onnx/Softmax-*"));
         check("ai.onnx/Softmax-14", Some("ai.onnx/Softmax-*"));
         check("Softmx", Some("ai.onnx/Softmax-*"));
-        check("ai.onnx/Abs-13/specal/T=float", Some("ai.onnx/Abs-13/nan_and_infinities/T=float"));
+        check("ai.onnx/Abs-13/nan_and_infinites/T=float", Some("ai.onnx/Abs-13/nan_and_infinities/T=float"));
         check("entirely/other", None);
     }
 }

@@ -544,3 +544,10 @@ fn a_type_parameter_has_another_name_in_other_versions() {
     assert_eq!(quantized(13, &ranges), [""; 0]);
     assert_eq!(quantized(10, &ranges).len(), 1);
 }
+
+#[test]
+fn a_condition_does_not_hold_for_a_version_without_its_parameter() {
+    let case = "where: T1 == T2, only: {T2: float, T3: int8}, inputs: {x: {shape: [2], all: 4}, y_scale: {values: 2}, y_zero_point: {values: 0}}, outputs: {y: {shape: [2], all: 2}}";
+    assert_eq!(quantized(13, case), ["T1=float,T2=int8", "T1=int32,T2=int8"]);
+    assert_eq!(quantized(23, case), ["T1=float,T2=float,T3=int8"]);
+}

@@ -105,7 +105,7 @@ impl CoverageKind {
             CoverageKind::Empty => "first inputs that are empty",
             CoverageKind::RankZero => "first inputs of rank 0",
             CoverageKind::ConstraintKept => "constraints that a case keeps",
-            CoverageKind::ConstraintBroken => "constraints that a case breaks",
+            CoverageKind::ConstraintBroken => "constraints with refusals, that a case breaks",
             CoverageKind::Refusal => "refusals that follow from signatures",
         }
     }

@@ -7,7 +7,7 @@ use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, 
 
 use crate::case::{Case, CaseId, Evidence};
 use crate::evidence::ConfirmingRuntimes;
-use crate::generate::{GenerateError, OperatorCatalog};
+use crate::generate::{GenerateError, OperatorCatalog, OperatorFile};
 use crate::report::coverage::exclusions::Exclusions;
 use crate::report::coverage::item::{CoverageItem, CoverageKind, items};
 use crate::report::coverage::reach::{Reached, reached};
@@ -52,9 +52,7 @@ impl<'a> CoverageCollector<'a> {
             }
             let mut items = items(spec, *specs.opsets(&version)?.end(), &enums);
             if operators.has(&version) && newest(specs, &version) == version {
-                let constraints = operators.get(&version)?.0.constraints.keys();
-                let kinds = [CoverageKind::ConstraintKept, CoverageKind::ConstraintBroken];
-                items.extend(constraints.flat_map(|id| kinds.map(|kind| CoverageItem::of(kind, id))));
+                items.extend(constraints(operators.get(&version)?.0));
             }
             by_version.insert(version, items);
         }
@@ -123,6 +121,15 @@ impl<'a> CoverageCollector<'a> {
         let kinds = kinds.into_iter().take(if case.refusal.is_some() { 2 } else { 1 });
         kinds.map(|kind| (version.clone(), CoverageItem::of(kind, &rule.id))).collect()
     }
+}
+
+/// That a case keeps each rule, and that one breaks it where the file has refusals: others only promise something.
+fn constraints(file: &OperatorFile) -> impl Iterator<Item = CoverageItem> {
+    let refused: BTreeSet<&str> = file.refuse.iter().filter_map(|refusal| refusal.constraint.as_deref()).collect();
+    file.constraints.keys().flat_map(move |id| {
+        let broken = refused.contains(id).then(|| CoverageItem::of(CoverageKind::ConstraintBroken, id));
+        std::iter::once(CoverageItem::of(CoverageKind::ConstraintKept, id)).chain(broken)
+    })
 }
 
 fn newest(specs: &Specs, version: &OperatorVersion) -> OperatorVersion {

@@ -17,18 +17,6 @@ pub enum RoundMode {
     Nearest,
 }
 
-impl RoundMode {
-    /// The mode that Cast spells so.
-    pub fn from_name(name: &str) -> Option<RoundMode> {
-        match name {
-            "up" => Some(RoundMode::Up),
-            "down" => Some(RoundMode::Down),
-            "nearest" => Some(RoundMode::Nearest),
-            _ => None,
-        }
-    }
-}
-
 /// The bits of the `float8e8m0` that Cast (since version 24) makes of `x`.
 ///
 /// What is zero or out of range, before rounding, becomes the nearer end of the range if `saturate`, else NaN. Cast

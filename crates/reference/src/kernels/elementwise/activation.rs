@@ -105,10 +105,10 @@ fn by_channel<'c, 'a>(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
         _ if slope.len() == 1 => Pair::along_axis(call, None),
         [channels] if x.shape().get(1) == Some(channels) => Pair::along_axis(call, Some(1)),
         shape => Err(invalid(format!(
-            "a slope of shape {shape:?} fits no X of shape {:?} in version {}: it has one element, or as many as \
-             axis 1 of X; version 7 broadcasts it",
+            "a slope of shape {shape:?} fits no X of shape {:?} in {}: it has one element, or as many as axis 1 of \
+             X; version 7 broadcasts it",
             x.shape(),
-            call.since()
+            call.spec.version
         ))),
     }
 }

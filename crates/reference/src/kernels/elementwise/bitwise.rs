@@ -63,20 +63,4 @@ mod tests {
         let shift = node("BitShift", 11).input(x.clone()).input(x).set("direction", "left");
         assert!(shift.error().contains("takes LEFT, RIGHT"));
     }
-
-    #[test]
-    fn digits_combine_also_below_zero() {
-        let rows = [("BitwiseAnd", [4.0, -8.0]), ("BitwiseOr", [-3.0, -1.0]), ("BitwiseXor", [-7.0, 7.0])];
-        for (operator, expected) in rows {
-            // -4 = ...11100, 5 = ...00101; -8 = ...11000, -1 = ...11111.
-            let result = node(operator, 18)
-                .input(typed(E::Int16, &[2], &[-4.0, -8.0]))
-                .input(typed(E::Int16, &[2], &[5.0, -1.0]))
-                .tensor();
-            assert_eq!(result.floats(), expected, "{operator}");
-        }
-        let unsigned = node("BitwiseNot", 18).input(typed(E::Uint16, &[2], &[0.0, 65534.0])).tensor();
-        assert_eq!(unsigned.floats(), [65535.0, 1.0]);
-        assert_eq!(node("BitwiseNot", 18).input(typed(E::Int64, &[], &[0.0])).tensor().floats(), [-1.0]);
-    }
 }

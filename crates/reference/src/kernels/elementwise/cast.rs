@@ -84,12 +84,11 @@ pub(super) struct Rounding {
 impl Rounding {
     /// As the attributes `saturate` and `round_mode` say.
     pub(super) fn of(call: &Call<'_>, infinity: Infinity) -> Result<Rounding> {
-        let mode = call.optional_string("round_mode").unwrap_or("up");
+        let modes = [("up", RoundMode::Up), ("down", RoundMode::Down), ("nearest", RoundMode::Nearest)];
         Ok(Rounding {
             saturate: call.optional_int("saturate") != Some(0),
             infinity,
-            mode: RoundMode::from_name(mode)
-                .ok_or_else(|| invalid(format!("attribute round_mode is '{mode}'; it must be up, down or nearest")))?,
+            mode: call.optional_one_of("round_mode", &modes)?.unwrap_or(RoundMode::Up),
         })
     }
 

@@ -77,11 +77,6 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The version of the operator whose text applies.
-    pub fn since(&self) -> u32 {
-        self.spec.version.since
-    }
-
     // Inputs.
 
     /// The input at `index`, or nothing where it is left out.
@@ -180,8 +175,14 @@ impl<'a> Call<'a> {
 
     /// The value that belongs to a string attribute or its default, in a table of every name that the version knows.
     pub fn one_of<T: Copy>(&self, name: &str, table: &[(&str, T)]) -> Result<T> {
-        let actual = self.string(name)?;
-        table.iter().find(|(known, _)| *known == actual).map(|(_, value)| *value).ok_or_else(|| {
+        self.optional_one_of(name, table)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// The same, or nothing where the attribute is neither set nor has a default.
+    pub fn optional_one_of<T: Copy>(&self, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(actual) = self.optional_string(name) else { return Ok(None) };
+        let found = table.iter().find(|(known, _)| *known == actual).map(|(_, value)| *value);
+        found.map(Some).ok_or_else(|| {
             let known: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
             invalid(format!("attribute {name} is '{actual}'; {} takes {}", self.spec.version, known.join(", ")))
         })

@@ -207,6 +207,14 @@ fn regions(call: &Call<'_>, count: usize) -> Result<Vec<[f64; 2]>> {
     Ok((0..count).map(|at| [roi[at], roi[count + at]]).collect())
 }
 
+/// The attribute `keep_aspect_ratio_policy`: whether sizes hold for each axis, or bound one scale of all.
+#[derive(Clone, Copy)]
+enum Policy {
+    Stretch,
+    NotLarger,
+    NotSmaller,
+}
+
 /// The output length of each axis, its scale and the length before rounding, from its input length and the size asked
 /// for.
 fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, f64)>> {
@@ -217,18 +225,15 @@ fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, 
         if input as i128 == i128::from(size) { 1.0 } else { size as f64 / input as f64 }
     };
     let ratios = lengths.iter().map(ratio);
-    let scale = match call.optional_string("keep_aspect_ratio_policy").unwrap_or("stretch") {
-        "stretch" => {
+    let policies =
+        [("stretch", Policy::Stretch), ("not_larger", Policy::NotLarger), ("not_smaller", Policy::NotSmaller)];
+    let scale = match call.optional_one_of("keep_aspect_ratio_policy", &policies)?.unwrap_or(Policy::Stretch) {
+        Policy::Stretch => {
             let outputs = lengths.iter().map(|&(_, size)| usize::try_from(size).unwrap_or(usize::MAX));
             return Ok(outputs.zip(ratios).map(|(output, ratio)| (output, ratio, output as f64)).collect());
         }
-        "not_larger" => ratios.fold(f64::INFINITY, f64::min),
-        "not_smaller" => ratios.fold(0.0, f64::max),
-        other => {
-            return Err(invalid(format!(
-                "keep_aspect_ratio_policy is {other:?}; it takes stretch, not_larger and not_smaller"
-            )));
-        }
+        Policy::NotLarger => ratios.fold(f64::INFINITY, f64::min),
+        Policy::NotSmaller => ratios.fold(0.0, f64::max),
     };
     if !scale.is_finite() && !lengths.is_empty() {
         return Err(invalid("an empty axis has no aspect ratio"));

@@ -241,11 +241,8 @@ fn cast_map(call: &Call<'_>) -> Result {
     )?;
     let mut sources = map_values(map)?;
     let nothing = nothing(map.value_type.element_type())?;
-    let mut positions: Vec<usize> = match call.string("map_form")? {
-        "DENSE" => (0..sources.len()).collect(),
-        "SPARSE" => sparse_positions(call, map)?,
-        other => return Err(invalid(format!("map_form is '{other}'; it is DENSE or SPARSE"))),
-    };
+    let sparse = call.one_of("map_form", &[("DENSE", false), ("SPARSE", true)])?;
+    let mut positions: Vec<usize> = if sparse { sparse_positions(call, map)? } else { (0..sources.len()).collect() };
     let missing = sources.len();
     for index in &mut positions {
         *index = missing.min(*index);

@@ -56,12 +56,4 @@ mod tests {
             assert_eq!(shape.tensor().floats(), expected, "start {start}, end {end:?}");
         }
     }
-
-    #[test]
-    fn a_scalar_has_an_empty_shape_and_one_element() {
-        assert_eq!(node("Shape", 1).input(floats(&[], &[7.0])).tensor().shape(), [0]);
-        let size = node("Size", 13).input(floats(&[], &[7.0])).tensor();
-        assert_eq!((size.shape(), size.floats().as_slice()), (&[][..], &[1.0][..]));
-        assert_eq!(node("Size", 1).input(floats(&[2, 0], &[])).tensor().floats(), [0.0]);
-    }
 }

@@ -67,13 +67,13 @@ impl AutoPad {
     }
 
     fn of(call: &Call<'_>) -> Result<AutoPad> {
-        match call.optional_string("auto_pad").unwrap_or("NOTSET") {
-            "NOTSET" => Ok(AutoPad::NotSet),
-            "SAME_UPPER" => Ok(AutoPad::SameUpper),
-            "SAME_LOWER" => Ok(AutoPad::SameLower),
-            "VALID" => Ok(AutoPad::Valid),
-            other => Err(invalid(format!("auto_pad is {other:?}; it takes NOTSET, SAME_UPPER, SAME_LOWER and VALID"))),
-        }
+        let names = [
+            ("NOTSET", AutoPad::NotSet),
+            ("SAME_UPPER", AutoPad::SameUpper),
+            ("SAME_LOWER", AutoPad::SameLower),
+            ("VALID", AutoPad::Valid),
+        ];
+        Ok(call.optional_one_of("auto_pad", &names)?.unwrap_or(AutoPad::NotSet))
     }
 
     /// Splits padding between the beginning and the end.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::invalid;
 
@@ -56,7 +57,7 @@ impl Activation {
                 }
             }
             Function::Tanh => libm::tanh(x),
-            Function::Sigmoid => 1.0 / (1.0 + libm::exp(-x)),
+            Function::Sigmoid => sigmoid(x),
             Function::Affine => alpha * x + beta,
             Function::LeakyRelu => {
                 if x < 0.0 {

@@ -8,13 +8,14 @@
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};
-use crate::kernels::recurrent::sequence::{Inputs, Layout, Sizes, check};
+use crate::kernels::recurrent::sequence::{DIRECTIONS, DIRECTIONS_OF_GRU_1, Directions, Inputs, Layout, Sizes, check};
 
 /// The equations of version 1 multiply the state by the untransposed recurrence weights, a slip that version 7
 /// corrects: the stacked shape of R, exporters and tests of the time all say transposed. One kernel serves both.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst)),
-    Kernel::new("GRU", 14, |call| gru(call, Layout::from_attribute(call)?)),
+    Kernel::new("GRU", 1, |call| gru(call, Layout::TimeFirst, DIRECTIONS_OF_GRU_1)),
+    Kernel::new("GRU", 3, |call| gru(call, Layout::TimeFirst, DIRECTIONS)),
+    Kernel::new("GRU", 14, |call| gru(call, Layout::from_attribute(call)?, DIRECTIONS)),
     Kernel::new("LSTM", 1, |call| lstm(call, Layout::TimeFirst)),
     Kernel::new("LSTM", 14, |call| lstm(call, Layout::from_attribute(call)?)),
     Kernel::new("RNN", 1, |call| rnn(call, Layout::TimeFirst)),
@@ -23,7 +24,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 
 /// RNN: H = f(X Wi + H Ri + biases).
 fn rnn(call: &Call<'_>, layout: Layout) -> Result {
-    let inputs = Inputs::read(call, 1, layout)?;
+    let inputs = Inputs::read(call, 1, layout, DIRECTIONS)?;
     let hidden = inputs.sizes.hidden;
     let functions = activations(call, inputs.sizes.directions, &["Tanh"])?;
     let states = vec![inputs.state(call, 5, "initial_h")?];
@@ -40,8 +41,8 @@ fn rnn(call: &Call<'_>, layout: Layout) -> Result {
 }
 
 /// GRU, its gates in the order update, reset, hidden.
-fn gru(call: &Call<'_>, layout: Layout) -> Result {
-    let inputs = Inputs::read(call, 3, layout)?;
+fn gru(call: &Call<'_>, layout: Layout, named: Directions) -> Result {
+    let inputs = Inputs::read(call, 3, layout, named)?;
     let Sizes { batch, hidden, directions, .. } = inputs.sizes;
     let functions = activations(call, directions, &["Sigmoid", "Tanh"])?;
     // Version 1 has no such attribute.
@@ -83,7 +84,7 @@ fn gru(call: &Call<'_>, layout: Layout) -> Result {
 
 /// LSTM, its gates in the order input, output, forget, cell; its peepholes input, output, forget.
 fn lstm(call: &Call<'_>, layout: Layout) -> Result {
-    let inputs = Inputs::read(call, 4, layout)?;
+    let inputs = Inputs::read(call, 4, layout, DIRECTIONS)?;
     let Sizes { hidden, directions, .. } = inputs.sizes;
     let functions = activations(call, directions, &["Sigmoid", "Tanh", "Tanh"])?;
     let coupled = call.flag("input_forget")?;

@@ -35,6 +35,17 @@ impl Layout {
     }
 }
 
+/// What a version calls the runs over the sequences, and for each direction of a run whether it is backwards.
+pub(super) type Directions = &'static [(&'static str, &'static [bool])];
+
+/// The attribute `direction`.
+pub(super) const DIRECTIONS: Directions =
+    &[("forward", &[false]), ("reverse", &[true]), ("bidirectional", &[false, true])];
+
+/// The attribute `direction` of GRU-1, whose default is spelt `foward` and means forward.
+pub(super) const DIRECTIONS_OF_GRU_1: Directions =
+    &[("forward", &[false]), ("foward", &[false]), ("reverse", &[true]), ("bidirectional", &[false, true])];
+
 /// The sizes of a recurrent node.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
@@ -51,7 +62,7 @@ pub(super) struct Inputs {
     pub(super) sizes: Sizes,
     pub(super) element: ElementType,
     layout: Layout,
-    reversed: Vec<bool>,
+    reversed: &'static [bool],
     lengths: Vec<usize>,
     x: Vec<f64>,
     w: Vec<f64>,
@@ -106,9 +117,9 @@ impl Weights<'_> {
 }
 
 impl Inputs {
-    /// Reads X, W, R, B and `sequence_lens` of an operator with this many gates.
-    pub(super) fn read(call: &Call<'_>, gates: usize, layout: Layout) -> Result<Inputs> {
-        let reversed = directions(call)?;
+    /// Reads X, W, R, B and `sequence_lens` of an operator with this many gates and these values of `direction`.
+    pub(super) fn read(call: &Call<'_>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs> {
+        let reversed = call.one_of("direction", directions)?;
         let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
         let sizes = sizes(call, [x, w, r], reversed.len(), gates, layout)?;
         let Sizes { time, batch, input, directions, .. } = sizes;
@@ -260,18 +271,6 @@ fn multiply(element: ElementType, a: Matrix<'_>, b: Matrix<'_>, out: &mut [f64],
         _ => multiply_add(a, b.transposed(), out, deadline)?,
     }
     Ok(())
-}
-
-/// For each direction, whether it runs backwards.
-fn directions(call: &Call<'_>) -> Result<Vec<bool>> {
-    match call.string("direction")? {
-        "forward" => Ok(vec![false]),
-        // The default of GRU-1 is spelt so, and means forward.
-        "foward" if call.since() < 3 && call.spec.version.name == "GRU" => Ok(vec![false]),
-        "reverse" => Ok(vec![true]),
-        "bidirectional" => Ok(vec![false, true]),
-        other => Err(invalid(format!("direction is '{other}'; it is forward, reverse or bidirectional"))),
-    }
 }
 
 fn sizes(call: &Call<'_>, [x, w, r]: [&Tensor; 3], directions: usize, gates: usize, layout: Layout) -> Result<Sizes> {
