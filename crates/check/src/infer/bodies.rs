@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
 };
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
@@ -99,7 +99,7 @@ impl<'m> Body<'m> {
     /// The names of the inputs.
     pub fn inputs(&self) -> Vec<&'m str> {
         match self.source {
-            BodySource::Graph(graph) => graph.input.iter().map(|input| input.name()).collect(),
+            BodySource::Graph(graph) => graph.input.iter().map(ValueInfoProto::name).collect(),
             BodySource::Function(function) => function.input.iter().map(String::as_str).collect(),
         }
     }
@@ -107,7 +107,7 @@ impl<'m> Body<'m> {
     /// The names of the outputs.
     pub fn outputs(&self) -> Vec<&'m str> {
         match self.source {
-            BodySource::Graph(graph) => graph.output.iter().map(|output| output.name()).collect(),
+            BodySource::Graph(graph) => graph.output.iter().map(ValueInfoProto::name).collect(),
             BodySource::Function(function) => function.output.iter().map(String::as_str).collect(),
         }
     }

@@ -187,12 +187,9 @@ impl Executor {
         self.probes -= 1;
         let mut refusal = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
-            let refused = match fill.inputs(view).map(|inputs| self.run(view, &inputs)) {
-                Some(Err(Some(message))) => message,
-                _ => {
-                    refusal = None;
-                    break;
-                }
+            let Some(Err(Some(refused))) = fill.inputs(view).map(|inputs| self.run(view, &inputs)) else {
+                refusal = None;
+                break;
             };
             refusal = Some(refused);
         }
@@ -238,11 +235,11 @@ enum Fill {
 impl Fill {
     /// A value for each input.
     fn inputs(self, view: &NodeView<'_, '_>) -> Option<Vec<Option<Value>>> {
-        let input = |(fact, at): (&Option<&ValueFact>, usize)| match fact {
+        let input = |(fact, at): (Option<&ValueFact>, usize)| match fact {
             None => Some(None),
             Some(fact) => self.input(view, fact, at).map(Some),
         };
-        view.inputs.iter().zip(0..).map(input).collect()
+        view.inputs.iter().copied().zip(0..).map(input).collect()
     }
 
     fn input(self, view: &NodeView<'_, '_>, fact: &ValueFact, at: usize) -> Option<Value> {
@@ -351,7 +348,8 @@ fn neutral(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Neutral>
     let operator = view.spec.version.name.as_str();
     let row = NEUTRAL.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
     // The first version of `Split` has its lengths as data.
-    row.filter(|_| !is_data(view, formal) && !(operator == "Split" && view.spec.version.since == 1)).map(|row| row.2)
+    let is_first_split = operator == "Split" && view.spec.version.since == 1;
+    row.filter(|_| !is_data(view, formal) && !is_first_split).map(|row| row.2)
 }
 
 /// Whether any value may stand at an input: not a shape, an axis or a count, of which the right one is not known.

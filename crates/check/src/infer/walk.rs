@@ -253,13 +253,17 @@ impl<'b, 'm> Walk<'b, 'm> {
         passed.extend(attributes.all());
         let is_open = attributes.any_open();
         let mut inputs: Vec<ValueFact> = node.input.iter().map(|name| self.fact_of(id.body, name)).collect();
-        inputs.iter_mut().for_each(|fact| fact.constant = None);
+        for fact in &mut inputs {
+            fact.constant = None;
+        }
         let count = self.call_counts.entry(function).or_insert(0);
         if *count >= CALLS.0 {
-            inputs.iter_mut().for_each(|fact| fact.shape = None);
+            for fact in &mut inputs {
+                fact.shape = None;
+            }
         }
         if *count >= CALLS.1 {
-            inputs.iter_mut().for_each(|fact| *fact = ValueFact::default());
+            inputs.fill(ValueFact::default());
         }
         let key = call_key(function, &inputs, &passed, is_open);
         if let Some(outputs) = self.calls.get(&key) {
@@ -356,12 +360,11 @@ impl<'b, 'm> Walk<'b, 'm> {
         };
         let origin = self.bodies.lookup(body, name).and_then(|value| self.bodies.origin(value));
         let finding = finding.with_origin(origin);
-        match node {
-            Some(node) => self.push(node, finding),
-            None => {
-                let place = Place { item: Some(format!("value '{name}'")), ..Place::default() };
-                self.push_for_body(body, Finding { place, ..finding });
-            }
+        if let Some(node) = node {
+            self.push(node, finding);
+        } else {
+            let place = Place { item: Some(format!("value '{name}'")), ..Place::default() };
+            self.push_for_body(body, Finding { place, ..finding });
         }
     }
 
