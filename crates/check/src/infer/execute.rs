@@ -109,9 +109,6 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
 /// Inputs that hold lengths, but are of a type that data has too.
 const LENGTHS: &[(&str, &str)] = &[("Split", "split")];
 
-/// Operators that refuse most values of their inputs.
-const CHOOSY: [&str; 2] = ["Gradient", "OneHotEncoder"];
-
 /// Operators of which it does not matter what the items of a sequence are.
 const ANY_ITEMS: [&str; 4] = ["SequenceAt", "SequenceErase", "SequenceInsert", "SequenceLength"];
 
@@ -160,11 +157,7 @@ impl Executor {
 
     /// Why a node is refused whatever its inputs hold that are not known; nothing where some values may do.
     pub(super) fn refusal(&mut self, view: &NodeView<'_, '_>) -> Option<String> {
-        if self.probes == 0
-            || !is_alone(view)
-            || CHOOSY.contains(&view.spec.version.name.as_str())
-            || view.node.output.iter().all(String::is_empty)
-        {
+        if self.probes == 0 || !is_alone(view) || is_choosy(view) || view.node.output.iter().all(String::is_empty) {
             return None;
         }
         let mut elements = 0usize;
@@ -187,19 +180,16 @@ impl Executor {
                 return None;
             }
         }
-        let key = key(view)?;
+        let key = key(view);
         if let Some(known) = self.refusals.get(&key) {
             return known.clone();
         }
         self.probes -= 1;
         let mut refusal = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
-            let refused = match fill.inputs(view).map(|inputs| self.run(view, &inputs)) {
-                Some(Err(Some(message))) => message,
-                _ => {
-                    refusal = None;
-                    break;
-                }
+            let Some(Err(Some(refused))) = fill.inputs(view).map(|inputs| self.run(view, &inputs)) else {
+                refusal = None;
+                break;
             };
             refusal = Some(refused);
         }
@@ -245,11 +235,11 @@ enum Fill {
 impl Fill {
     /// A value for each input.
     fn inputs(self, view: &NodeView<'_, '_>) -> Option<Vec<Option<Value>>> {
-        let input = |(fact, at): (&Option<&ValueFact>, usize)| match fact {
+        let input = |(fact, at): (Option<&ValueFact>, usize)| match fact {
             None => Some(None),
             Some(fact) => self.input(view, fact, at).map(Some),
         };
-        view.inputs.iter().zip(0..).map(input).collect()
+        view.inputs.iter().copied().zip(0..).map(input).collect()
     }
 
     fn input(self, view: &NodeView<'_, '_>, fact: &ValueFact, at: usize) -> Option<Value> {
@@ -344,12 +334,22 @@ fn is_alone(view: &NodeView<'_, '_>) -> bool {
     !has_graph && !view.attributes.any_open() && !is_large()
 }
 
+/// Whether the operator refuses most values of its inputs.
+fn is_choosy(view: &NodeView<'_, '_>) -> bool {
+    match view.spec.version.name.as_str() {
+        "Gradient" => true,
+        "OneHotEncoder" => view.attributes.int("zeros") == Some(0),
+        _ => false,
+    }
+}
+
 /// The values that stand for an input that is not known, where it takes no data.
 fn neutral(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Neutral> {
     let operator = view.spec.version.name.as_str();
     let row = NEUTRAL.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
     // The first version of `Split` has its lengths as data.
-    row.filter(|_| !is_data(view, formal) && !(operator == "Split" && view.spec.version.since == 1)).map(|row| row.2)
+    let is_first_split = operator == "Split" && view.spec.version.since == 1;
+    row.filter(|_| !is_data(view, formal) && !is_first_split).map(|row| row.2)
 }
 
 /// Whether any value may stand at an input: not a shape, an axis or a count, of which the right one is not known.
@@ -414,13 +414,33 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
     })
 }
 
-/// What a refusal follows from: operator, attributes, types, shapes and constants.
-fn key(view: &NodeView<'_, '_>) -> Option<Vec<u8>> {
-    let zeros = Fill::Zeros.inputs(view)?;
-    let constants: Vec<&Value> = view.inputs.iter().filter_map(|fact| fact.as_ref()?.constant.as_ref()).collect();
-    let mut key = model_of(view, &zeros)?.encode_to_vec();
-    key.extend(format!("{constants:?}").into_bytes());
-    Some(key)
+/// What a refusal follows from: operator, opset, attributes, types, shapes, constants, and which outputs are taken.
+fn key(view: &NodeView<'_, '_>) -> Vec<u8> {
+    let taken = view.node.output.iter().map(|name| u8::from(!name.is_empty()));
+    let mut key: Vec<u8> = view.spec.version.qualified().into_bytes();
+    key.extend(view.opset.to_le_bytes());
+    key.extend(taken);
+    for (name, attribute) in view.attributes.all() {
+        key.extend(name.as_bytes());
+        key.extend(attribute.encode_length_delimited_to_vec());
+    }
+    for fact in &view.inputs {
+        match fact.map(|fact| (&fact.value_type, &fact.shape, &fact.constant)) {
+            Some((value_type, shape, Some(constant))) => {
+                key.extend(format!("{value_type:?}{shape:?}{constant:?}").into_bytes());
+            }
+            Some((value_type, shape, None)) => {
+                for dim in shape.iter().flatten() {
+                    if let Dim::Size(size) = dim {
+                        key.extend(size.to_le_bytes());
+                    }
+                }
+                key.extend(format!("{value_type:?}").into_bytes());
+            }
+            None => key.push(b'-'),
+        }
+    }
+    key
 }
 
 #[cfg(test)]

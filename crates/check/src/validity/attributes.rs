@@ -35,12 +35,7 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
 fn check_node(context: &mut Context<'_, '_>, id: NodeId, node: &NodeProto) {
     let bodies = context.bodies();
     let function = bodies.body(id.body).function.and_then(|index| bodies.model.functions.get(index));
-    let spec = match bodies.opset(id.body, node.domain()) {
-        Some(opset) if bodies.function_of(node).is_none() => {
-            Specs::embedded().find(node.domain(), node.op_type(), opset).ok()
-        }
-        _ => None,
-    };
+    let spec = bodies.spec(id.body, node);
     let mut names = HashSet::new();
     for attribute in &node.attribute {
         let name = attribute.name();

@@ -1,6 +1,6 @@
 //! Imports: the opset of each domain, and whether the operators of all nodes are in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::OperatorSetIdProto;
@@ -68,6 +68,9 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
     }
 }
 
+/// A rule that an operator breaks, how, and the edit that mends it.
+type Problem = (RuleId, String, Option<String>);
+
 /// Why the operator of a node has no version.
 #[derive(PartialEq, Eq, Hash)]
 enum Reason<'m> {
@@ -81,8 +84,7 @@ fn check_operators(context: &mut Context<'_, '_>) {
     let bodies = context.bodies();
     let specs = Specs::embedded();
     let mut groups: Groups<Reason<'_>> = Groups::new();
-    let mut known: std::collections::HashMap<(Option<usize>, &str, &str), Option<(RuleId, String, Option<String>)>> =
-        std::collections::HashMap::new();
+    let mut known: HashMap<(Option<usize>, &str, &str), Option<Problem>> = HashMap::new();
     for id in bodies.node_ids() {
         let Some(node) = bodies.node(id) else { continue };
         let function = bodies.body(id.body).function;
@@ -133,7 +135,7 @@ fn check_operators(context: &mut Context<'_, '_>) {
     }
 }
 
-fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<(RuleId, String, Option<String>)> {
+fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<Problem> {
     match specs.find(domain, operator, opset) {
         Ok(spec) if spec.deprecated => {
             let message = format!("{} withdraws the operator", spec.version);
