@@ -65,7 +65,7 @@ fn try_form(case: &Case, target: &Target) -> Outcome {
     let model = decode::model(case.model.clone()).unwrap();
     match convert(&model, target) {
         Ok(conversion) => match run(case, &conversion.model) {
-            Ok(()) => Outcome::Right { is_edited: conversion.edits.iter().any(|edit| edit.place != "model") },
+            Ok(()) => Outcome::Right { is_edited: conversion.edits.iter().any(|edit| !edit.is_of_model()) },
             Err(message) => Outcome::Wrong(format!("{}: {message}", case.id)),
         },
         Err(Refusal { reasons }) => {

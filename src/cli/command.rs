@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
-use crate::cli::{compare, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace};
+use crate::cli::{compare, convert, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace};
 use crate::suite::FilterError;
 
 /// Conformance tests and opset compatibility for ONNX.
@@ -20,6 +20,8 @@ struct Arguments {
 enum Command {
     /// Show which cases end otherwise in one results file than in another.
     Compare(compare::Arguments),
+    /// Bring a model to another opset or IR version, and prove on the built-in executor that it gives the same.
+    Convert(convert::Arguments),
     /// Show which operator versions and type cells the cases run through, and which they leave out.
     Coverage(coverage::Arguments),
     /// Show what changed between two versions of an operator, or between two opsets.
@@ -57,6 +59,7 @@ pub fn main() -> ExitCode {
     };
     let done = match &arguments.command {
         Command::Compare(arguments) => compare::main(arguments),
+        Command::Convert(arguments) => convert::main(arguments),
         Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),
         Command::Export(arguments) => export::main(arguments),

@@ -4,6 +4,7 @@ mod actual;
 mod body;
 mod command;
 mod compare;
+mod convert;
 pub mod coverage;
 mod diff;
 pub mod exit;
@@ -28,6 +29,7 @@ mod suggest;
 mod terminal;
 mod trace;
 mod usage;
+mod verify;
 
 pub use command::main;
 pub use options::read_expectations;

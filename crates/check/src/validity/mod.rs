@@ -13,5 +13,6 @@ mod report;
 mod tensors;
 mod uses;
 
+pub(crate) use ir::facts as ir_facts;
 pub use ir::{IrFacts, IrNeed};
 pub use report::{ModelFacts, Report, check, check_model};
