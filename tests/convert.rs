@@ -102,8 +102,10 @@ fn cases_of(operators: &OperatorCatalog, version: &OperatorVersion) -> Vec<Case>
 }
 
 fn count(operators: &OperatorCatalog, version: &OperatorVersion) -> Vec<((OperatorVersion, u32), Counts)> {
-    let others: Vec<u32> =
-        Specs::embedded().versions(&version.domain, &version.name).filter(|since| *since != version.since).collect();
+    let all: Vec<u32> = Specs::embedded().versions(&version.domain, &version.name).collect();
+    let mut others: Vec<u32> = all.iter().copied().filter(|since| *since != version.since).collect();
+    // Below its first version the operator is expanded or replaced, or there is none.
+    others.extend(all.first().map(|first| first - 1).filter(|before| *before > 0));
     if others.is_empty() {
         return Vec::new();
     }
