@@ -16,7 +16,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use rayon::prelude::*;
 
 /// How many cases of an operator version are taken unless all are.
-const SOME: usize = 48;
+const SOME: usize = 24;
 
 /// What became of the cases of a version at another.
 #[derive(Clone, Debug, Default)]

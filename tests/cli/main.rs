@@ -1,6 +1,7 @@
 //! The command line as its users meet it: what it prints, what it refuses, and how it exits.
 
 mod broken_models;
+mod convert;
 mod errors;
 mod expectations;
 mod files;
