@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace,
+    check, compare, convert, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace,
 };
 use crate::suite::FilterError;
 
@@ -24,6 +24,8 @@ enum Command {
     Check(check::Arguments),
     /// Show which cases end otherwise in one results file than in another.
     Compare(compare::Arguments),
+    /// Bring a model to another opset or IR version, and prove on the built-in executor that it gives the same.
+    Convert(convert::Arguments),
     /// Show which operator versions and type cells the cases run through, and which they leave out.
     Coverage(coverage::Arguments),
     /// Show what changed between two versions of an operator, or between two opsets.
@@ -62,6 +64,7 @@ pub fn main() -> ExitCode {
     let done = match &arguments.command {
         Command::Check(arguments) => check::main(arguments),
         Command::Compare(arguments) => compare::main(arguments),
+        Command::Convert(arguments) => convert::main(arguments),
         Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),
         Command::Export(arguments) => export::main(arguments),

@@ -5,6 +5,7 @@ mod body;
 mod check;
 mod command;
 mod compare;
+mod convert;
 pub mod coverage;
 mod diff;
 pub mod exit;
@@ -30,6 +31,7 @@ mod target;
 mod terminal;
 mod trace;
 mod usage;
+mod verify;
 
 pub use command::main;
 pub use options::read_expectations;

@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::diff::{Change, DiffError, versions};
 /// A markdown page with a row for each pair of adjacent versions. `made_by` names the command that makes it.
 pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
     let mut rows = String::new();
-    let (mut pairs, mut meanings) = (0, 0);
+    let (mut pairs, mut meanings, mut silent) = (0, 0, 0);
     for domain in specs.domains() {
         for operator in specs.operators(domain) {
             let all: Vec<u32> = specs.versions(domain, operator).collect();
@@ -16,6 +16,7 @@ pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
                 let diff = versions(specs, domain, operator, pair[0], pair[1])?;
                 pairs += 1;
                 meanings += usize::from(diff.changes.iter().any(|change| matches!(change, Change::Semantics { .. })));
+                silent += usize::from(diff.changes.iter().any(|change| matches!(change, Change::Behaviour { .. })));
                 let changes: Vec<String> =
                     diff.changes.iter().map(|change| change.to_string().replace('|', "\\|")).collect();
                 let _ = writeln!(rows, "| {} | {} | {} | {} |", domain, diff.from, diff.to, changes.join("<br>"));
@@ -24,7 +25,9 @@ pub fn page(specs: &Specs, made_by: &str) -> Result<String, DiffError> {
     }
     Ok(format!(
         "<!-- Made by `{made_by}`. -->\n# What changed between versions\n\n{pairs} pairs of adjacent operator versions; in \
-         {meanings} of them the meaning changed, in our words behind the version's name. All else is compared by machine.\n\n\
+         {meanings} of them the meaning changed, in our words behind the version's name. In {silent}, nodes that both \
+         versions take mean something else: \"without a sign in the model\", with the condition, and with a case of the suite \
+         that gives another result at the other version. All else is compared by machine.\n\n\
          | domain | from | to | changes |\n|---|---|---|---|\n{rows}"
     ))
 }

@@ -2,6 +2,7 @@
 
 mod broken_models;
 mod check;
+mod convert;
 mod errors;
 mod expectations;
 mod files;

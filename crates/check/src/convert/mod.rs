@@ -13,6 +13,9 @@ mod node;
 mod rules;
 mod settle;
 
+#[cfg(test)]
+mod tests;
+
 pub use answer::{Answer, Fragment, Obstacle};
 pub use behaviour::{Known, holds};
 pub use draft::Names;

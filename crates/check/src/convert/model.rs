@@ -14,8 +14,9 @@ use super::answer::{Fragment, Obstacle};
 use super::draft::Names;
 use super::node::convert_node;
 use crate::facts::NodeFacts;
-use crate::infer::{Entered, Inferred, NodePath, infer};
+use crate::infer::{Bodies, Entered, Inferred, NodePath, infer};
 use crate::scan::Limits;
+use crate::validity::ir_facts;
 
 /// What a model is to import and to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,13 @@ pub struct PlacedEdit {
     pub place: String,
     /// One sentence.
     pub text: String,
+}
+
+impl PlacedEdit {
+    /// Whether the edit is of the model as a whole: of its imports, its IR version, its inputs.
+    pub fn is_of_model(&self) -> bool {
+        !self.place.contains("node ")
+    }
 }
 
 impl fmt::Display for PlacedEdit {
@@ -81,10 +89,10 @@ pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusa
     if let Some(graph) = &mut model.graph {
         let place = Place { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
         let added = work.graph(graph, &place);
-        if ir < 4 {
-            graph.input.extend(added.iter().map(input_of));
-        }
         graph.initializer.extend(added);
+        if ir < 4 {
+            work.declare_initializers(graph);
+        }
     }
     for (index, function) in functions.iter_mut().enumerate() {
         work.function(index, function);
@@ -101,6 +109,7 @@ pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusa
         });
         model.ir_version = Some(ir);
     }
+    work.check_ir(&model, target);
     if work.refusal.reasons.is_empty() { Ok(Conversion { model, edits: work.edits }) } else { Err(work.refusal) }
 }
 
@@ -182,24 +191,37 @@ impl<'a> Work<'a> {
     }
 
     /// The IR version of the model after the conversion.
-    fn ir_version(&mut self, model: &ModelProto, target: &Target) -> i64 {
-        let imports =
-            model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
+    fn ir_version(&self, model: &ModelProto, target: &Target) -> i64 {
+        let imports = model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
         let releases = Specs::embedded().releases().ok();
         let lowest = |import: &OperatorSetIdProto| {
             let domain = canonical_domain(import.domain());
             let opset = target.opsets.get(domain).copied().unwrap_or(import.version());
-            let lowest = releases?.lowest_ir(domain, u32::try_from(opset).ok()?)?;
-            Some((i64::from(lowest), format!("opset {opset} of {domain}")))
+            releases?.lowest_ir(domain, u32::try_from(opset).ok()?).map(i64::from)
         };
         let needed = imports.filter_map(lowest).max();
-        match (target.ir, needed) {
-            (Some(ir), Some((needed, what))) if ir < needed => {
-                self.refuse("model", format!("ir_version {ir} is too low: {what} needs {needed}"));
-                ir
-            }
-            (Some(ir), _) => ir,
-            (None, needed) => needed.map_or(0, |(needed, _)| needed).max(model.ir_version()),
+        target.ir.unwrap_or_else(|| needed.unwrap_or(0).max(model.ir_version()))
+    }
+
+    /// Makes every initializer an input too, as IR versions below 4 have them.
+    fn declare_initializers(&mut self, graph: &mut GraphProto) {
+        let inputs: BTreeSet<String> = graph.input.iter().map(|input| input.name().to_owned()).collect();
+        let missing: Vec<ValueInfoProto> =
+            graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_of).collect();
+        if !missing.is_empty() {
+            let text = format!("{} initializers are declared as inputs, as IR versions below 4 have them", missing.len());
+            self.edits.push(PlacedEdit { place: "model".to_owned(), text });
+            graph.input.extend(missing);
+        }
+    }
+
+    /// An IR version that was asked for holds all that is in the model.
+    fn check_ir(&mut self, model: &ModelProto, target: &Target) {
+        let Some(ir) = target.ir else { return };
+        let facts = ir_facts(&Bodies::new(model));
+        if !facts.may_be(ir) {
+            let why = if ir > facts.newest { format!("{} is the newest", facts.newest) } else { facts.lowest_text() };
+            self.refuse("model", format!("ir_version cannot be {ir}: {why}"));
         }
     }
 

@@ -60,7 +60,10 @@ pub fn convert_node(facts: &NodeFacts, target: i64, helpers: i64, names: &mut Na
             }
             match specs.versions(&domain, &name).filter(|earlier| i64::from(*earlier) < since).last() {
                 Some(earlier) => step(&mut draft, from, earlier, since - 1)?,
-                None => rules::replace(&mut draft, from)?,
+                None => {
+                    rules::replace(&mut draft, from)?;
+                    fit(&mut draft, since - 1)?;
+                }
             }
             at = since - 1;
         }
@@ -86,8 +89,13 @@ fn step(draft: &mut Draft, from: &OpSpec, since: u32, at: i64) -> Step {
         settle(draft, from, to)?;
         return if draft.take_mended() { Ok(()) } else { check_behaviour(draft, later, &before) };
     }
-    match Specs::embedded().find(draft.node.domain(), &operator, at) {
-        Ok(other) => settle(draft, other, other),
+    fit(draft, at)
+}
+
+/// Checks that an operator that took another's place fits its version at an opset.
+fn fit(draft: &mut Draft, at: i64) -> Step {
+    match Specs::embedded().find(draft.node.domain(), draft.node.op_type(), at) {
+        Ok(spec) => settle(draft, spec, spec),
         Err(error) => impossible(error.to_string()),
     }
 }

@@ -136,7 +136,7 @@ impl Needs {
 }
 
 /// What the IR version of a model follows from.
-pub(super) fn facts(bodies: &Bodies<'_>) -> IrFacts {
+pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
     let model = bodies.model;
     let mut needs = Needs(Vec::new(), HashSet::new());
     needs.add(7, "training information", !model.training_info.is_empty());

@@ -2,6 +2,7 @@
 //! though both take them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -32,6 +33,23 @@ pub struct Behaviour {
     /// Inputs and outputs that are left out, by the later version's names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+}
+
+impl fmt::Display for Behaviour {
+    /// What differs, for which nodes, and by which case it is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says)?;
+        let mut conditions: Vec<String> = Vec::new();
+        conditions.extend(self.attributes.iter().map(|(name, one)| format!("{name} is {one}")));
+        conditions.extend(self.types.iter().map(|(name, one)| format!("{name} is {one}")));
+        conditions.extend(self.ranks.iter().map(|(name, one)| format!("the rank of {name} is {one}")));
+        conditions.extend(self.given.iter().map(|name| format!("{name} is given")));
+        conditions.extend(self.left_out.iter().map(|name| format!("{name} is left out")));
+        if !conditions.is_empty() {
+            write!(f, " Where {}.", conditions.join(", and "))?;
+        }
+        write!(f, " Shown by {}", self.example)
+    }
 }
 
 /// A condition on one thing: `[a, b]` is one of these, `{not: [a, b]}` none of these.
@@ -73,6 +91,14 @@ impl<T> OneOf<T> {
     }
 }
 
+impl<T: fmt::Display> fmt::Display for OneOf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<String> = self.values().iter().map(T::to_string).collect();
+        let not = if matches!(self, OneOf::Not { .. }) { "not " } else { "" };
+        write!(f, "{not}{}", values.join(" or "))
+    }
+}
+
 /// The value of an attribute: an integer, a text, or one of the words `absent` (left out) and `last` (the last axis of input 0).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -84,9 +110,24 @@ pub enum AttributeValue {
     Text(String),
 }
 
+impl fmt::Display for AttributeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttributeValue::Int(value) => write!(f, "{value}"),
+            AttributeValue::Text(text) => f.write_str(text),
+        }
+    }
+}
+
 /// An element type by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElementName(pub ElementType);
+
+impl fmt::Display for ElementName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl<'de> Deserialize<'de> for ElementName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

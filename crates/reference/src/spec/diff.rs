@@ -6,6 +6,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::attribute::{AttributeSpec, AttributeType, DefaultValue};
+use super::behaviour::Behaviour;
 use super::operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};
 use super::specs::{LookupError, Specs};
 use super::validate::Side;
@@ -19,6 +20,8 @@ use crate::types::ValueType;
 pub enum Change {
     /// The meaning changed, as a version file's `changes` says.
     Semantics { version: OperatorVersion, text: String },
+    /// Nodes that both versions take mean something else, as a version file's `behaviour` says.
+    Behaviour { version: OperatorVersion, behaviour: Behaviour },
     /// The operator was withdrawn, or is in force again.
     Deprecated { now: bool },
     /// The standard calls the version experimental, or no longer does.
@@ -143,9 +146,13 @@ fn version_diff(specs: &Specs, before: &OpSpec, after: &OpSpec) -> Result<Versio
     let mut changes = Vec::new();
     for since in specs.versions(&to.domain, &to.name).filter(|since| from.since < *since && *since <= to.since) {
         let version = OperatorVersion { since, ..to.clone() };
-        if let Some(text) = &specs.get(&version)?.changes {
-            changes.push(Change::Semantics { version, text: text.clone() });
-        }
+        let spec = specs.get(&version)?;
+        let silent = spec.behaviour.iter().map(|behaviour| Change::Behaviour {
+            version: version.clone(),
+            behaviour: behaviour.clone(),
+        });
+        changes.extend(spec.changes.iter().map(|text| Change::Semantics { version: version.clone(), text: text.clone() }));
+        changes.extend(silent);
     }
     changes.extend(compare(before, after));
     Ok(VersionDiff { from, to, changes })

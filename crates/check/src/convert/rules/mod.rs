@@ -4,6 +4,7 @@ mod axes;
 mod broadcast;
 mod cast;
 mod constants;
+mod functions;
 mod image;
 mod inputs;
 mod normalization;
@@ -54,7 +55,7 @@ const FAMILIES: &[&[Rule]] = &[
     windows::RULES,
 ];
 
-const REPLACEMENTS: &[&[Replacement]] = &[image::REPLACEMENTS, shapes::REPLACEMENTS];
+const REPLACEMENTS: &[&[Replacement]] = &[functions::REPLACEMENTS, image::REPLACEMENTS, shapes::REPLACEMENTS];
 
 /// The rule from a version to one beside it.
 pub(crate) fn find(from: &OpSpec, to: &OpSpec) -> Option<RuleFn> {

@@ -1,4 +1,4 @@
-//! Operators that were withdrawn or came late: Shape of some axes, Scatter, comparisons with equality.
+//! Shape of some axes, and Scatter, whose place ScatterElements took.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
@@ -14,11 +14,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: keep },
 ];
 
-pub(super) const REPLACEMENTS: &[Replacement] = &[
-    Replacement { operator: "ScatterElements", replace: to_scatter },
-    Replacement { operator: "LessOrEqual", replace: less_or_equal },
-    Replacement { operator: "GreaterOrEqual", replace: greater_or_equal },
-];
+pub(super) const REPLACEMENTS: &[Replacement] =
+    &[Replacement { operator: "ScatterElements", replace: to_scatter }];
 
 /// The whole shape, of which Slice takes a part.
 fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
@@ -62,29 +59,5 @@ fn to_scatter(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     }
     draft.node.op_type = Some("Scatter".to_owned());
     draft.edit("Scatter takes the place of ScatterElements");
-    Ok(())
-}
-
-fn less_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
-    or_equal(draft, "Less")
-}
-
-fn greater_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
-    or_equal(draft, "Greater")
-}
-
-/// The body of the function: the strict comparison, or equality.
-fn or_equal(draft: &mut Draft, strict: &str) -> Step {
-    let (a, b, element) = (draft.input(0), draft.input(1), draft.element(0).ok());
-    if draft.helpers() < 7 {
-        return impossible(format!("{strict} does not broadcast below opset 7"));
-    }
-    let is_strict = draft.before(strict, &[&a, &b], Vec::new(), element)?;
-    let is_equal = draft.before("Equal", &[&a, &b], Vec::new(), element)?;
-    let name = draft.node.op_type().to_owned();
-    draft.set_input(0, is_strict, None);
-    draft.set_input(1, is_equal, None);
-    draft.node.op_type = Some("Or".to_owned());
-    draft.edit(format!("{name} is expanded: {strict}, Equal, Or"));
     Ok(())
 }

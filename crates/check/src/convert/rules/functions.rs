@@ -1,0 +1,179 @@
+//! Operators that the standard defines by others, at opsets that do not have them yet: each is expanded by its body.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::Replacement;
+use super::axes::{as_int, normal};
+use super::inputs::numbers;
+use crate::convert::answer::{Step, impossible};
+use crate::convert::attributes::{self, get_float, get_int, get_string};
+use crate::convert::draft::Draft;
+
+pub(super) const REPLACEMENTS: &[Replacement] = &[
+    Replacement { operator: "CastLike", replace: cast_like },
+    Replacement { operator: "Celu", replace: celu },
+    Replacement { operator: "Gelu", replace: gelu },
+    Replacement { operator: "GreaterOrEqual", replace: greater_or_equal },
+    Replacement { operator: "HardSwish", replace: hard_swish },
+    Replacement { operator: "LayerNormalization", replace: layer_normalization },
+    Replacement { operator: "LessOrEqual", replace: less_or_equal },
+    Replacement { operator: "Mish", replace: mish },
+];
+
+/// The body of an operator on its way into the graph: nodes of one element type before the last, which is the node itself.
+struct Body<'d, 'n> {
+    draft: &'d mut Draft<'n>,
+    element: ElementType,
+}
+
+impl<'d, 'n> Body<'d, 'n> {
+    /// The body of an operator of floating type. Narrow types would round after every step.
+    fn of_floats(draft: &'d mut Draft<'n>) -> Step<Body<'d, 'n>> {
+        let element = draft.element(0)?;
+        if draft.helpers() < 7 {
+            return impossible("the body broadcasts, which opsets below 7 do not");
+        }
+        match element {
+            ElementType::Float | ElementType::Double => Ok(Body { draft, element }),
+            other => impossible(format!("expanded by its body, each step would round to {other}")),
+        }
+    }
+
+    fn number(&mut self, value: f64) -> Step<String> {
+        let tensor = numbers(self.element, &[], &[value])?;
+        let stem = self.draft.stem("constant");
+        Ok(self.draft.add_constant(&stem, &tensor))
+    }
+
+    fn node(&mut self, op: &str, inputs: &[&str], attributes: Vec<AttributeProto>) -> Step<String> {
+        self.draft.before(op, inputs, attributes, Some(self.element))
+    }
+
+    /// Makes the node itself the last of the body.
+    fn last(self, op: &str, inputs: &[&str]) {
+        let name = self.draft.node.op_type().to_owned();
+        self.draft.node.attribute.clear();
+        self.draft.arrange_inputs(&[]);
+        for (position, input) in inputs.iter().enumerate() {
+            self.draft.set_input(position, (*input).to_owned(), None);
+        }
+        self.draft.node.op_type = Some(op.to_owned());
+        self.draft.edit(format!("{name} is expanded by its body"));
+    }
+}
+
+fn cast_like(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let element = draft.element(1)?;
+    let to = super::cast::target(draft, element);
+    draft.node.attribute = vec![to];
+    draft.arrange_inputs(&[Some(0)]);
+    draft.node.op_type = Some("Cast".to_owned());
+    draft.edit(format!("CastLike is Cast to {element}"));
+    Ok(())
+}
+
+fn celu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let alpha = get_float(&draft.node, "alpha")?.unwrap_or(1.0);
+    let x = draft.input(0);
+    let mut body = Body::of_floats(draft)?;
+    let alpha = body.number(f64::from(alpha))?;
+    let scaled = body.node("Div", &[&x, &alpha], Vec::new())?;
+    let elu = body.node("Elu", &[&scaled], vec![attributes::float("alpha", 1.0)])?;
+    body.last("Mul", &[&alpha, &elu]);
+    Ok(())
+}
+
+fn gelu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let is_tanh = get_string(&draft.node, "approximate")?.is_some_and(|value| value == "tanh");
+    let x = draft.input(0);
+    let mut body = Body::of_floats(draft)?;
+    let (half, one) = (body.number(0.5)?, body.number(1.0)?);
+    let curve = if is_tanh {
+        let (three, cubic) = (body.number(3.0)?, body.number(0.044_715)?);
+        let scale = body.number((2.0 / std::f64::consts::PI).sqrt())?;
+        let cube = body.node("Pow", &[&x, &three], Vec::new())?;
+        let term = body.node("Mul", &[&cubic, &cube], Vec::new())?;
+        let sum = body.node("Add", &[&x, &term], Vec::new())?;
+        let inner = body.node("Mul", &[&scale, &sum], Vec::new())?;
+        body.node("Tanh", &[&inner], Vec::new())?
+    } else {
+        let root = body.number(std::f64::consts::FRAC_1_SQRT_2)?;
+        let inner = body.node("Mul", &[&x, &root], Vec::new())?;
+        body.node("Erf", &[&inner], Vec::new())?
+    };
+    let raised = body.node("Add", &[&one, &curve], Vec::new())?;
+    let halved = body.node("Mul", &[&half, &x], Vec::new())?;
+    body.last("Mul", &[&halved, &raised]);
+    Ok(())
+}
+
+fn hard_swish(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let x = draft.input(0);
+    let mut body = Body::of_floats(draft)?;
+    let settings = vec![attributes::float("alpha", 1.0 / 6.0), attributes::float("beta", 0.5)];
+    let gate = body.node("HardSigmoid", &[&x], settings)?;
+    body.last("Mul", &[&x, &gate]);
+    Ok(())
+}
+
+fn mish(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    let x = draft.input(0);
+    let mut body = Body::of_floats(draft)?;
+    let soft = body.node("Softplus", &[&x], Vec::new())?;
+    let gate = body.node("Tanh", &[&soft], Vec::new())?;
+    body.last("Mul", &[&x, &gate]);
+    Ok(())
+}
+
+/// `(x - mean) / sqrt(variance + epsilon) * scale + bias`, over the axes from `axis` on.
+fn layer_normalization(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    if draft.has_output(1) || draft.has_output(2) {
+        return impossible("the statistics that LayerNormalization gives too are not expanded");
+    }
+    if get_int(&draft.node, "stash_type")?.unwrap_or(1) != 1 || draft.element(0)? != ElementType::Float {
+        return impossible("LayerNormalization is expanded where all is float");
+    }
+    let (rank, axis) = (draft.rank(0)?, get_int(&draft.node, "axis")?.unwrap_or(-1));
+    let axes: Vec<i64> = (normal(axis, rank)?..rank).map(as_int).collect();
+    let epsilon = get_float(&draft.node, "epsilon")?.unwrap_or(1e-5);
+    let (x, scale, bias) = (draft.input(0), draft.input(1), draft.input(2));
+    let mut body = Body::of_floats(draft)?;
+    let over = || vec![attributes::ints("axes", &axes), attributes::int("keepdims", 1)];
+    let mean = body.node("ReduceMean", &[&x], over())?;
+    let deviation = body.node("Sub", &[&x, &mean], Vec::new())?;
+    let square = body.node("Mul", &[&deviation, &deviation], Vec::new())?;
+    let variance = body.node("ReduceMean", &[&square], over())?;
+    let epsilon = body.number(f64::from(epsilon))?;
+    let raised = body.node("Add", &[&variance, &epsilon], Vec::new())?;
+    let root = body.node("Sqrt", &[&raised], Vec::new())?;
+    let normalized = body.node("Div", &[&deviation, &root], Vec::new())?;
+    if bias.is_empty() {
+        body.last("Mul", &[&normalized, &scale]);
+        return Ok(());
+    }
+    let scaled = body.node("Mul", &[&normalized, &scale], Vec::new())?;
+    body.last("Add", &[&scaled, &bias]);
+    Ok(())
+}
+
+fn less_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    or_equal(draft, "Less")
+}
+
+fn greater_or_equal(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    or_equal(draft, "Greater")
+}
+
+/// The strict comparison, or equality.
+fn or_equal(draft: &mut Draft, strict: &str) -> Step {
+    let (a, b, element) = (draft.input(0), draft.input(1), draft.element(0)?);
+    if draft.helpers() < 7 {
+        return impossible(format!("{strict} does not broadcast below opset 7"));
+    }
+    let is_strict = draft.before(strict, &[&a, &b], Vec::new(), Some(element))?;
+    let is_equal = draft.before("Equal", &[&a, &b], Vec::new(), Some(element))?;
+    Body { draft, element }.last("Or", &[&is_strict, &is_equal]);
+    Ok(())
+}

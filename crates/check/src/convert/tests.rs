@@ -1,0 +1,170 @@
+//! Conversions of small models: what is done, and that both give the same.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::executor::run;
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
+use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::proto::decode::NoExternalData;
+use onnx_conformance_reference::proto::{Message as _, ModelProto};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use super::{Target, convert};
+
+fn target(opset: i64) -> Target {
+    Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), opset)]), ..Target::default() }
+}
+
+/// The outputs on the input `x`, a tensor of float with elements -3, -2 and so on.
+fn outputs(model: &ModelProto, shape: &[usize]) -> Vec<Value> {
+    let values: Vec<f64> = (0..shape.iter().product::<usize>()).map(|at| at as f64 - 3.0).collect();
+    let x = Tensor::of_floats(ElementType::Float, shape, &values).unwrap();
+    let bytes = model.encode_to_vec().into();
+    let model = read_model(bytes, &NoExternalData, &LoadLimits::default()).unwrap_or_else(|error| panic!("{error}"));
+    let inputs = BTreeMap::from([("x".to_owned(), Value::Tensor(x))]);
+    run(&model, inputs, ExecutionLimits::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Converts a model of one input `x` of this shape; the edits of nodes are as expected, and both models give the same.
+fn check(text: &str, opset: i64, shape: &[usize], expected: &[&str]) {
+    let model = parse_model(text).unwrap();
+    let conversion = convert(&model, &target(opset)).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+    let edits: Vec<String> =
+        conversion.edits.iter().filter(|edit| !edit.is_of_model()).map(|edit| edit.text.clone()).collect();
+    assert_eq!(edits, expected, "{text}");
+    assert_eq!(outputs(&model, shape), outputs(&conversion.model, shape), "{text}");
+}
+
+fn refused(text: &str, target: &Target, expected: &str) {
+    let refusal = convert(&parse_model(text).unwrap(), target).expect_err(text);
+    assert_eq!(refusal.to_string(), expected);
+}
+
+#[test]
+fn what_only_gained_types_is_relabelled() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 14]>
+        g (float[2, 3] x) => (float[2, 3] y) { s = Sub (x, x) d = Div (s, x) y = Add (d, x) }"#;
+    check(text, 13, &[2, 3], &[]);
+    check(text, 7, &[2, 3], &[]);
+}
+
+#[test]
+fn axes_move_between_attribute_and_input() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2, 3] x) => (float[2] y) <int64[1] axes = {-1}> { y = ReduceSum <keepdims = 0> (x, axes) }"#;
+    check(text, 12, &[2, 3], &["axes moves from input 1 to an attribute of ReduceSum-11"]);
+    check(
+        text,
+        7,
+        &[2, 3],
+        &[
+            "axes moves from input 1 to an attribute of ReduceSum-11",
+            "axes is written [1], since those of ReduceSum-1 count from the front",
+        ],
+    );
+    let older = r#"<ir_version: 6, opset_import: ["" : 11]>
+        g (float[2, 3] x) => (float[2] y) { y = ReduceSum <axes = [1], keepdims = 0> (x) }"#;
+    check(older, 18, &[2, 3], &["axes moves from attribute to input 1 of ReduceSum-13"]);
+}
+
+#[test]
+fn softmax_along_an_inner_axis_is_brought_to_the_end_or_flattened() {
+    let text = |opset: i64, axis: i64| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : {opset}]>
+            g (float[2, 3, 4] x) => (float[2, 3, 4] y) {{ y = Softmax <axis = {axis}> (x) }}"#
+        )
+    };
+    let moved = "axis 1 is brought to the end: Transpose(perm=[0, 2, 1]) before and after, axis=2";
+    check(&text(13, 1), 12, &[2, 3, 4], &[moved]);
+    check(&text(13, 2), 12, &[2, 3, 4], &[]);
+    let flat = "the axes from 1 on are one: Flatten(axis=1) before, axis=-1, Reshape after";
+    check(&text(11, 1), 13, &[2, 3, 4], &[flat]);
+}
+
+#[test]
+fn legacy_broadcasting_is_written_out_and_asked_for() {
+    let text = r#"<ir_version: 3, opset_import: ["" : 6]>
+        g (float[2, 3] x, float[2] b) => (float[2, 3] y) <float[2] b = {1, 2}>
+        { y = Add <axis = 0, broadcast = 1> (x, b) }"#;
+    check(
+        text,
+        13,
+        &[2, 3],
+        &[
+            "attributes axis and broadcast, which Add-7 has not, are removed",
+            "axes are put behind those of input 1: Unsqueeze(axes=[1]) before",
+        ],
+    );
+    let newer = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2, 3] x) => (float[2, 3] y) <float[3] b = {1, 2, 3}> { y = Add (x, b) }"#;
+    check(newer, 6, &[2, 3], &["attributes broadcast=1 and axis=1 ask Add-6 for what it would not do"]);
+}
+
+#[test]
+fn subgraphs_and_functions_are_converted_too() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+        g (float[2, 3] x) => (float[2] y) <bool condition = {1}> {
+            y = If (condition) <
+                then_branch = then () => (a) { axes = Constant <value_ints = [1]> () a = ReduceSum <keepdims = 0> (x, axes) },
+                else_branch = other () => (b) { b = local.total (x) }
+            >
+        }
+        <domain: "local", opset_import: ["" : 13]>
+        total (v) => (w) { axes = Constant <value_ints = [1]> () w = ReduceSum <keepdims = 0> (v, axes) }"#;
+    let edit = "axes moves from input 1 to an attribute of ReduceSum-11";
+    check(text, 12, &[2, 3], &[edit, edit]);
+}
+
+#[test]
+fn functions_that_an_opset_lacks_are_expanded() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2, 4] x) => (float[2, 4] y) <float[4] scale = {1, 2, 3, 4}>
+        { y = LayerNormalization (x, scale) }"#;
+    let model = parse_model(text).unwrap();
+    let conversion = convert(&model, &target(13)).unwrap();
+    let names: Vec<&str> = conversion.model.graph.iter().flat_map(|graph| &graph.node).map(|node| node.op_type()).collect();
+    assert_eq!(names, ["Constant", "ReduceMean", "Sub", "Mul", "ReduceMean", "Add", "Sqrt", "Div", "Mul"]);
+    let [expected, actual] = [&model, &conversion.model].map(|model| outputs(model, &[2, 4]));
+    for (expected, actual) in expected.iter().zip(&actual) {
+        let pairs = expected.as_tensor().unwrap().floats().into_iter().zip(actual.as_tensor().unwrap().floats());
+        pairs.for_each(|(expected, actual)| assert!((expected - actual).abs() < 1e-6, "{expected} {actual}"));
+    }
+}
+
+#[test]
+fn what_has_no_form_is_refused_with_its_place() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2, 3] x, int64[1] axes) => (float[n] y) { y = ReduceSum <keepdims = 0> (x, axes) }"#;
+    let computed = "node 0 (ReduceSum): input 1 'axes' is computed when the model runs; it would have to be a constant";
+    refused(text, &target(12), computed);
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2, 3] x) => (float[2, 3] y) { a = Relu (x) y = Identity (a) }"#;
+    refused(text, &target(99), "model: opset 99 of ai.onnx is unknown; 1 to 28 are known");
+    let wrap = r#"<ir_version: 9, opset_import: ["" : 19]>
+        g (float[3] x) => (float[n] y) <int64[2] pads = {1, 1}> { y = Pad <mode = "wrap"> (x, pads) }"#;
+    refused(wrap, &target(18), "node 0 (Pad): Pad-18 does not have mode wrap; it has constant, reflect, edge");
+    let only = Target { relabel_only: true, ..target(12) };
+    let sum = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2, 3] x) => (float[2] y) <int64[1] axes = {1}> { y = ReduceSum <keepdims = 0> (x, axes) }"#;
+    let edit = "axes moves from input 1 to an attribute of ReduceSum-11, and only relabelling is allowed";
+    refused(sum, &only, &format!("node 0 (ReduceSum): {edit}"));
+}
+
+#[test]
+fn the_ir_version_is_what_the_file_and_the_opset_need() {
+    let text = r#"<ir_version: 10, opset_import: ["" : 17]>
+        g (float[2] x) => (float[2] y) { y = Relu (x) }"#;
+    let model = parse_model(text).unwrap();
+    let lowered = convert(&model, &Target { ir: Some(9), ..Target::default() }).unwrap();
+    assert_eq!((lowered.model.ir_version(), lowered.edits.len()), (9, 1));
+    let raised = convert(&model, &target(23)).unwrap();
+    assert_eq!(raised.model.ir_version(), 11);
+    let float8 = r#"<ir_version: 10, opset_import: ["" : 19]>
+        g (float8e4m3fn[2] x) => (float8e4m3fn[2] y) { y = Identity (x) }"#;
+    let low = Target { ir: Some(8), ..Target::default() };
+    refused(float8, &low, "model: ir_version cannot be 8: needs IR 9 or newer: float8e4m3fn");
+}

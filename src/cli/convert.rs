@@ -1,0 +1,167 @@
+//! `convert`: a model at another opset or IR version, proved on the built-in executor before it is written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
+use onnx_conformance_reference::spec::{Release, Specs, canonical_domain};
+
+use crate::case::{MOST_BINARY, external_locations, read_file};
+use crate::check::convert::{Conversion, Refusal, Target, convert};
+use crate::cli::usage::Usage;
+use crate::cli::verify::{Proof, Trials, prove};
+use crate::cli::{exit, options, print};
+use crate::report::escape::line;
+use crate::whole_file::write_whole;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model
+    model: PathBuf,
+
+    /// The opset that the model is to import; of another domain than ai.onnx, as in ai.onnx.ml=3
+    #[arg(long, value_name = "N|DOMAIN=N")]
+    opset: Vec<String>,
+
+    /// The IR version that the model is to have
+    #[arg(long, value_name = "N")]
+    ir: Option<i64>,
+
+    /// Lower opsets and IR version to what a release of ONNX knows, as in 1.12
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["opset", "ir"])]
+    release: Option<String>,
+
+    /// Convert only where every node stays as it is
+    #[arg(long)]
+    relabel_only: bool,
+
+    /// On how many inputs that are made up both models are run and compared
+    #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
+    verify: usize,
+
+    /// Run and compare both models on the inputs in this folder too: input_0.pb and so on, in it or in folders in it
+    #[arg(long, value_name = "DIR")]
+    inputs: Option<PathBuf>,
+
+    /// Where to write the model; without it, only tell what would be done
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Write over a file that exists
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let name = arguments.model.display().to_string();
+    let bytes = read_file(&arguments.model, MOST_BINARY).with_context(|| name.clone())?;
+    let model = decode::model(bytes.into()).with_context(|| format!("{name} holds no model"))?;
+    let target = target(arguments, &model)?;
+    check_output(arguments, &model)?;
+    let conversion = match convert(&model, &target) {
+        Ok(conversion) => conversion,
+        Err(refusal) => return refused(&refusal),
+    };
+    tell(&conversion)?;
+    let trials = Trials { model: &arguments.model, count: arguments.verify, inputs: arguments.inputs.as_deref() };
+    match prove(&trials, &model, &conversion.model)? {
+        Proof::Same(text) | Proof::NotVerified(text) => print::line(&line(&text))?,
+        Proof::Differs(text) => {
+            print::line(&line(&format!("the converted model gives something else, and is not written: {text}")))?;
+            return Ok(exit::REGRESSION);
+        }
+    }
+    if let Some(output) = &arguments.output {
+        write_whole(output, &conversion.model.encode_to_vec()).with_context(|| output.display().to_string())?;
+        print::line(&line(&format!("wrote {}", output.display())))?;
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// What the arguments ask for.
+fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
+    let mut target = Target { ir: arguments.ir, relabel_only: arguments.relabel_only, ..Target::default() };
+    if let Some(name) = &arguments.release {
+        let release = release(name)?;
+        for import in &model.opset_import {
+            let domain = canonical_domain(import.domain());
+            if let Some(newest) = release.opsets.get(domain) {
+                target.opsets.insert(domain.to_owned(), import.version().min(i64::from(*newest)));
+            }
+        }
+        target.ir = Some(model.ir_version().min(i64::from(release.ir)));
+        return Ok(target);
+    }
+    for text in &arguments.opset {
+        let (domain, opset) = text.rsplit_once('=').unwrap_or(("", text));
+        let domain = canonical_domain(domain);
+        let Ok(opset) = opset.parse::<i64>() else {
+            bail!(Usage(format!("--opset {text} is no opset; write a number, or a domain and a number as in ai.onnx.ml=3")));
+        };
+        if !model.opset_import.iter().any(|import| canonical_domain(import.domain()) == domain) {
+            bail!(Usage(format!("the model imports no opset of {domain}")));
+        }
+        target.opsets.insert(domain.to_owned(), opset);
+    }
+    if target.opsets.is_empty() && target.ir.is_none() {
+        bail!(Usage("name what the model is to become: --opset, --ir or --release".to_owned()));
+    }
+    Ok(target)
+}
+
+/// The release of this name; of 1.12 the last patch.
+fn release(name: &str) -> anyhow::Result<&'static Release> {
+    let releases = &Specs::embedded().releases()?.releases;
+    let is_meant = |release: &&Release| release.onnx == name || release.onnx.starts_with(&format!("{name}."));
+    let known = || releases.iter().map(|release| release.onnx.as_str()).collect::<Vec<_>>().join(", ");
+    let found = releases.iter().rfind(is_meant);
+    found.with_context(|| Usage(format!("there is no release {name} of ONNX; there are {}", known())))
+}
+
+/// What is to be written is another file than the model, which its external data belongs to as well.
+fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()> {
+    let Some(output) = &arguments.output else { return Ok(()) };
+    let shown = output.display();
+    if fs::canonicalize(output).is_ok_and(|output| fs::canonicalize(&arguments.model).is_ok_and(|model| model == output)) {
+        bail!(Usage(format!("{shown} is the model itself; name another file")));
+    }
+    if output.exists() && !arguments.force {
+        bail!(Usage(format!("{shown} exists; name another file, or write over it by --force")));
+    }
+    let folder = |path: &Path| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::canonicalize(parent).ok()
+    };
+    if let Some(data) = external_locations(model).first()
+        && folder(output) != folder(&arguments.model)
+    {
+        bail!(Usage(format!("the model's tensors are in files beside it, such as {data}; write {shown} beside it too")));
+    }
+    Ok(())
+}
+
+/// Says in one line what the conversion is, and below it each edit.
+fn tell(conversion: &Conversion) -> anyhow::Result<()> {
+    let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.is_of_model());
+    print::line(&match of_nodes.len() {
+        0 if of_model.is_empty() => "nothing to do: the model is so already".to_owned(),
+        0 => "relabel only: no node changes".to_owned(),
+        1 => "1 edit".to_owned(),
+        count => format!("{count} edits"),
+    })?;
+    for edit in of_model.iter().chain(&of_nodes) {
+        print::line(&format!("  {}", line(&edit.to_string())))?;
+    }
+    Ok(())
+}
+
+fn refused(refusal: &Refusal) -> anyhow::Result<u8> {
+    let count = refusal.reasons.len();
+    print::line(&if count == 1 { "1 place cannot be converted".to_owned() } else { format!("{count} places cannot be converted") })?;
+    for reason in &refusal.reasons {
+        print::line(&format!("  {}", line(&reason.to_string())))?;
+    }
+    Ok(exit::REGRESSION)
+}

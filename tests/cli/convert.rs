@@ -1,0 +1,55 @@
+//! `convert`: what it prints, what it writes, and what it refuses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::proto::{Message as _, decode};
+
+use crate::program::call;
+
+const SUM: &str = r#"<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2, n] x) => (float[2] y) <int64[1] axes = {1}> { y = ReduceSum <keepdims = 0> (x, axes) }"#;
+
+/// A model in a folder.
+fn written(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("model.onnx");
+    fs::write(&path, parse_model(text).unwrap().encode_to_vec()).unwrap();
+    path
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_model_is_converted_proved_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, out) = (written(folder.path(), SUM), folder.path().join("out.onnx"));
+    let call = |more: &[&str]| call(&[&["convert", text(&model), "--opset", "12"], more].concat());
+    let told = call(&[]).expect(0, "verified: 3 of 3 inputs give the same to the last bit");
+    assert!(told.out.starts_with("1 edit\n  model: opset 13 of ai.onnx becomes 12\n  node 0 (ReduceSum): "), "{told:?}");
+    assert!(!out.exists());
+    call(&["--verify", "0", "-o", text(&out)]).expect(0, "not verified: no inputs were asked for");
+    let converted = decode::model(fs::read(&out).unwrap().into()).unwrap();
+    assert_eq!(converted.opset_import[0].version(), 12);
+    call(&["-o", text(&out)]).expect(64, "name another file, or write over it by --force");
+    call(&["-o", text(&out), "--force"]).expect(0, "wrote ");
+    call(&["-o", text(&model), "--force"]).expect(64, "is the model itself");
+}
+
+#[test]
+fn what_cannot_be_converted_is_named_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = written(folder.path(), SUM);
+    let out = folder.path().join("out.onnx");
+    let call = |more: &[&str]| call(&[&["convert", text(&model), "-o", text(&out)], more].concat());
+    call(&["--opset", "12", "--relabel-only"]).expect(1, "1 place cannot be converted\n  node 0 (ReduceSum): ");
+    call(&["--ir", "3", "--opset", "99"]).expect(1, "opset 99 of ai.onnx is unknown; 1 to 28 are known");
+    call(&[]).expect(64, "name what the model is to become");
+    call(&["--opset", "ai.onnx.ml=3"]).expect(64, "the model imports no opset of ai.onnx.ml");
+    call(&["--release", "0.1"]).expect(64, "there is no release 0.1 of ONNX");
+    assert!(!out.exists());
+    fs::write(&model, "no model").unwrap();
+    call(&["--opset", "12"]).expect(4, "holds no model");
+}
