@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use onnx_conformance_check::convert::{Conversion, Refusal, Target, convert};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::spec::{Release, Specs, canonical_domain};
 
 use crate::case::{MOST_BINARY, external_locations, read_file};
-use crate::check::convert::{Conversion, Refusal, Target, convert};
 use crate::cli::usage::Usage;
 use crate::cli::verify::{Proof, Trials, prove};
 use crate::cli::{exit, options, print};
