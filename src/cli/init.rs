@@ -62,7 +62,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
     };
-    let accepted = found_of(&*runtime);
+    let accepted = arguments.source.suite.is_none().then(|| found_of(&*runtime)).flatten();
     let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
     let path = arguments.output.clone().unwrap_or_else(|| default_path(&declaration.name));
     check_free(&path, &arguments.runtime)?;

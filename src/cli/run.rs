@@ -103,7 +103,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
     };
-    let accepted = found_of(&*runtime);
+    let sources = &arguments.selection.sources;
+    let accepted = sources.suite.is_none().then(|| found_of(&*runtime)).flatten();
     let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
     let gate = arguments.gate.open(&declaration, &arguments.selection.sources)?;
     if patterns.is_empty() {

@@ -163,7 +163,9 @@ mod tests {
         let found = accepted(&Builtin::new(Duration::from_mins(1))).unwrap();
         let newest = Specs::embedded().releases().unwrap().newest().unwrap();
         assert_eq!(found.ir, Opsets::Between(3, newest.ir));
-        for (domain, opset) in &newest.opsets {
+        // A domain without operators is not tried.
+        let has_operators = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
+        for (domain, opset) in newest.opsets.iter().filter(|(domain, _)| has_operators(domain)) {
             assert_eq!(found.opsets.get(domain), Some(&Opsets::Between(1, *opset)), "{domain}");
         }
     }
