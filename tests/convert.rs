@@ -93,7 +93,8 @@ fn selected() -> Option<BTreeSet<String>> {
 /// Every case of a version that must give outputs; of many, those at equal distances.
 fn cases_of(operators: &OperatorCatalog, version: &OperatorVersion) -> Vec<Case> {
     let made = cases(operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
-    let mut judged: Vec<Case> = made.into_iter().filter(|case| case.refusal.is_none() && case.level != Level::Open).collect();
+    let mut judged: Vec<Case> =
+        made.into_iter().filter(|case| case.refusal.is_none() && case.level != Level::Open).collect();
     if std::env::var_os("CONVERT_ALL").is_none() && judged.len() > SOME {
         let step = judged.len().div_ceil(SOME);
         judged = judged.into_iter().step_by(step).collect();
@@ -134,8 +135,7 @@ fn every_case_converted_gives_its_outputs_or_is_refused() {
         operators.has(version) && only.as_ref().is_none_or(|names| names.contains(&version.name))
     };
     let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(is_meant).collect();
-    let counts: BTreeMap<_, Counts> =
-        versions.par_iter().flat_map_iter(|version| count(&operators, version)).collect();
+    let counts: BTreeMap<_, Counts> = versions.par_iter().flat_map_iter(|version| count(&operators, version)).collect();
     let mut totals = [0; 4];
     let mut wrong = Vec::new();
     for ((version, since), counts) in &counts {
@@ -145,7 +145,12 @@ fn every_case_converted_gives_its_outputs_or_is_refused() {
         }
         wrong.extend(counts.wrong.iter().map(|message| format!("{version} at {since}: {message}")));
         if only.is_some() {
-            println!("{version} at {since}: {} as they are, {} edited, {refused} refused, {} wrong", counts.same, counts.edited, counts.wrong.len());
+            println!(
+                "{version} at {since}: {} as they are, {} edited, {refused} refused, {} wrong",
+                counts.same,
+                counts.edited,
+                counts.wrong.len()
+            );
             for (reason, number) in &counts.refused {
                 println!("  {number} refused: {reason}");
             }
@@ -154,9 +159,21 @@ fn every_case_converted_gives_its_outputs_or_is_refused() {
     println!("{} pairs: {totals:?} as they are, edited, refused, wrong", counts.len());
     if let Some(path) = std::env::var_os("CONVERT_REPORT") {
         let line = |((version, since), counts): (&(OperatorVersion, u32), &Counts)| {
-            format!("{version} at {since}\t{}\t{}\t{}\t{}\t{:?}\n", counts.same, counts.edited, counts.refused.values().sum::<usize>(), counts.wrong.len(), counts.refused)
+            format!(
+                "{version} at {since}\t{}\t{}\t{}\t{}\t{:?}\n",
+                counts.same,
+                counts.edited,
+                counts.refused.values().sum::<usize>(),
+                counts.wrong.len(),
+                counts.refused
+            )
         };
         std::fs::write(&path, counts.iter().map(line).collect::<String>() + &wrong.join("\n")).unwrap();
     }
-    assert!(wrong.is_empty(), "{} cases give other outputs, such as\n{}", wrong.len(), wrong[..wrong.len().min(60)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} cases give other outputs, such as\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(60)].join("\n")
+    );
 }

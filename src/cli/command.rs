@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
-use crate::cli::{compare, convert, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace};
+use crate::cli::{
+    compare, convert, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace,
+};
 use crate::suite::FilterError;
 
 /// Conformance tests and opset compatibility for ONNX.

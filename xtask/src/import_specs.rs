@@ -136,11 +136,8 @@ fn differences(schema: &OpSpec, path: &str, text: &str) -> Vec<String> {
         Ok(committed) => committed,
         Err(error) => return vec![error.to_string()],
     };
-    let expected = OpSpec {
-        changes: committed.changes.clone(),
-        behaviour: committed.behaviour.clone(),
-        ..schema.clone()
-    };
+    let expected =
+        OpSpec { changes: committed.changes.clone(), behaviour: committed.behaviour.clone(), ..schema.clone() };
     if committed == expected {
         let written = emit::version_file(&committed) == text;
         return if written { Vec::new() } else { vec!["the file is not written as import-specs writes it".to_owned()] };

@@ -170,7 +170,9 @@ impl<'a> Draft<'a> {
     pub(crate) fn known(&self, position: usize, what: &str) -> Step<Tensor> {
         match self.constant(position) {
             Some(tensor) => Ok(tensor),
-            None => unknown(format!("input {position} '{what}' is computed when the model runs; it would have to be a constant")),
+            None => unknown(format!(
+                "input {position} '{what}' is computed when the model runs; it would have to be a constant"
+            )),
         }
     }
 
@@ -309,7 +311,10 @@ impl<'a> Draft<'a> {
         if let (Some(formal), Some(element)) = (first, element)
             && !spec.allowed(&formal.kind).contains(&ValueType::Tensor(element))
         {
-            return impossible(format!("an edit needs {op} of tensor({element}), which {} does not take", spec.version));
+            return impossible(format!(
+                "an edit needs {op} of tensor({element}), which {} does not take",
+                spec.version
+            ));
         }
         Ok(NodeProto {
             op_type: Some(op.to_owned()),

@@ -103,7 +103,10 @@ pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusa
     }
     work.import_helpers(&mut model.opset_import);
     if ir != model.ir_version() {
-        work.edits.push(PlacedEdit { place: "model".to_owned(), text: format!("ir_version {} becomes {ir}", model.ir_version()) });
+        work.edits.push(PlacedEdit {
+            place: "model".to_owned(),
+            text: format!("ir_version {} becomes {ir}", model.ir_version()),
+        });
         model.ir_version = Some(ir);
     }
     work.check_ir(&model, target);
@@ -144,9 +147,11 @@ impl<'a> Work<'a> {
             function.input.iter().for_each(|name| names.take(name));
             take_names_of(&function.node, &mut names);
         }
-        let name = |function: &FunctionProto| (canonical_domain(function.domain()).to_owned(), function.name().to_owned());
+        let name =
+            |function: &FunctionProto| (canonical_domain(function.domain()).to_owned(), function.name().to_owned());
         let releases = Specs::embedded().releases().ok();
-        let newest = |release: &&onnx_conformance_reference::spec::Release| i64::from(release.ir) <= model.ir_version().max(8);
+        let newest =
+            |release: &&onnx_conformance_reference::spec::Release| i64::from(release.ir) <= model.ir_version().max(8);
         let known = releases.and_then(|releases| releases.releases.iter().rev().find(newest));
         Work {
             inferred,
@@ -187,7 +192,8 @@ impl<'a> Work<'a> {
 
     /// The IR version of the model after the conversion.
     fn ir_version(&self, model: &ModelProto, target: &Target) -> i64 {
-        let imports = model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
+        let imports =
+            model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
         let releases = Specs::embedded().releases().ok();
         let lowest = |import: &OperatorSetIdProto| {
             let domain = canonical_domain(import.domain());
@@ -204,7 +210,8 @@ impl<'a> Work<'a> {
         let missing: Vec<ValueInfoProto> =
             graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_of).collect();
         if !missing.is_empty() {
-            let text = format!("{} initializers are declared as inputs, as IR versions below 4 have them", missing.len());
+            let text =
+                format!("{} initializers are declared as inputs, as IR versions below 4 have them", missing.len());
             self.edits.push(PlacedEdit { place: "model".to_owned(), text });
             graph.input.extend(missing);
         }

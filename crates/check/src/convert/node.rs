@@ -108,7 +108,10 @@ fn check_behaviour(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> St
             (Some(true), Some(true)) => return impossible(format!("{}: {}", later.version, behaviour.says)),
             _ => {
                 let says = &behaviour.says;
-                return unknown(format!("{}: {says} Whether that is so here depends on what is not known", later.version));
+                return unknown(format!(
+                    "{}: {says} Whether that is so here depends on what is not known",
+                    later.version
+                ));
             }
         }
     }

@@ -20,8 +20,8 @@ mod version;
 #[cfg(test)]
 mod tests;
 
-pub use behaviour::{AttributeValue, Behaviour, ElementName, OneOf};
 pub use attribute::{AttributeSpec, AttributeType, DefaultValue, UnknownAttributeType};
+pub use behaviour::{AttributeValue, Behaviour, ElementName, OneOf};
 pub use describe::type_list;
 pub use enums::Enums;
 pub use operator::{FormalParameter, FormalType, FunctionKind, OpSpec, Presence};

@@ -97,7 +97,10 @@ fn reduction_to_attribute(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step
         return axes_to_attribute(draft, from, to);
     }
     if is_noop {
-        return impossible(format!("{} reduces over all axes where none is named, and here none is reduced", to.version));
+        return impossible(format!(
+            "{} reduces over all axes where none is named, and here none is reduced",
+            to.version
+        ));
     }
     if draft.has_input(1) {
         draft.clear_input(1);
@@ -124,9 +127,11 @@ fn from_front(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 /// Negative axes of a node whose axes are those of its output.
 fn from_front_of_output(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    count_from_front(draft, to, |draft| {
-        Ok(draft.rank(0)? + get_ints(&draft.node, "axes")?.map_or(0, |axes| axes.len()))
-    })
+    count_from_front(
+        draft,
+        to,
+        |draft| Ok(draft.rank(0)? + get_ints(&draft.node, "axes")?.map_or(0, |axes| axes.len())),
+    )
 }
 
 /// Writes negative axes as the ones they are, for a version whose axes count from the front.
@@ -238,7 +243,11 @@ fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
 fn branches_alike(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let outputs = |name: &str| -> Vec<Option<TypeProto>> {
         let graphs = draft.node.attribute.iter().filter(|attribute| attribute.name() == name);
-        graphs.flat_map(|attribute| &attribute.g).flat_map(|graph| &graph.output).map(|info| info.r#type.clone()).collect()
+        graphs
+            .flat_map(|attribute| &attribute.g)
+            .flat_map(|graph| &graph.output)
+            .map(|info| info.r#type.clone())
+            .collect()
     };
     if outputs("then_branch") == outputs("else_branch") {
         return Ok(());

@@ -218,8 +218,12 @@ fn shrink_slope(draft: &mut Draft, rank: usize) -> Step {
 fn slope_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (data, slope) = (draft.shape(0)?, draft.shape(1)?);
     let is_one = |dim: &Dim| *dim == Dim::Size(1);
-    let larger: Vec<usize> =
-        slope.iter().enumerate().filter(|(_, dim)| !is_one(dim)).map(|(axis, _)| axis + data.len() - slope.len()).collect();
+    let larger: Vec<usize> = slope
+        .iter()
+        .enumerate()
+        .filter(|(_, dim)| !is_one(dim))
+        .map(|(axis, _)| axis + data.len() - slope.len())
+        .collect();
     let wanted: Option<usize> = match larger.as_slice() {
         [] => {
             draft.mended();

@@ -19,8 +19,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// The attributes that give a value otherwise than as a tensor.
-const FORMS: &[&str] =
-    &["value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"];
+const FORMS: &[&str] = &["value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"];
 
 /// The tensor that one of the short forms of a constant stands for.
 fn constant_of(attribute: &AttributeProto) -> Option<Tensor> {
@@ -59,7 +58,8 @@ fn value_of_form(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// A sparse value is written dense.
 fn dense(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(attribute) = get(&draft.node, "sparse_value")? else { return Ok(()) };
-    let sparse = attribute.sparse_tensor.as_ref().and_then(|sparse| decode::sparse_tensor(sparse, &NoExternalData).ok());
+    let sparse =
+        attribute.sparse_tensor.as_ref().and_then(|sparse| decode::sparse_tensor(sparse, &NoExternalData).ok());
     let Some(sparse) = sparse else { return impossible("sparse_value cannot be read") };
     let count: usize = sparse.shape.iter().product();
     if count > 1 << 20 || !(sparse.values.element_type().is_float()) {

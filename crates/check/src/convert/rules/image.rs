@@ -135,13 +135,9 @@ fn resize_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(3) {
         return impossible(format!("{} takes scales, not sizes", to.version));
     }
-    for name in [
-        "coordinate_transformation_mode",
-        "nearest_mode",
-        "exclude_outside",
-        "cubic_coeff_a",
-        "extrapolation_value",
-    ] {
+    for name in
+        ["coordinate_transformation_mode", "nearest_mode", "exclude_outside", "cubic_coeff_a", "extrapolation_value"]
+    {
         attributes::remove(&mut draft.node, name);
         draft.same_default(name);
     }
@@ -200,7 +196,10 @@ fn roi_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return impossible(format!("{} does not shift coordinates by half a pixel", to.version));
     }
     attributes::remove(&mut draft.node, "coordinate_transformation_mode");
-    draft.edit(format!("attribute coordinate_transformation_mode, which says what {} does anyway, is removed", to.version));
+    draft.edit(format!(
+        "attribute coordinate_transformation_mode, which says what {} does anyway, is removed",
+        to.version
+    ));
     Ok(())
 }
 

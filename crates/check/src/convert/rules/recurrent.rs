@@ -60,7 +60,8 @@ fn time_first(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         if draft.has_output(position) {
             let element = draft.element(0).ok();
             let (inner, output) = draft.redirect_output(position)?;
-            let perm = if position == 0 { attributes::ints("perm", &around) } else { attributes::ints("perm", &swapped) };
+            let perm =
+                if position == 0 { attributes::ints("perm", &around) } else { attributes::ints("perm", &swapped) };
             draft.after("Transpose", &[&inner], &output, vec![perm], element)?;
         }
     }

@@ -14,8 +14,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: keep },
 ];
 
-pub(super) const REPLACEMENTS: &[Replacement] =
-    &[Replacement { operator: "ScatterElements", replace: to_scatter }];
+pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "ScatterElements", replace: to_scatter }];
 
 /// The whole shape, of which Slice takes a part.
 fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
