@@ -45,7 +45,8 @@ fn assert_near(expected: &[Value], actual: &[Value]) {
         let [expected, actual] = [expected, actual].map(|value| value.as_tensor().unwrap());
         assert_eq!(expected.shape(), actual.shape());
         for (expected, actual) in expected.floats().into_iter().zip(actual.floats()) {
-            assert!((expected - actual).abs() <= 1e-6, "{expected} {actual}");
+            let is_near = (expected - actual).abs() <= 1e-6 || (expected.is_nan() && actual.is_nan());
+            assert!(is_near, "{expected} {actual}");
         }
     }
 }
