@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
 };
+use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
 use crate::facts::Origin;
 use crate::finding::{NodePlace, PathStep, Place};
@@ -98,7 +99,7 @@ impl<'m> Body<'m> {
     /// The names of the inputs.
     pub fn inputs(&self) -> Vec<&'m str> {
         match self.source {
-            BodySource::Graph(graph) => graph.input.iter().map(|input| input.name()).collect(),
+            BodySource::Graph(graph) => graph.input.iter().map(ValueInfoProto::name).collect(),
             BodySource::Function(function) => function.input.iter().map(String::as_str).collect(),
         }
     }
@@ -106,7 +107,7 @@ impl<'m> Body<'m> {
     /// The names of the outputs.
     pub fn outputs(&self) -> Vec<&'m str> {
         match self.source {
-            BodySource::Graph(graph) => graph.output.iter().map(|output| output.name()).collect(),
+            BodySource::Graph(graph) => graph.output.iter().map(ValueInfoProto::name).collect(),
             BodySource::Function(function) => function.output.iter().map(String::as_str).collect(),
         }
     }
@@ -146,6 +147,8 @@ pub struct Bodies<'m> {
     /// The functions by domain, name and overload; of several of one name, the first.
     pub by_name: HashMap<(&'m str, &'m str, &'m str), usize>,
     subgraphs: HashMap<(NodeId, usize, usize), BodyId>,
+    /// The operator version of each operator in the main graph or in a function.
+    specs: HashMap<(Option<usize>, &'m str, &'m str), Option<&'static OpSpec>>,
     imports: Imports,
     function_imports: Vec<Imports>,
 }
@@ -169,6 +172,7 @@ impl<'m> Bodies<'m> {
             functions: Vec::new(),
             by_name: HashMap::new(),
             subgraphs: HashMap::new(),
+            specs: HashMap::new(),
             imports: imports(&model.opset_import),
             function_imports: model.functions.iter().map(|function| imports(&function.opset_import)).collect(),
         };
@@ -181,7 +185,31 @@ impl<'m> Bodies<'m> {
             let body = bodies.add(BodySource::Function(function), None, Some(index));
             bodies.functions.push(body);
         }
+        bodies.find_specs();
         bodies
+    }
+
+    fn find_specs(&mut self) {
+        let mut specs = HashMap::new();
+        for id in self.ids() {
+            let body = self.body(id);
+            for node in body.nodes() {
+                let domain = plain_domain(node.domain());
+                specs
+                    .entry((body.function, domain, node.op_type()))
+                    .or_insert_with(|| Specs::embedded().find(domain, node.op_type(), self.opset(id, domain)?).ok());
+            }
+        }
+        self.specs = specs;
+    }
+
+    /// The operator version of a node; nothing where it calls a function, or its domain or operator is unknown.
+    pub fn spec(&self, body: BodyId, node: &NodeProto) -> Option<&'static OpSpec> {
+        if self.function_of(node).is_some() {
+            return None;
+        }
+        let key = (self.body(body).function, plain_domain(node.domain()), node.op_type());
+        self.specs.get(&key).copied().flatten()
     }
 
     fn add(&mut self, source: BodySource<'m>, parent: Option<(BodyId, Entered)>, function: Option<usize>) -> BodyId {
@@ -336,14 +364,10 @@ impl<'m> Bodies<'m> {
 
     /// The operator version of a node, or its domain and operator where there is none.
     fn operator(&self, body: BodyId, node: &NodeProto) -> String {
-        use onnx_conformance_reference::spec::{Specs, canonical_domain};
-        if self.function_of(node).is_none()
-            && let Some(opset) = self.opset(body, node.domain())
-            && let Ok(spec) = Specs::embedded().find(node.domain(), node.op_type(), opset)
-        {
-            return spec.version.qualified();
+        match self.spec(body, node) {
+            Some(spec) => spec.version.qualified(),
+            None => format!("{}/{}", canonical_domain(node.domain()), node.op_type()),
         }
-        format!("{}/{}", canonical_domain(node.domain()), node.op_type())
     }
 
     /// The place of a body.
@@ -404,7 +428,7 @@ impl<'m> Bodies<'m> {
 
 /// A function as messages name it: `local/f`.
 pub(crate) fn function_name(function: &FunctionProto) -> String {
-    let domain = onnx_conformance_reference::spec::canonical_domain(function.domain());
+    let domain = canonical_domain(function.domain());
     match function.overload() {
         "" => format!("{domain}/{}", function.name()),
         overload => format!("{domain}/{}:{overload}", function.name()),

@@ -49,10 +49,24 @@ impl<'m> Walk<'_, 'm> {
         for (attribute, at) in node.attribute.iter().zip(0..) {
             for position in 0..graphs_of(attribute) {
                 if let Some(body) = self.bodies.subgraph(id, at, position) {
-                    self.body(body, None, call);
+                    let outputs = self.body(body, None, call);
+                    if node.op_type() == "FlexAttention" {
+                        self.check_modifier(id, body, attribute.name(), &outputs);
+                    }
                 }
             }
         }
+    }
+
+    /// A subgraph that changes scores or probabilities gives what has the type and shape of its input.
+    fn check_modifier(&mut self, id: NodeId, body: BodyId, attribute: &str, outputs: &[ValueFact]) {
+        let given = self.bodies.body(body).inputs().first().map(|name| self.fact_of(body, name)).unwrap_or_default();
+        let message = match outputs.first().and_then(|output| contradiction(&given, output)) {
+            Some(Contradiction::Type(given, output)) => format!("{attribute} takes {given}, but gives {output}"),
+            Some(Contradiction::Shape(given, output)) => format!("{attribute} takes {given}, but gives {output}"),
+            None => return,
+        };
+        self.push(id, Finding::new(RuleId::SubgraphType, Place::default(), message));
     }
 
     /// The body in the attribute of this name.
@@ -177,6 +191,12 @@ impl<'m> Walk<'_, 'm> {
         for (result, output) in results.iter_mut().zip(&outputs) {
             result.value_type = result.value_type.take().or_else(|| output.value_type.clone());
         }
+        if batch == 1 {
+            self.check_batch(id, node, facts.first());
+            let types = |fact: ValueFact| ValueFact { shape: None, ..fact };
+            results.extend(outputs.iter().skip(states).map(|fact| stacked(fact, batch)));
+            return results.into_iter().map(types).collect();
+        }
         let along_first = attributes.ints("scan_output_axes").is_none_or(|axes| axes.iter().all(|axis| *axis == 0));
         results.extend(outputs.iter().skip(states).map(|fact| {
             let stacked = stacked(fact, batch);
@@ -184,6 +204,19 @@ impl<'m> Walk<'_, 'm> {
             if along_first { stacked } else { ValueFact { shape: rank, ..stacked } }
         }));
         results
+    }
+
+    /// The lengths of the sequences are as many as there are sequences.
+    fn check_batch(&mut self, id: NodeId, node: &NodeProto, first: Option<&ValueFact>) {
+        let lengths = node.input.first().filter(|name| !name.is_empty());
+        let lengths = lengths.and_then(|name| self.fact_of(id.body, name).shape);
+        let batch = first.and_then(|fact| fact.shape.as_ref()?.first().cloned());
+        if let (Some([Dim::Size(lengths)]), Some(Dim::Size(batch))) = (lengths.as_deref(), batch)
+            && *lengths != batch
+        {
+            let message = format!("there are {lengths} lengths for {batch} sequences");
+            self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
+        }
     }
 
     /// The lists of axes and directions have an entry for each scan input or output.
@@ -268,8 +301,12 @@ impl<'m> Walk<'_, 'm> {
         let names = self.bodies.body(body).outputs();
         let first = names.len().saturating_sub(outputs.len());
         for ((given, output), at) in given.iter().zip(outputs).zip(0usize..) {
+            // An optional goes in, and what it holds may come out.
+            let is_item =
+                |given: &ValueType, output: &ValueType| matches!(given, ValueType::Optional(item) if **item == *output);
             if let (Some(given), Some(output)) = (&given.value_type, &output.value_type)
                 && given != output
+                && !is_item(given, output)
             {
                 let name = names.get(first + at).copied().unwrap_or_default();
                 let message =

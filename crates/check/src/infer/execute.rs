@@ -1,6 +1,7 @@
 //! Single nodes on the executor: constants are folded, and a node that is refused whatever its inputs hold is found.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use onnx_conformance_reference::deadline::Deadline;
@@ -8,7 +9,7 @@ use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::{RunError, run};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::kernels::framework::error::KernelError;
-use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::model::{Dim, LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
@@ -16,10 +17,10 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::spec::{FormalParameter, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_reference::value::{Sequence, Value};
+use onnx_conformance_reference::value::{Map, Sequence, Value};
 
 use crate::facts::ValueFact;
-use crate::infer::view::{NodeView, SMALL};
+use crate::infer::view::{NodeView, SMALL, axis_of};
 
 /// How many nodes of a model are run to fold constants, and how many to see whether they are refused.
 const RUNS: (usize, usize) = (4096, 4096);
@@ -47,6 +48,16 @@ enum Neutral {
     Ones,
     /// 0, 1, 2, ...
     Counting,
+    /// The first size of the first input, then 1.
+    Batch,
+    /// The whole axis, then 0.
+    Parts,
+    /// The shape of the first input.
+    Same,
+    /// The axes of one element, then the others.
+    SingleAxes,
+    /// The length of the window, where there is one.
+    Window,
 }
 
 /// The inputs of which such values are known: the operator (all of them for `*`), the input, the values.
@@ -54,6 +65,7 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
     ("*", "indices", Neutral::Zeros),
     ("Adagrad", "T", Neutral::Zeros),
     ("Adam", "T", Neutral::Zeros),
+    ("AffineGrid", "size", Neutral::Batch),
     ("Attention", "nonpad_kv_seqlen", Neutral::Ones),
     ("CenterCropPad", "shape", Neutral::Ones),
     ("ConstantOfShape", "input", Neutral::Ones),
@@ -63,16 +75,20 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
     ("GRU", "sequence_lens", Neutral::Ones),
     ("LSTM", "sequence_lens", Neutral::Ones),
     ("MaxUnpool", "I", Neutral::Zeros),
+    ("MaxUnpool", "output_shape", Neutral::Same),
     ("Momentum", "T", Neutral::Zeros),
     ("NegativeLogLikelihoodLoss", "target", Neutral::Zeros),
     ("NonMaxSuppression", "max_output_boxes_per_class", Neutral::Ones),
     ("Pad", "axes", Neutral::Counting),
     ("Pad", "pads", Neutral::Zeros),
+    ("QLinearConv", "B", Neutral::Zeros),
     ("RNN", "sequence_lens", Neutral::Ones),
     ("Resize", "sizes", Neutral::Ones),
     ("ReverseSequence", "sequence_lens", Neutral::Ones),
     ("RoiAlign", "batch_indices", Neutral::Zeros),
     ("RotaryEmbedding", "position_ids", Neutral::Zeros),
+    ("STFT", "frame_length", Neutral::Window),
+    ("STFT", "frame_step", Neutral::Ones),
     ("SequenceAt", "position", Neutral::Zeros),
     ("SequenceErase", "position", Neutral::Zeros),
     ("SequenceInsert", "position", Neutral::Zeros),
@@ -81,6 +97,9 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
     ("Slice", "starts", Neutral::Zeros),
     ("Slice", "steps", Neutral::Ones),
     ("SoftmaxCrossEntropyLoss", "labels", Neutral::Zeros),
+    ("Split", "split", Neutral::Parts),
+    ("SplitToSequence", "split", Neutral::Parts),
+    ("Squeeze", "axes", Neutral::SingleAxes),
     ("TensorScatter", "write_indices", Neutral::Zeros),
     ("Tile", "repeats", Neutral::Ones),
     ("TopK", "K", Neutral::Ones),
@@ -88,7 +107,7 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
 ];
 
 /// Inputs that hold lengths, but are of a type that data has too.
-const LENGTHS: &[(&str, &str)] = &[("Reshape", "shape"), ("Split", "split")];
+const LENGTHS: &[(&str, &str)] = &[("Split", "split")];
 
 /// Operators of which it does not matter what the items of a sequence are.
 const ANY_ITEMS: [&str; 4] = ["SequenceAt", "SequenceErase", "SequenceInsert", "SequenceLength"];
@@ -138,7 +157,7 @@ impl Executor {
 
     /// Why a node is refused whatever its inputs hold that are not known; nothing where some values may do.
     pub(super) fn refusal(&mut self, view: &NodeView<'_, '_>) -> Option<String> {
-        if self.probes == 0 || !is_alone(view) || view.node.output.iter().all(String::is_empty) {
+        if self.probes == 0 || !is_alone(view) || is_choosy(view) || view.node.output.iter().all(String::is_empty) {
             return None;
         }
         let mut elements = 0usize;
@@ -152,6 +171,7 @@ impl Executor {
                     fact.sizes()?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?
                 }
                 Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => 4,
+                Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => 0,
                 _ => return None,
             };
             elements = elements.checked_add(count).filter(|elements| *elements <= ELEMENTS)?;
@@ -160,19 +180,16 @@ impl Executor {
                 return None;
             }
         }
-        let key = key(view)?;
+        let key = key(view);
         if let Some(known) = self.refusals.get(&key) {
             return known.clone();
         }
         self.probes -= 1;
         let mut refusal = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
-            let refused = match fill.inputs(view).map(|inputs| self.run(view, &inputs)) {
-                Some(Err(Some(message))) => message,
-                _ => {
-                    refusal = None;
-                    break;
-                }
+            let Some(Err(Some(refused))) = fill.inputs(view).map(|inputs| self.run(view, &inputs)) else {
+                refusal = None;
+                break;
             };
             refusal = Some(refused);
         }
@@ -218,11 +235,11 @@ enum Fill {
 impl Fill {
     /// A value for each input.
     fn inputs(self, view: &NodeView<'_, '_>) -> Option<Vec<Option<Value>>> {
-        let input = |(fact, at): (&Option<&ValueFact>, usize)| match fact {
+        let input = |(fact, at): (Option<&ValueFact>, usize)| match fact {
             None => Some(None),
             Some(fact) => self.input(view, fact, at).map(Some),
         };
-        view.inputs.iter().zip(0..).map(input).collect()
+        view.inputs.iter().copied().zip(0..).map(input).collect()
     }
 
     fn input(self, view: &NodeView<'_, '_>, fact: &ValueFact, at: usize) -> Option<Value> {
@@ -232,33 +249,81 @@ impl Fill {
         match fact.value_type.as_ref()? {
             ValueType::Tensor(element) => {
                 let neutral = view.spec.input_at(at).and_then(|formal| neutral(view, formal));
-                self.tensor(*element, &fact.sizes()?, neutral).map(Value::Tensor)
+                let shape = fact.sizes()?;
+                let tensor = match neutral {
+                    Some(neutral) => neutral.tensor(view, *element, &shape),
+                    None => self.tensor(*element, &shape),
+                };
+                tensor.map(Value::Tensor)
             }
+            ValueType::Map(key_type, value_type) => Some(Value::Map(Map {
+                key_type: *key_type,
+                value_type: (**value_type).clone(),
+                entries: Arc::default(),
+            })),
             ValueType::Sequence(item) => {
                 let ValueType::Tensor(element) = **item else { return None };
-                let items = vec![Value::Tensor(self.tensor(element, &[2], None)?); 2];
+                let items = vec![Value::Tensor(self.tensor(element, &[2])?); 2];
                 Some(Value::Sequence(Sequence::new((**item).clone(), items)))
             }
             _ => None,
         }
     }
 
-    fn tensor(self, element: ElementType, shape: &[usize], neutral: Option<Neutral>) -> Option<Tensor> {
+    fn tensor(self, element: ElementType, shape: &[usize]) -> Option<Tensor> {
         let count = shape.iter().product();
-        let integers = |values: Vec<i128>| Tensor::of_integers(element, shape, &values);
-        let tensor = match (neutral, element.kind(), self) {
-            (Some(Neutral::Counting), ..) => integers((0i128..).take(count).collect()),
-            (Some(Neutral::Zeros), ..) => integers(vec![0; count]),
-            (Some(Neutral::Ones), ..) => integers(vec![1; count]),
-            (None, Kind::String, Fill::Ones) => Tensor::of_strings(shape, &vec!["1"; count]),
-            (None, Kind::String, Fill::Zeros) => Tensor::of_strings(shape, &vec!["0"; count]),
-            (None, Kind::String, Fill::Halves) => Tensor::of_strings(shape, &vec![""; count]),
-            (None, Kind::Float, Fill::Ones) => Tensor::of_floats(element, shape, &vec![1.0; count]),
-            (None, Kind::Float, Fill::Zeros) => Tensor::of_floats(element, shape, &vec![0.0; count]),
-            (None, Kind::Float, Fill::Halves) => Tensor::of_floats(element, shape, &vec![0.5; count]),
-            (None, _, fill) => integers(vec![i128::from(fill == Fill::Ones); count]),
+        let tensor = match (element.kind(), self) {
+            (Kind::String, Fill::Ones) => Tensor::of_strings(shape, &vec!["1"; count]),
+            (Kind::String, Fill::Zeros) => Tensor::of_strings(shape, &vec!["0"; count]),
+            (Kind::String, Fill::Halves) => Tensor::of_strings(shape, &vec![""; count]),
+            (Kind::Float, Fill::Ones) => Tensor::of_floats(element, shape, &vec![1.0; count]),
+            (Kind::Float, Fill::Zeros) => Tensor::of_floats(element, shape, &vec![0.0; count]),
+            (Kind::Float, Fill::Halves) => Tensor::of_floats(element, shape, &vec![0.5; count]),
+            (_, fill) => Tensor::of_integers(element, shape, &vec![i128::from(fill == Fill::Ones); count]),
         };
         tensor.ok()
+    }
+}
+
+impl Neutral {
+    fn tensor(self, view: &NodeView<'_, '_>, element: ElementType, shape: &[usize]) -> Option<Tensor> {
+        let count = shape.iter().product();
+        let size = |dim: Option<&Dim>| match dim {
+            Some(Dim::Size(size)) => i128::try_from(*size).ok(),
+            _ => None,
+        };
+        let first =
+            |value: i128, rest: i128| std::iter::once(value).chain(std::iter::repeat(rest)).take(count).collect();
+        let values: Vec<i128> = match self {
+            Neutral::Zeros => vec![0; count],
+            Neutral::Ones => vec![1; count],
+            Neutral::Counting => (0i128..).take(count).collect(),
+            Neutral::Batch => first(size(view.shape(0)?.first())?, 1),
+            // One length for all parts divides any axis.
+            Neutral::Parts if shape.is_empty() => vec![1],
+            Neutral::Parts => {
+                let dims = view.shape(0)?;
+                let axis = axis_of(view.attributes.int("axis").unwrap_or(0), Some(dims.len()))?;
+                first(size(dims.get(axis))?, 0)
+            }
+            Neutral::Same => {
+                let dims = view.shape(0)?;
+                (0..count).map(|axis| size(dims.get(axis)).unwrap_or(1)).collect()
+            }
+            Neutral::SingleAxes => {
+                let dims = view.shape(0)?;
+                let (single, others): (Vec<usize>, Vec<usize>) =
+                    (0..dims.len()).partition(|axis| dims.get(*axis) == Some(&Dim::Size(1)));
+                let axes = single.into_iter().chain(others).chain(std::iter::repeat(0)).take(count);
+                axes.map(|axis| i128::try_from(axis).ok()).collect::<Option<_>>()?
+            }
+            Neutral::Window => {
+                let window = view.inputs.get(2).copied().flatten();
+                let length = window.map_or(Some(1), |_| size(view.shape(2)?.first()));
+                vec![length?; count]
+            }
+        };
+        Tensor::of_integers(element, shape, &values).ok()
     }
 }
 
@@ -269,11 +334,22 @@ fn is_alone(view: &NodeView<'_, '_>) -> bool {
     !has_graph && !view.attributes.any_open() && !is_large()
 }
 
+/// Whether the operator refuses most values of its inputs.
+fn is_choosy(view: &NodeView<'_, '_>) -> bool {
+    match view.spec.version.name.as_str() {
+        "Gradient" => true,
+        "OneHotEncoder" => view.attributes.int("zeros") == Some(0),
+        _ => false,
+    }
+}
+
 /// The values that stand for an input that is not known, where it takes no data.
 fn neutral(view: &NodeView<'_, '_>, formal: &FormalParameter) -> Option<Neutral> {
     let operator = view.spec.version.name.as_str();
     let row = NEUTRAL.iter().find(|(name, input, _)| (*name == "*" || *name == operator) && *input == formal.name);
-    row.filter(|_| !is_data(view, formal)).map(|(.., neutral)| *neutral)
+    // The first version of `Split` has its lengths as data.
+    let is_first_split = operator == "Split" && view.spec.version.since == 1;
+    row.filter(|_| !is_data(view, formal) && !is_first_split).map(|row| row.2)
 }
 
 /// Whether any value may stand at an input: not a shape, an axis or a count, of which the right one is not known.
@@ -338,13 +414,33 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
     })
 }
 
-/// What a refusal follows from: operator, attributes, types, shapes and constants.
-fn key(view: &NodeView<'_, '_>) -> Option<Vec<u8>> {
-    let zeros = Fill::Zeros.inputs(view)?;
-    let constants: Vec<&Value> = view.inputs.iter().filter_map(|fact| fact.as_ref()?.constant.as_ref()).collect();
-    let mut key = model_of(view, &zeros)?.encode_to_vec();
-    key.extend(format!("{constants:?}").into_bytes());
-    Some(key)
+/// What a refusal follows from: operator, opset, attributes, types, shapes, constants, and which outputs are taken.
+fn key(view: &NodeView<'_, '_>) -> Vec<u8> {
+    let taken = view.node.output.iter().map(|name| u8::from(!name.is_empty()));
+    let mut key: Vec<u8> = view.spec.version.qualified().into_bytes();
+    key.extend(view.opset.to_le_bytes());
+    key.extend(taken);
+    for (name, attribute) in view.attributes.all() {
+        key.extend(name.as_bytes());
+        key.extend(attribute.encode_length_delimited_to_vec());
+    }
+    for fact in &view.inputs {
+        match fact.map(|fact| (&fact.value_type, &fact.shape, &fact.constant)) {
+            Some((value_type, shape, Some(constant))) => {
+                key.extend(format!("{value_type:?}{shape:?}{constant:?}").into_bytes());
+            }
+            Some((value_type, shape, None)) => {
+                for dim in shape.iter().flatten() {
+                    if let Dim::Size(size) = dim {
+                        key.extend(size.to_le_bytes());
+                    }
+                }
+                key.extend(format!("{value_type:?}").into_bytes());
+            }
+            None => key.push(b'-'),
+        }
+    }
+    key
 }
 
 #[cfg(test)]

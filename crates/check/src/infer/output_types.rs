@@ -153,8 +153,7 @@ fn quantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     if view.inputs.get(2).copied().flatten().is_some() {
         return view.value_type(2).cloned();
     }
-    let named = named_element(view, "output_dtype")?;
-    Some(ValueType::Tensor(named.unwrap_or(ElementType::Uint8)))
+    named_type(view, "output_dtype", Some(ValueType::Tensor(ElementType::Uint8)))
 }
 
 /// The type that `output_dtype` names, or that of the scale.
@@ -162,20 +161,17 @@ fn dequantized(view: &NodeView<'_, '_>) -> Option<ValueType> {
     if view.spec.version.since < 23 {
         return None;
     }
-    match named_element(view, "output_dtype")? {
-        Some(element) => Some(ValueType::Tensor(element)),
-        None => view.value_type(1).cloned(),
-    }
+    named_type(view, "output_dtype", view.value_type(1).cloned())
 }
 
-/// The element type that an attribute names; nothing inside for 0 or none, nothing at all where that is not known.
-fn named_element(view: &NodeView<'_, '_>, name: &str) -> Option<Option<ElementType>> {
+/// The type that an attribute names, or the default where it is 0 or left out; nothing where that is not known.
+fn named_type(view: &NodeView<'_, '_>, name: &str, default: Option<ValueType>) -> Option<ValueType> {
     if view.attributes.is_open(name) {
         return None;
     }
     match view.attributes.int(name).unwrap_or(0) {
-        0 => Some(None),
-        _ => view.attributes.element(name).map(Some),
+        0 => default,
+        _ => view.attributes.element(name).map(ValueType::Tensor),
     }
 }
 

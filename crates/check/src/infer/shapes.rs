@@ -147,15 +147,15 @@ fn shapes(view: &NodeView<'_, '_>) -> Option<Vec<Option<Shape>>> {
         }
         _ if KEEPING.binary_search(&name).is_ok() => one(view.shape(0)),
         _ if BROADCASTING.binary_search(&name).is_ok() => one(broadcast_all(view)),
-        _ if RANK_KEEPING.binary_search(&name).is_ok() => one(unknown(view.shape(0)?.len())),
+        _ if RANK_KEEPING.binary_search(&name).is_ok() => one(Some(unknown(view.shape(0)?.len()))),
         "Split" => Some(vec![split(view); count]),
         "TopK" => Some(vec![top_k(view); 2]),
-        "LSTM" | "GRU" | "RNN" => Some(vec![unknown(4), unknown(3), unknown(3)]),
+        "LSTM" | "GRU" | "RNN" => Some(vec![Some(unknown(4)), Some(unknown(3)), Some(unknown(3))]),
         _ if name.starts_with("Reduce") || matches!(name, "ArgMax" | "ArgMin") => one(reduced(view)),
         "MaxPool" => Some(vec![windows::pooled(view); count]),
         "AveragePool" | "LpPool" => one(windows::pooled(view)),
         "Conv" | "ConvInteger" | "QLinearConv" => one(windows::convolved(view)),
-        "ConvTranspose" => one(unknown(view.shape(0)?.len())),
+        "ConvTranspose" => one(Some(unknown(view.shape(0)?.len()))),
         "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => one(windows::global(view)),
         _ => one(moved(view)),
     }
@@ -173,17 +173,17 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
         "Reshape" => reshape(view),
         "Squeeze" => squeeze(view),
         "Unsqueeze" => unsqueeze(view),
-        "Flatten" => unknown(2),
+        "Flatten" => Some(unknown(2)),
         "MatMul" | "MatMulInteger" => matmul(&view.shape(0)?, &view.shape(1)?),
         "QLinearMatMul" => matmul(&view.shape(0)?, &view.shape(3)?),
-        "Gemm" => gemm(view),
+        "Gemm" => Some(gemm(view)),
         "Gather" => gather(view),
         "GatherElements" => view.shape(1),
         "GatherND" => gather_nd(view),
         "Slice" => slice(view),
         "Expand" => expand(view),
         "ConstantOfShape" => of_sizes(view, 0),
-        "OneHot" => unknown(view.shape(0)?.len() + 1),
+        "OneHot" => Some(unknown(view.shape(0)?.len() + 1)),
         "RandomNormal" | "RandomUniform" => {
             view.attributes.ints("shape")?.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect()
         }
@@ -191,9 +191,8 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the form of the rules beside it")]
-fn unknown(rank: usize) -> Option<Shape> {
-    Some(vec![Dim::Unknown; rank])
+fn unknown(rank: usize) -> Shape {
+    vec![Dim::Unknown; rank]
 }
 
 fn integers(view: &NodeView<'_, '_>, position: usize) -> Option<Vec<i64>> {
@@ -208,17 +207,25 @@ fn length(view: &NodeView<'_, '_>, position: usize) -> Option<usize> {
     }
 }
 
-/// Integers that an attribute holds in old versions, an input in new ones. Nothing inside where they are left out.
-fn list(view: &NodeView<'_, '_>, name: &str, position: usize) -> Option<Option<Vec<i64>>> {
+/// A list of integers that a node may have.
+enum List {
+    /// It is there, or refers to a caller's, and what it holds is not known.
+    Unknown,
+    Absent,
+    Given(Vec<i64>),
+}
+
+/// Integers that an attribute holds in old versions, an input in new ones.
+fn list(view: &NodeView<'_, '_>, name: &str, position: usize) -> List {
     if view.attributes.is_open(name) {
-        return None;
+        return List::Unknown;
     }
     if let Some(values) = view.attributes.ints(name) {
-        return Some(Some(values.to_vec()));
+        return List::Given(values.to_vec());
     }
     match view.inputs.get(position).copied().flatten() {
-        Some(_) => integers(view, position).map(Some),
-        None => Some(None),
+        Some(_) => integers(view, position).map_or(List::Unknown, List::Given),
+        None => List::Absent,
     }
 }
 
@@ -284,12 +291,12 @@ fn shape_value(view: &NodeView<'_, '_>) -> Option<Value> {
 
 fn transpose(view: &NodeView<'_, '_>) -> Option<Shape> {
     let dims = view.shape(0)?;
-    match list(view, "perm", usize::MAX)? {
-        Some(perm) if perm.len() == dims.len() => {
+    match list(view, "perm", usize::MAX) {
+        List::Given(perm) if perm.len() == dims.len() => {
             perm.iter().map(|&axis| dims.get(usize::try_from(axis).ok()?).cloned()).collect()
         }
-        Some(_) => None,
-        None => Some(dims.into_iter().rev().collect()),
+        List::Given(_) | List::Unknown => None,
+        List::Absent => Some(dims.into_iter().rev().collect()),
     }
 }
 
@@ -320,7 +327,7 @@ fn concat(view: &NodeView<'_, '_>) -> Option<Shape> {
 }
 
 fn reshape(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let Some(Some(target)) = list(view, "shape", 1) else { return unknown(length(view, 1)?) };
+    let List::Given(target) = list(view, "shape", 1) else { return Some(unknown(length(view, 1)?)) };
     let input = view.shape(0);
     let copies_zeros = int(view, "allowzero", 0)? == 0;
     let mut dims: Shape = Vec::new();
@@ -348,9 +355,10 @@ fn count(dims: &[Dim]) -> Option<usize> {
 
 fn squeeze(view: &NodeView<'_, '_>) -> Option<Shape> {
     let dims = view.shape(0)?;
-    let removed: Vec<usize> = match list(view, "axes", 1)? {
-        Some(axes) => axes.iter().map(|&axis| axis_of(axis, Some(dims.len()))).collect::<Option<_>>()?,
-        None => {
+    let removed: Vec<usize> = match list(view, "axes", 1) {
+        List::Unknown => return None,
+        List::Given(axes) => axes.iter().map(|&axis| axis_of(axis, Some(dims.len()))).collect::<Option<_>>()?,
+        List::Absent => {
             let sizes = dims.iter().map(|dim| if let Dim::Size(size) = dim { Some(*size) } else { None });
             let sizes: Vec<usize> = sizes.collect::<Option<_>>()?;
             sizes.iter().enumerate().filter(|(_, size)| **size == 1).map(|(axis, _)| axis).collect()
@@ -361,7 +369,7 @@ fn squeeze(view: &NodeView<'_, '_>) -> Option<Shape> {
 
 fn unsqueeze(view: &NodeView<'_, '_>) -> Option<Shape> {
     let mut dims = view.shape(0)?.into_iter();
-    let Some(axes) = list(view, "axes", 1)? else { return None };
+    let List::Given(axes) = list(view, "axes", 1) else { return None };
     let rank = dims.len() + axes.len();
     let added: Vec<usize> = axes.iter().map(|&axis| axis_of(axis, Some(rank))).collect::<Option<_>>()?;
     (0..rank).map(|axis| if added.contains(&axis) { Some(Dim::Size(1)) } else { dims.next() }).collect()
@@ -381,13 +389,13 @@ fn matmul(one: &[Dim], two: &[Dim]) -> Option<Shape> {
     }
 }
 
-fn gemm(view: &NodeView<'_, '_>) -> Option<Shape> {
+fn gemm(view: &NodeView<'_, '_>) -> Shape {
     let side = |position: usize, name: &str, axis: usize| {
         let dims = view.shape(position).filter(|dims| dims.len() == 2)?;
         let axis = if int(view, name, 0)? == 0 { axis } else { 1 - axis };
         dims.get(axis).cloned()
     };
-    Some(vec![side(0, "transA", 0).unwrap_or(Dim::Unknown), side(1, "transB", 1).unwrap_or(Dim::Unknown)])
+    vec![side(0, "transA", 0).unwrap_or(Dim::Unknown), side(1, "transB", 1).unwrap_or(Dim::Unknown)]
 }
 
 fn gather(view: &NodeView<'_, '_>) -> Option<Shape> {
@@ -405,12 +413,11 @@ fn gather_nd(view: &NodeView<'_, '_>) -> Option<Shape> {
 
 fn slice(view: &NodeView<'_, '_>) -> Option<Shape> {
     let dims = view.shape(0)?;
-    let axes = list(view, "axes", 3)?;
-    let starts = list(view, "starts", 1).flatten();
-    let touched: Vec<usize> = match (axes, starts) {
-        (Some(axes), _) => axes.iter().map(|&axis| axis_of(axis, Some(dims.len()))).collect::<Option<_>>()?,
-        (None, Some(starts)) => (0..starts.len()).collect(),
-        (None, None) => (0..dims.len()).collect(),
+    let touched: Vec<usize> = match (list(view, "axes", 3), list(view, "starts", 1)) {
+        (List::Unknown, _) => return Some(unknown(dims.len())),
+        (List::Given(axes), _) => axes.iter().map(|&axis| axis_of(axis, Some(dims.len()))).collect::<Option<_>>()?,
+        (List::Absent, List::Given(starts)) => (0..starts.len()).collect(),
+        (List::Absent, _) => (0..dims.len()).collect(),
     };
     let dim = |(axis, dim)| if touched.contains(&axis) { Dim::Unknown } else { dim };
     Some(dims.into_iter().enumerate().map(dim).collect())
@@ -420,13 +427,13 @@ fn slice(view: &NodeView<'_, '_>) -> Option<Shape> {
 fn of_sizes(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
     match integers(view, position) {
         Some(sizes) => sizes.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect(),
-        None => unknown(length(view, position)?),
+        None => Some(unknown(length(view, position)?)),
     }
 }
 
 fn expand(view: &NodeView<'_, '_>) -> Option<Shape> {
     let (dims, target) = (view.shape(0)?, of_sizes(view, 1)?);
-    if integers(view, 1).is_none() { unknown(dims.len().max(target.len())) } else { broadcast(&dims, &target) }
+    if integers(view, 1).is_none() { Some(unknown(dims.len().max(target.len()))) } else { broadcast(&dims, &target) }
 }
 
 fn split(view: &NodeView<'_, '_>) -> Option<Shape> {
@@ -450,9 +457,10 @@ fn reduced(view: &NodeView<'_, '_>) -> Option<Shape> {
         Some(vec![int(view, "axis", 0)?])
     } else {
         match list(view, "axes", 1) {
-            Some(axes) => axes.filter(|axes| !axes.is_empty()),
-            None if keep => return unknown(dims.len()),
-            None => return None,
+            List::Given(axes) => Some(axes).filter(|axes| !axes.is_empty()),
+            List::Absent => None,
+            List::Unknown if keep => return Some(unknown(dims.len())),
+            List::Unknown => return None,
         }
     };
     let axes: Vec<usize> = match axes {

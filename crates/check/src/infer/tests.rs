@@ -24,7 +24,7 @@ fn types_follow_from_type_parameters_and_attributes() {
           z = Cast <to = 11> (y)
           s = Shape (z)
         }";
-    check(text, &[("y", "tensor(float)"), ("z", "tensor(double)[2, n]")], &[]);
+    check(text, &[("y", "tensor(float)[2, n]"), ("s", "tensor(int64)[2]"), ("z", "tensor(double)[2, n]")], &[]);
 }
 
 #[test]

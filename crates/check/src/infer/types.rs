@@ -37,7 +37,7 @@ pub(super) fn check(view: &NodeView<'_, '_>, is_call_known: bool) -> (Bindings, 
     let signature = NodeSignature { inputs: &inputs, outputs: &outputs, attributes: &attributes };
     let (bindings, errors) = violations(view.spec, signature);
     let mut found: Vec<Violation> = errors.into_iter().map(|error| violation(view, error)).collect();
-    found.extend(excluded_outputs(view));
+    found.extend(excluded_outputs(view).or_else(|| unnamed_inputs(view)));
     (bindings, found)
 }
 
@@ -149,6 +149,17 @@ fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     let message =
         format!("output 0 '{}' would be {own}, and {} gives {}", formal.name, view.spec.version, type_list(allowed));
     Some(Violation { rule: RuleId::NodeType, message, input: None, edit: None })
+}
+
+/// `Gradient` has an input for each name of `xs` and `zs`.
+fn unnamed_inputs(view: &NodeView<'_, '_>) -> Option<Violation> {
+    if view.spec.version.name != "Gradient" || view.attributes.any_open() {
+        return None;
+    }
+    let count = |name: &str| view.attributes.get(name).map_or(0, |names| names.strings.len());
+    let (names, inputs) = (count("xs") + count("zs"), view.inputs.len());
+    let message = format!("xs and zs have {names} names, but the node has {inputs} inputs");
+    (names != inputs).then_some(Violation { rule: RuleId::NodeConstraint, message, input: None, edit: None })
 }
 
 /// What is known of the outputs of a node by its operator's signature and rules: types alone.

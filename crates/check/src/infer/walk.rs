@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, ValueInfoProto};
-use onnx_conformance_reference::spec::{OpSpec, Specs};
 
 use crate::facts::ValueFact;
 use crate::finding::{Described, Finding, NodePlace, PathStep, Place};
@@ -38,7 +36,6 @@ pub(super) struct Walk<'b, 'm> {
     call_counts: HashMap<usize, usize>,
     /// The calls that are being followed: the node, and the function.
     stack: Vec<(NodeId, usize)>,
-    specs: HashMap<(Option<usize>, &'m str, &'m str), Option<&'static OpSpec>>,
     findings: Vec<Finding>,
     seen: HashSet<(NodeId, String)>,
     visits: usize,
@@ -57,7 +54,6 @@ impl<'b, 'm> Walk<'b, 'm> {
             calls: HashMap::new(),
             call_counts: HashMap::new(),
             stack: Vec::new(),
-            specs: HashMap::new(),
             findings: Vec::new(),
             seen: HashSet::new(),
             visits: 0,
@@ -189,7 +185,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         if let Some(function) = self.bodies.function_of(node) {
             return self.call(id, node, function, call);
         }
-        let Some(spec) = self.spec(id, node) else {
+        let Some(spec) = self.bodies.spec(id.body, node) else {
             self.unknown_subgraphs(id, node, call);
             return Vec::new();
         };
@@ -235,19 +231,6 @@ impl<'b, 'm> Walk<'b, 'm> {
         outputs
     }
 
-    /// The operator version of a node; nothing where its domain or operator is unknown.
-    fn spec(&mut self, id: NodeId, node: &'m NodeProto) -> Option<&'static OpSpec> {
-        let function = self.bodies.body(id.body).function;
-        let key = (function, plain_domain(node.domain()), node.op_type());
-        if let Some(spec) = self.specs.get(&key) {
-            return *spec;
-        }
-        let opset = self.bodies.opset(id.body, node.domain());
-        let spec = opset.and_then(|opset| Specs::embedded().find(node.domain(), node.op_type(), opset).ok());
-        self.specs.insert(key, spec);
-        spec
-    }
-
     /// Follows a call of a function of the model.
     fn call(
         &mut self,
@@ -270,13 +253,17 @@ impl<'b, 'm> Walk<'b, 'm> {
         passed.extend(attributes.all());
         let is_open = attributes.any_open();
         let mut inputs: Vec<ValueFact> = node.input.iter().map(|name| self.fact_of(id.body, name)).collect();
-        inputs.iter_mut().for_each(|fact| fact.constant = None);
+        for fact in &mut inputs {
+            fact.constant = None;
+        }
         let count = self.call_counts.entry(function).or_insert(0);
         if *count >= CALLS.0 {
-            inputs.iter_mut().for_each(|fact| fact.shape = None);
+            for fact in &mut inputs {
+                fact.shape = None;
+            }
         }
         if *count >= CALLS.1 {
-            inputs.iter_mut().for_each(|fact| *fact = ValueFact::default());
+            inputs.fill(ValueFact::default());
         }
         let key = call_key(function, &inputs, &passed, is_open);
         if let Some(outputs) = self.calls.get(&key) {
@@ -373,12 +360,11 @@ impl<'b, 'm> Walk<'b, 'm> {
         };
         let origin = self.bodies.lookup(body, name).and_then(|value| self.bodies.origin(value));
         let finding = finding.with_origin(origin);
-        match node {
-            Some(node) => self.push(node, finding),
-            None => {
-                let place = Place { item: Some(format!("value '{name}'")), ..Place::default() };
-                self.push_for_body(body, Finding { place, ..finding });
-            }
+        if let Some(node) = node {
+            self.push(node, finding);
+        } else {
+            let place = Place { item: Some(format!("value '{name}'")), ..Place::default() };
+            self.push_for_body(body, Finding { place, ..finding });
         }
     }
 

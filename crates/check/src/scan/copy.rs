@@ -133,8 +133,10 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
         data: Vec::new(),
         findings: Vec::new(),
     };
-    let scanned = wrong_start(source).map_or_else(|| copier.scan(limits), |finding| Err(Box::new(finding)));
-    match scanned {
+    if let Some(finding) = wrong_start(source) {
+        return Err(Box::new(finding));
+    }
+    match copier.scan(limits) {
         Ok(model) if model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty() => {
             Ok(Scan { model, findings: copier.findings, data: copier.data })
         }
@@ -188,7 +190,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         })
     }
 
-    fn copy_model(&mut self) -> Result<(), Finding> {
+    fn copy_model(&mut self) -> Result<(), Box<Finding>> {
         let mut at = 0;
         let mut open = vec![Open { kind: Kind::Model, end: self.reader.length(), length_at: None }];
         while let Some(&message) = open.last() {
@@ -201,14 +203,14 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             let child = message.kind.field(field.number);
             at = field.to;
             if child.is_message() && !field.is_delimited {
-                return Err(malformed(field.at, format!("{} is no message", place(message.kind, field.number))));
+                return Err(malformed(field.at, &format!("{} is no message", place(message.kind, field.number))));
             }
             if child == Kind::Tensor {
                 self.tensor(&field)?;
             } else if child.is_message() {
                 if open.len() >= DEEPEST {
                     let finding = over(MeasureError::Depth);
-                    return Err(finding.with_offset(field.at));
+                    return Err(Box::new(finding.with_offset(field.at)));
                 }
                 open.push(self.open(&field, child)?);
                 at = field.from;
@@ -223,7 +225,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 
     /// The field at `at` of an open message.
-    fn field(&mut self, at: u64, message: Open) -> Result<Field, Finding> {
+    fn field(&mut self, at: u64, message: Open) -> Result<Field, Box<Finding>> {
         self.reader.count_field()?;
         let (key, from) = self.reader.varint(at, message.end)?;
         let number = key >> 3;
@@ -239,23 +241,23 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             5 => field(from, from + 4, false),
             wire_type => {
                 let rule = format!("{} has wire type {wire_type}", place(message.kind, number));
-                return Err(malformed(at, rule));
+                return Err(malformed(at, &rule));
             }
         };
         if number == 0 {
-            return Err(malformed(at, format!("{} has no number", place(message.kind, number))));
+            return Err(malformed(at, &format!("{} has no number", place(message.kind, number))));
         }
         if field.to > message.end {
             let (claimed, left) = (field.to - field.from, message.end - field.from.min(message.end));
             let rule = format!("{} claims {claimed} bytes, {left} are left", place(message.kind, number));
-            let is_last = field.to > self.reader.length();
-            return Err(if is_last { truncated(at, rule) } else { malformed(at, rule) });
+            // Inside a message that is whole, nothing is cut off.
+            return Err(if message.kind == Kind::Model { truncated(at, &rule) } else { malformed(at, &rule) });
         }
         Ok(field)
     }
 
     /// Begins the copy of a message, whose length is written when it ends.
-    fn open(&mut self, field: &Field, kind: Kind) -> Result<Open, Finding> {
+    fn open(&mut self, field: &Field, kind: Kind) -> Result<Open, Box<Finding>> {
         let may_shrink = matches!(
             kind,
             Kind::Graph | Kind::Function | Kind::Node | Kind::Attribute | Kind::SparseTensor | Kind::Training
@@ -289,7 +291,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 
     /// Copies a field that is no message; a text that is not UTF-8 gets `?` for its bytes beyond ASCII.
-    fn copy_field(&mut self, kind: Kind, field: &Field, child: Kind) -> Result<(), Finding> {
+    fn copy_field(&mut self, kind: Kind, field: &Field, child: Kind) -> Result<(), Box<Finding>> {
         let size = field.to - field.at;
         if usize::try_from(size).is_ok_and(|size| self.out.len().saturating_add(size) <= self.limit) {
             let from = self.out.len() + usize::try_from(field.from - field.at).unwrap_or(0);
@@ -310,7 +312,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 
     /// Copies a tensor, without its elements where they are many.
-    fn tensor(&mut self, tensor: &Field) -> Result<(), Finding> {
+    fn tensor(&mut self, tensor: &Field) -> Result<(), Box<Finding>> {
         let message = Open { kind: Kind::Tensor, end: tensor.to, length_at: None };
         let mut data = StoredData::default();
         let mut at = tensor.from;
@@ -323,7 +325,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             }
         }
         let bytes = data.bytes();
-        let room = KEPT_IN_ALL.saturating_sub(self.kept).min(KEPT).max(ALWAYS_KEPT);
+        let room = KEPT_IN_ALL.saturating_sub(self.kept).clamp(ALWAYS_KEPT, KEPT);
         data.is_elided = bytes > room;
         if !data.is_elided {
             self.kept += bytes;
@@ -336,7 +338,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             let is_data = DataField::from_number(field.number).is_some();
             let child = Kind::Tensor.field(field.number);
             if child.is_message() && !field.is_delimited {
-                return Err(malformed(field.at, format!("{} is no message", place(Kind::Tensor, field.number))));
+                return Err(malformed(field.at, &format!("{} is no message", place(Kind::Tensor, field.number))));
             }
             if field.number != SEGMENT && !(is_data && data.is_elided) {
                 self.copy_field(Kind::Tensor, &field, child)?;

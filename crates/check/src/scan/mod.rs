@@ -4,5 +4,8 @@ mod copy;
 mod other;
 mod source;
 
+#[cfg(test)]
+mod tests;
+
 pub use copy::{DataField, Scan, StoredData, StoredField, scan};
 pub use source::{Folder, Limits, Source};

@@ -93,7 +93,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
     }
 
     /// The bytes of the window from `at` on: at least one before the end of the file.
-    fn window_at(&mut self, at: u64) -> Result<&[u8], Finding> {
+    fn window_at(&mut self, at: u64) -> Result<&[u8], Box<Finding>> {
         let end = self.start + self.window.len() as u64;
         if at < self.start || at >= end {
             self.size = if at == end { (2 * self.size).min(WINDOW.1) } else { WINDOW.0 };
@@ -101,23 +101,22 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
             let size = usize::try_from(left).map_or(self.size, |left| left.min(self.size));
             self.window.resize(size, 0);
             self.start = at;
-            self.source.read_at(at, &mut self.window).map_err(|error| {
-                let rule = RuleId::FileTruncated;
-                Finding::new(rule, Place::default(), format!("byte {at}: cannot be read: {error}")).with_offset(at)
-            })?;
+            self.source
+                .read_at(at, &mut self.window)
+                .map_err(|error| truncated(at, &format!("cannot be read: {error}")))?;
         }
         let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
         Ok(self.window.get(from..).unwrap_or_default())
     }
 
     /// Copies `length` bytes from `at` on.
-    pub(super) fn copy(&mut self, mut at: u64, length: u64, out: &mut Vec<u8>) -> Result<(), Finding> {
+    pub(super) fn copy(&mut self, mut at: u64, length: u64, out: &mut Vec<u8>) -> Result<(), Box<Finding>> {
         let mut left = length;
         while left > 0 {
             let window = self.window_at(at)?;
             let count = usize::try_from(left).map_or(window.len(), |left| left.min(window.len()));
             let Some(bytes) = window.get(..count).filter(|bytes| !bytes.is_empty()) else {
-                return Err(malformed(at, "the file ends here".to_owned()));
+                return Err(malformed(at, "the file ends here"));
             };
             out.extend_from_slice(bytes);
             at += count as u64;
@@ -127,7 +126,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
     }
 
     /// The varint at `at`, which ends before `end`, and where it ends.
-    pub(super) fn varint(&mut self, at: u64, end: u64) -> Result<(u64, u64), Finding> {
+    pub(super) fn varint(&mut self, at: u64, end: u64) -> Result<(u64, u64), Box<Finding>> {
         let mut value = 0u64;
         let mut next = at;
         for shift in (0..70).step_by(7) {
@@ -142,13 +141,13 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
             }
         }
         if next >= end && end >= self.length {
-            return Err(truncated(at, "a number does not end before the file does".to_owned()));
+            return Err(truncated(at, "a number does not end before the file does"));
         }
-        Err(malformed(at, "a number does not end within its message, or within 10 bytes".to_owned()))
+        Err(malformed(at, "a number does not end within its message, or within 10 bytes"))
     }
 
     /// Counts a field, and looks at the clock from time to time.
-    pub(super) fn count_field(&mut self) -> Result<(), Finding> {
+    pub(super) fn count_field(&mut self) -> Result<(), Box<Finding>> {
         self.fields = self.fields.wrapping_add(1);
         if self.fields.is_multiple_of(FIELDS_BETWEEN_CHECKS) && self.deadline.is_over() {
             return Err(over(MeasureError::Deadline));
@@ -157,17 +156,16 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
     }
 }
 
-pub(super) fn malformed(at: u64, rule: String) -> Finding {
-    Finding::new(RuleId::FileMalformed, Place::default(), format!("byte {at}: {rule}")).with_offset(at)
+pub(super) fn malformed(at: u64, rule: &str) -> Box<Finding> {
+    Box::new(Finding::new(RuleId::FileMalformed, Place::default(), format!("byte {at}: {rule}")).with_offset(at))
 }
 
-pub(super) fn truncated(at: u64, rule: String) -> Finding {
-    Finding::new(RuleId::FileTruncated, Place::default(), format!("byte {at}: {rule}"))
-        .with_offset(at)
-        .with_edit("fetch the file again: its end is missing")
+pub(super) fn truncated(at: u64, rule: &str) -> Box<Finding> {
+    let finding = Finding::new(RuleId::FileTruncated, Place::default(), format!("byte {at}: {rule}"));
+    Box::new(finding.with_offset(at).with_edit("fetch the file again: its end is missing"))
 }
 
-pub(super) fn over(error: MeasureError) -> Finding {
+pub(super) fn over(error: MeasureError) -> Box<Finding> {
     let rule = if error == MeasureError::Depth { RuleId::FileNesting } else { RuleId::FileLimit };
-    Finding::new(rule, Place::default(), error.to_string())
+    Box::new(Finding::new(rule, Place::default(), error.to_string()))
 }

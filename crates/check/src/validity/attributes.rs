@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, decode};
-use onnx_conformance_reference::spec::{AttributeType, Enums, OpSpec, Specs};
+use onnx_conformance_reference::spec::{AttributeType, DefaultValue, Enums, OpSpec, Specs};
 
 use crate::finding::{Finding, PathStep, Place};
 use crate::infer::{NodeId, function_name};
@@ -35,12 +35,7 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
 fn check_node(context: &mut Context<'_, '_>, id: NodeId, node: &NodeProto) {
     let bodies = context.bodies();
     let function = bodies.body(id.body).function.and_then(|index| bodies.model.functions.get(index));
-    let spec = match bodies.opset(id.body, node.domain()) {
-        Some(opset) if bodies.function_of(node).is_none() => {
-            Specs::embedded().find(node.domain(), node.op_type(), opset).ok()
-        }
-        _ => None,
-    };
+    let spec = bodies.spec(id.body, node);
     let mut names = HashSet::new();
     for attribute in &node.attribute {
         let name = attribute.name();
@@ -145,7 +140,11 @@ fn value_problem(spec: &OpSpec, attribute: &AttributeProto) -> Option<(String, S
         return None;
     }
     let allowed = ENUMS.as_ref()?.values(&spec.version, attribute.name());
-    let is_excluded = |text: &&str| !allowed.is_empty() && !allowed.iter().any(|allowed| allowed == text);
+    // A default counts as it is spelt, right or wrong.
+    let default = spec.attributes.get(attribute.name()).and_then(|attribute| attribute.default.as_ref());
+    let is_default = |text: &str| matches!(default, Some(DefaultValue::String(default)) if default == text);
+    let is_excluded =
+        |text: &&str| !allowed.is_empty() && !is_default(text) && !allowed.iter().any(|allowed| allowed == text);
     let texts = attribute.s.iter().chain(&attribute.strings);
     let text = texts.filter_map(|text| std::str::from_utf8(text).ok()).find(is_excluded)?;
     let name = attribute.name();

@@ -9,7 +9,13 @@ use crate::validity::context::Context;
 /// What is wrong with the external data of a tensor, which needs so many bytes; the places are the caller's.
 pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: Option<usize>) -> Vec<Finding> {
     let finding = |rule, message: String| Finding::new(rule, Place::default(), message);
-    let entry = |key: &str| tensor.external_data.iter().find(|entry| entry.key() == key).map(|entry| entry.value());
+    let entry = |key: &str| {
+        tensor
+            .external_data
+            .iter()
+            .find(|entry| entry.key() == key)
+            .map(onnx_conformance_reference::proto::onnx::StringStringEntryProto::value)
+    };
     let Some(location) = entry("location") else {
         return vec![finding(RuleId::ExternalEntry, "its external_data names no location".to_owned())];
     };
@@ -21,24 +27,24 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
     let mut numbers = [None, None];
     for (number, key) in numbers.iter_mut().zip(["offset", "length"]) {
         let Some(text) = entry(key) else { continue };
-        match text.parse::<u64>() {
-            Ok(value) => *number = Some(value),
-            Err(_) => {
-                let message = format!("its {key} '{text}' is not a number of bytes");
-                return vec![finding(RuleId::ExternalEntry, message)];
-            }
+        if let Ok(value) = text.parse::<u64>() {
+            *number = Some(value);
+        } else {
+            let message = format!("its {key} '{text}' is not a number of bytes");
+            return vec![finding(RuleId::ExternalEntry, message)];
         }
     }
     let [offset, length] = numbers;
     let needed = needed.and_then(|needed| u64::try_from(needed).ok());
     let size = match context.folder {
-        Some(folder) => match folder.size_of(location) {
-            Some(size) => Some(size),
-            None => {
+        Some(folder) => {
+            if let Some(size) = folder.size_of(location) {
+                Some(size)
+            } else {
                 let message = format!("its file '{location}' is missing beside the model");
                 return vec![finding(RuleId::ExternalMissing, message)];
             }
-        },
+        }
         None => None,
     };
     let offset = offset.unwrap_or(0);

@@ -37,7 +37,9 @@ fn check_function(context: &mut Context<'_, '_>, function: &FunctionProto, index
     }
     let mut names = HashSet::new();
     let attributes = function.attribute.iter().map(String::as_str);
-    for attribute in attributes.chain(function.attribute_proto.iter().map(|attribute| attribute.name())) {
+    for attribute in
+        attributes.chain(function.attribute_proto.iter().map(onnx_conformance_reference::proto::AttributeProto::name))
+    {
         if !names.insert(attribute) {
             push(RuleId::FunctionAttributeTwice, format!("attribute '{attribute}' is declared twice"));
         }

@@ -1,6 +1,6 @@
 //! Imports: the opset of each domain, and whether the operators of all nodes are in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use onnx_conformance_reference::model::graph::plain_domain;
 use onnx_conformance_reference::proto::OperatorSetIdProto;
@@ -68,11 +68,15 @@ fn check_list(context: &mut Context<'_, '_>, place: &Place, list: &[OperatorSetI
     }
 }
 
+/// A rule that an operator breaks, how, and the edit that mends it.
+type Problem = (RuleId, String, Option<String>);
+
 /// Why the operator of a node has no version.
 #[derive(PartialEq, Eq, Hash)]
 enum Reason<'m> {
     NotImported(Option<usize>, &'m str),
     NoName,
+    NoFunction(String, &'m str),
     Lookup(RuleId, String, Option<String>),
 }
 
@@ -80,8 +84,7 @@ fn check_operators(context: &mut Context<'_, '_>) {
     let bodies = context.bodies();
     let specs = Specs::embedded();
     let mut groups: Groups<Reason<'_>> = Groups::new();
-    let mut known: std::collections::HashMap<(Option<usize>, &str, &str), Option<(RuleId, String, Option<String>)>> =
-        std::collections::HashMap::new();
+    let mut known: HashMap<(Option<usize>, &str, &str), Option<Problem>> = HashMap::new();
     for id in bodies.node_ids() {
         let Some(node) = bodies.node(id) else { continue };
         let function = bodies.body(id.body).function;
@@ -97,6 +100,14 @@ fn check_operators(context: &mut Context<'_, '_>) {
         if bodies.function_of(node).is_some() {
             continue;
         }
+        let has_functions = || bodies.model.functions.iter().any(|function| plain_domain(function.domain()) == domain);
+        if specs.newest_opset(domain).is_err() && has_functions() {
+            groups.add(
+                Reason::NoFunction(format!("{}/{}", canonical_domain(domain), node.op_type()), node.overload()),
+                id,
+            );
+            continue;
+        }
         let reason = known
             .entry((function, domain, node.op_type()))
             .or_insert_with(|| lookup(specs, domain, node.op_type(), opset));
@@ -108,6 +119,11 @@ fn check_operators(context: &mut Context<'_, '_>) {
         let more = more(count);
         match reason {
             Reason::NoName => context.node(node, RuleId::NodeOperator, format!("op_type is empty{more}"), None),
+            Reason::NoFunction(name, overload) => {
+                let overload = if overload.is_empty() { String::new() } else { format!(" with overload '{overload}'") };
+                let message = format!("the model has no function {name}{overload}{more}");
+                context.node(node, RuleId::NodeOperator, message, None);
+            }
             Reason::NotImported(_, domain) => {
                 let name = canonical_domain(domain);
                 let message = format!("its domain '{name}' is not in opset_import{more}");
@@ -119,7 +135,7 @@ fn check_operators(context: &mut Context<'_, '_>) {
     }
 }
 
-fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<(RuleId, String, Option<String>)> {
+fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<Problem> {
     match specs.find(domain, operator, opset) {
         Ok(spec) if spec.deprecated => {
             let message = format!("{} withdraws the operator", spec.version);

@@ -103,7 +103,8 @@ impl Needs {
     }
 
     fn graph(&mut self, graph: &GraphProto) {
-        let inputs: HashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
+        let inputs: HashSet<&str> =
+            graph.input.iter().map(onnx_conformance_reference::proto::ValueInfoProto::name).collect();
         let is_no_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
         self.add(4, "initializers that are no inputs", graph.initializer.iter().any(is_no_input));
         self.add(5, "quantization annotations", !graph.quantization_annotation.is_empty());

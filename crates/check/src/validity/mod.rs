@@ -13,6 +13,9 @@ mod report;
 mod tensors;
 mod uses;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use ir::facts as ir_facts;
 pub use ir::{IrFacts, IrNeed};
 pub use report::{ModelFacts, Report, check, check_model};

@@ -50,7 +50,7 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     let mut initializers = HashSet::new();
     if let Some(graph) = body.graph() {
         let sparse = graph.sparse_initializer.iter().map(|sparse| sparse.values.as_ref().map_or("", |v| v.name()));
-        for name in graph.initializer.iter().map(|tensor| tensor.name()).chain(sparse) {
+        for name in graph.initializer.iter().map(onnx_conformance_reference::proto::TensorProto::name).chain(sparse) {
             if name.is_empty() {
                 context.body(id, RuleId::TensorName, "an initializer has no name");
             } else if !initializers.insert(name) {
@@ -90,7 +90,7 @@ fn check_nodes(context: &mut Context<'_, '_>, id: BodyId, uses: &mut Uses) {
     let body = context.bodies().body(id);
     let mut assigned: HashSet<&str> = body.inputs().into_iter().collect();
     if let Some(graph) = body.graph() {
-        assigned.extend(graph.initializer.iter().map(|tensor| tensor.name()));
+        assigned.extend(graph.initializer.iter().map(onnx_conformance_reference::proto::TensorProto::name));
         assigned.extend(graph.sparse_initializer.iter().filter_map(|sparse| Some(sparse.values.as_ref()?.name())));
     }
     for (node, index) in body.nodes().iter().zip(0..) {

@@ -22,7 +22,9 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
                     || Place { item: Some(format!("initializer '{}'", tensor.name())), ..context.bodies().place(id) };
                 let found = problems(context, tensor).into_iter().map(|finding| Finding { place: item(), ..finding });
                 let found: Vec<Finding> = found.collect();
-                found.into_iter().for_each(|finding| context.push(finding));
+                for finding in found {
+                    context.push(finding);
+                }
             }
             for sparse in &graph.sparse_initializer {
                 let name = sparse.values.as_ref().map_or("", |values| values.name());
