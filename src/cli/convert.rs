@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
 
-    /// Run and compare both models on the inputs in this folder too: input_0.pb and so on, in it or in folders in it
+    /// Run and compare both models on the inputs in this folder too: `input_0.pb` and so on, in it or in folders in it
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
 

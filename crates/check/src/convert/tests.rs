@@ -8,7 +8,7 @@ use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
-use onnx_conformance_reference::proto::{Message as _, ModelProto};
+use onnx_conformance_reference::proto::{Message as _, ModelProto, NodeProto};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
@@ -140,7 +140,7 @@ fn functions_that_an_opset_lacks_are_expanded() {
     let model = parse_model(text).unwrap();
     let conversion = convert(&model, &target(13)).unwrap();
     let names: Vec<&str> =
-        conversion.model.graph.iter().flat_map(|graph| &graph.node).map(|node| node.op_type()).collect();
+        conversion.model.graph.iter().flat_map(|graph| &graph.node).map(NodeProto::op_type).collect();
     assert_eq!(names, ["Constant", "ReduceMean", "Sub", "Mul", "ReduceMean", "Add", "Sqrt", "Div", "Mul"]);
     assert_near(&outputs(&model, &[2, 4]), &outputs(&conversion.model, &[2, 4]));
 }

@@ -1,4 +1,4 @@
-//! Shape of some axes, and Scatter, whose place ScatterElements took.
+//! Shape of some axes, and Scatter, whose place `ScatterElements` took.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;

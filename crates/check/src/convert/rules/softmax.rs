@@ -1,4 +1,4 @@
-//! Softmax, LogSoftmax and Hardmax: along one axis from version 13 on, before over all axes from one on.
+//! Softmax, `LogSoftmax` and Hardmax: along one axis from version 13 on, before over all axes from one on.
 
 use onnx_conformance_reference::spec::OpSpec;
 
