@@ -34,7 +34,8 @@ fn difference(case: &Case, model: &ModelProto, domain: &str, opset: u32) -> Opti
     for data in &case.data {
         let outputs = Output::of_expected(&data.outputs);
         let request = Request { id: &case.id, model: &bytes, folder: None, inputs: &data.inputs, outputs: &outputs };
-        let Ended::Answered(Response::Outputs { values, .. }) = Builtin::new(Duration::from_mins(1)).run(&request).ended
+        let Ended::Answered(Response::Outputs { values, .. }) =
+            Builtin::new(Duration::from_mins(1)).run(&request).ended
         else {
             return None;
         };
@@ -102,7 +103,10 @@ fn a_silent_change_of_meaning_is_listed_and_shown() {
             let shown = found.shown.get(&at);
             if !shown.is_some_and(|shown| shown.iter().any(|(_, id)| *id == behaviour.example)) {
                 let smallest = shown.and_then(|shown| shown.first()).map_or("no case", |(_, id)| id);
-                wrong.push(format!("{after}: '{}' is shown by {smallest}, not by {}", behaviour.says, behaviour.example));
+                wrong.push(format!(
+                    "{after}: '{}' is shown by {smallest}, not by {}",
+                    behaviour.says, behaviour.example
+                ));
             }
         }
         wrong

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
 
-    /// Run and compare both models on the inputs in this folder too: input_0.pb and so on, in it or in folders in it
+    /// Run and compare both models on the inputs in this folder too: `input_0.pb` and so on, in it or in folders in it
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
 
@@ -98,7 +98,9 @@ fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
         let (domain, opset) = text.rsplit_once('=').unwrap_or(("", text));
         let domain = canonical_domain(domain);
         let Ok(opset) = opset.parse::<i64>() else {
-            bail!(Usage(format!("--opset {text} is no opset; write a number, or a domain and a number as in ai.onnx.ml=3")));
+            bail!(Usage(format!(
+                "--opset {text} is no opset; write a number, or a domain and a number as in ai.onnx.ml=3"
+            )));
         };
         if !model.opset_import.iter().any(|import| canonical_domain(import.domain()) == domain) {
             bail!(Usage(format!("the model imports no opset of {domain}")));
@@ -124,7 +126,9 @@ fn release(name: &str) -> anyhow::Result<&'static Release> {
 fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()> {
     let Some(output) = &arguments.output else { return Ok(()) };
     let shown = output.display();
-    if fs::canonicalize(output).is_ok_and(|output| fs::canonicalize(&arguments.model).is_ok_and(|model| model == output)) {
+    if fs::canonicalize(output)
+        .is_ok_and(|output| fs::canonicalize(&arguments.model).is_ok_and(|model| model == output))
+    {
         bail!(Usage(format!("{shown} is the model itself; name another file")));
     }
     if output.exists() && !arguments.force {
@@ -137,7 +141,9 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
     if let Some(data) = external_locations(model).first()
         && folder(output) != folder(&arguments.model)
     {
-        bail!(Usage(format!("the model's tensors are in files beside it, such as {data}; write {shown} beside it too")));
+        bail!(Usage(format!(
+            "the model's tensors are in files beside it, such as {data}; write {shown} beside it too"
+        )));
     }
     Ok(())
 }
@@ -159,7 +165,11 @@ fn tell(conversion: &Conversion) -> anyhow::Result<()> {
 
 fn refused(refusal: &Refusal) -> anyhow::Result<u8> {
     let count = refusal.reasons.len();
-    print::line(&if count == 1 { "1 place cannot be converted".to_owned() } else { format!("{count} places cannot be converted") })?;
+    print::line(&if count == 1 {
+        "1 place cannot be converted".to_owned()
+    } else {
+        format!("{count} places cannot be converted")
+    })?;
     for reason in &refusal.reasons {
         print::line(&format!("  {}", line(&reason.to_string())))?;
     }

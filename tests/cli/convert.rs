@@ -28,7 +28,10 @@ fn a_model_is_converted_proved_and_written() {
     let (model, out) = (written(folder.path(), SUM), folder.path().join("out.onnx"));
     let call = |more: &[&str]| call(&[&["convert", text(&model), "--opset", "12"], more].concat());
     let told = call(&[]).expect(0, "verified: 3 of 3 inputs give the same to the last bit");
-    assert!(told.out.starts_with("1 edit\n  model: opset 13 of ai.onnx becomes 12\n  node 0 (ReduceSum): "), "{told:?}");
+    assert!(
+        told.out.starts_with("1 edit\n  model: opset 13 of ai.onnx becomes 12\n  node 0 (ReduceSum): "),
+        "{told:?}"
+    );
     assert!(!out.exists());
     call(&["--verify", "0", "-o", text(&out)]).expect(0, "not verified: no inputs were asked for");
     let converted = decode::model(fs::read(&out).unwrap().into()).unwrap();

@@ -33,12 +33,15 @@ pub fn holds(behaviour: &Behaviour, spec: &OpSpec, known: Known) -> Option<bool>
     });
     let given = behaviour.given.iter().map(|name| Some(is_given(name, spec, known.node)));
     let left_out = behaviour.left_out.iter().map(|name| Some(!is_given(name, spec, known.node)));
-    let all = attributes.chain(types).chain(ranks).chain(given).chain(left_out);
-    all.fold(Some(true), |all, one| match (all, one) {
-        (Some(false), _) | (_, Some(false)) => Some(false),
-        (Some(true), Some(true)) => Some(true),
-        _ => None,
-    })
+    let mut is_known = true;
+    for one in attributes.chain(types).chain(ranks).chain(given).chain(left_out) {
+        match one {
+            Some(false) => return Some(false),
+            Some(true) => {}
+            None => is_known = false,
+        }
+    }
+    is_known.then_some(true)
 }
 
 fn is_value(value: &AttributeValue, given: Option<&AttributeProto>, known: Known) -> Option<bool> {

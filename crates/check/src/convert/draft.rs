@@ -326,7 +326,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The fragment that takes the node's place.
-    pub(crate) fn finish(mut self) -> Step<Fragment> {
+    pub(crate) fn finish(mut self) -> Fragment {
         self.trim_inputs();
         let mut nodes = self.before;
         nodes.push(self.node);
@@ -343,7 +343,7 @@ impl<'a> Draft<'a> {
             }
         }
         constants.extend(nodes);
-        Ok(Fragment { nodes: constants, initializers, edits: self.edits })
+        Fragment { nodes: constants, initializers, edits: self.edits }
     }
 }
 

@@ -84,7 +84,7 @@ pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusa
     let mut work = Work::new(model, &inferred, target);
     let mut model = model.clone();
     let imports = work.retarget("model", &mut model.opset_import);
-    let ir = work.ir_version(&model, target);
+    let ir = ir_version(&model, target);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
         let place = Place { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
@@ -190,26 +190,14 @@ impl<'a> Work<'a> {
         changes
     }
 
-    /// The IR version of the model after the conversion.
-    fn ir_version(&self, model: &ModelProto, target: &Target) -> i64 {
-        let imports = model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
-        let releases = Specs::embedded().releases().ok();
-        let lowest = |import: &OperatorSetIdProto| {
-            let domain = canonical_domain(import.domain());
-            let opset = target.opsets.get(domain).copied().unwrap_or(import.version());
-            releases?.lowest_ir(domain, u32::try_from(opset).ok()?).map(i64::from)
-        };
-        let needed = imports.filter_map(lowest).max();
-        target.ir.unwrap_or_else(|| needed.unwrap_or(0).max(model.ir_version()))
-    }
-
     /// Makes every initializer an input too, as IR versions below 4 have them.
     fn declare_initializers(&mut self, graph: &mut GraphProto) {
         let inputs: BTreeSet<String> = graph.input.iter().map(|input| input.name().to_owned()).collect();
         let missing: Vec<ValueInfoProto> =
             graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_of).collect();
         if !missing.is_empty() {
-            let text = format!("{} initializers are declared as inputs, as IR versions below 4 have them", missing.len());
+            let text =
+                format!("{} initializers are declared as inputs, as IR versions below 4 have them", missing.len());
             self.edits.push(PlacedEdit { place: "model".to_owned(), text });
             graph.input.extend(missing);
         }
@@ -307,6 +295,19 @@ impl<'a> Work<'a> {
             imports.push(OperatorSetIdProto { domain: Some(domain), version: Some(self.helpers) });
         }
     }
+}
+
+/// The IR version of the model after the conversion.
+fn ir_version(model: &ModelProto, target: &Target) -> i64 {
+    let imports = model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
+    let releases = Specs::embedded().releases().ok();
+    let lowest = |import: &OperatorSetIdProto| {
+        let domain = canonical_domain(import.domain());
+        let opset = target.opsets.get(domain).copied().unwrap_or(import.version());
+        releases?.lowest_ir(domain, u32::try_from(opset).ok()?).map(i64::from)
+    };
+    let needed = imports.filter_map(lowest).max();
+    target.ir.unwrap_or_else(|| needed.unwrap_or(0).max(model.ir_version()))
 }
 
 /// The graph input that an initializer is too, as IR versions below 4 have it.

@@ -58,17 +58,17 @@ pub fn convert_node(facts: &NodeFacts, target: i64, helpers: i64, names: &mut Na
             if since <= target {
                 break;
             }
-            match specs.versions(&domain, &name).filter(|earlier| i64::from(*earlier) < since).last() {
-                Some(earlier) => step(&mut draft, from, earlier, since - 1)?,
-                None => {
-                    rules::replace(&mut draft, from)?;
-                    fit(&mut draft, since - 1)?;
-                }
+            let earlier = specs.versions(&domain, &name).filter(|earlier| i64::from(*earlier) < since).last();
+            if let Some(earlier) = earlier {
+                step(&mut draft, from, earlier, since - 1)?;
+            } else {
+                rules::replace(&mut draft, from)?;
+                fit(&mut draft, since - 1)?;
             }
             at = since - 1;
         }
     }
-    draft.finish()
+    Ok(draft.finish())
 }
 
 /// Brings a draft from a version to the one before or after it; `at` is the opset at which it then is.
@@ -108,7 +108,10 @@ fn check_behaviour(draft: &Draft, later: &OpSpec, before: &[Option<bool>]) -> St
             (Some(true), Some(true)) => return impossible(format!("{}: {}", later.version, behaviour.says)),
             _ => {
                 let says = &behaviour.says;
-                return unknown(format!("{}: {says} Whether that is so here depends on what is not known", later.version));
+                return unknown(format!(
+                    "{}: {says} Whether that is so here depends on what is not known",
+                    later.version
+                ));
             }
         }
     }

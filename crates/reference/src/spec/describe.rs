@@ -14,7 +14,9 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Change::Semantics { version, text } => write!(f, "{version}: {text}"),
-            Change::Behaviour { version, behaviour } => write!(f, "{version}, without a sign in the model: {behaviour}"),
+            Change::Behaviour { version, behaviour } => {
+                write!(f, "{version}, without a sign in the model: {behaviour}")
+            }
             Change::Deprecated { now } => f.write_str(if *now { "deprecated" } else { "no longer deprecated" }),
             Change::Experimental { now } => f.write_str(if *now { "experimental" } else { "no longer experimental" }),
             Change::Function { from, to } => write!(f, "{}", function(*from, *to)),

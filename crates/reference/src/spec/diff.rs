@@ -147,11 +147,12 @@ fn version_diff(specs: &Specs, before: &OpSpec, after: &OpSpec) -> Result<Versio
     for since in specs.versions(&to.domain, &to.name).filter(|since| from.since < *since && *since <= to.since) {
         let version = OperatorVersion { since, ..to.clone() };
         let spec = specs.get(&version)?;
-        let silent = spec.behaviour.iter().map(|behaviour| Change::Behaviour {
-            version: version.clone(),
-            behaviour: behaviour.clone(),
-        });
-        changes.extend(spec.changes.iter().map(|text| Change::Semantics { version: version.clone(), text: text.clone() }));
+        let silent = spec
+            .behaviour
+            .iter()
+            .map(|behaviour| Change::Behaviour { version: version.clone(), behaviour: behaviour.clone() });
+        changes
+            .extend(spec.changes.iter().map(|text| Change::Semantics { version: version.clone(), text: text.clone() }));
         changes.extend(silent);
     }
     changes.extend(compare(before, after));

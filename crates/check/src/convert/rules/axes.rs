@@ -243,7 +243,11 @@ fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
 fn branches_alike(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let outputs = |name: &str| -> Vec<Option<TypeProto>> {
         let graphs = draft.node.attribute.iter().filter(|attribute| attribute.name() == name);
-        graphs.flat_map(|attribute| &attribute.g).flat_map(|graph| &graph.output).map(|info| info.r#type.clone()).collect()
+        graphs
+            .flat_map(|attribute| &attribute.g)
+            .flat_map(|graph| &graph.output)
+            .map(|info| info.r#type.clone())
+            .collect()
     };
     if outputs("then_branch") == outputs("else_branch") {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Broadcasting: on request and along axes named by `axis` at first, then as in NumPy.
+//! Broadcasting: on request and along axes named by `axis` at first, then as `NumPy` does.
 
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::OpSpec;

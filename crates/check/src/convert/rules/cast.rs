@@ -81,7 +81,6 @@ fn norm_to_int(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn norm_to_float(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     if let Some(p) = get_int(&draft.node, "p")? {
-        #[expect(clippy::cast_possible_truncation, reason = "norms are small")]
         attributes::set(&mut draft.node, attributes::float("p", p as f32));
         draft.edit(format!("attribute p is the float {p}"));
     }

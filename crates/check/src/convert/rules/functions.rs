@@ -3,6 +3,7 @@
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
+use onnx_conformance_reference::types::ValueType;
 
 use super::Replacement;
 use super::axes::{as_int, normal};
@@ -10,6 +11,7 @@ use super::inputs::numbers;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
 use crate::convert::draft::Draft;
+use crate::facts::ValueFact;
 
 pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "CastLike", replace: cast_like },
@@ -51,13 +53,14 @@ impl<'d, 'n> Body<'d, 'n> {
         self.draft.before(op, inputs, attributes, Some(self.element))
     }
 
-    /// Makes the node itself the last of the body.
+    /// Makes the node itself the last of the body, of inputs of the body's element type.
     fn last(self, op: &str, inputs: &[&str]) {
+        let fact = ValueFact::of_type(ValueType::Tensor(self.element));
         let name = self.draft.node.op_type().to_owned();
         self.draft.node.attribute.clear();
         self.draft.arrange_inputs(&[]);
         for (position, input) in inputs.iter().enumerate() {
-            self.draft.set_input(position, (*input).to_owned(), None);
+            self.draft.set_input(position, (*input).to_owned(), Some(fact.clone()));
         }
         self.draft.node.op_type = Some(op.to_owned());
         self.draft.edit(format!("{name} is expanded by its body"));
@@ -174,6 +177,6 @@ fn or_equal(draft: &mut Draft, strict: &str) -> Step {
     }
     let is_strict = draft.before(strict, &[&a, &b], Vec::new(), Some(element))?;
     let is_equal = draft.before("Equal", &[&a, &b], Vec::new(), Some(element))?;
-    Body { draft, element }.last("Or", &[&is_strict, &is_equal]);
+    Body { draft, element: ElementType::Bool }.last("Or", &[&is_strict, &is_equal]);
     Ok(())
 }

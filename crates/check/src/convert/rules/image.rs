@@ -1,4 +1,4 @@
-//! Resize and Upsample, GridSample, RoiAlign, ConvTranspose, DFT: coordinates, modes and axes.
+//! Resize and Upsample, `GridSample`, `RoiAlign`, `ConvTranspose`, DFT: coordinates, modes and axes.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
@@ -203,7 +203,7 @@ fn roi_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// With output_shape, the end at which the odd element is cut off is told by `auto_pad`, by the other value.
+/// With `output_shape`, the end at which the odd element is cut off is told by `auto_pad`, by the other value.
 fn other_end(draft: &mut Draft, is_upper_at_end: bool) -> Step {
     if attributes::get(&draft.node, "output_shape")?.is_none() {
         return Ok(());

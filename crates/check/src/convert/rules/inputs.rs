@@ -1,4 +1,4 @@
-//! Parameters that became inputs: of Pad, Clip, Slice, TopK, Reshape, Tile and Split.
+//! Parameters that became inputs: of Pad, Clip, Slice, `TopK`, Reshape, Tile and Split.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
@@ -360,7 +360,7 @@ fn split_number(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Without num_outputs the parts are equal; unequal ones are written out.
+/// Without `num_outputs` the parts are equal; unequal ones are written out.
 fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(number) = get_int(&draft.node, "num_outputs")? else { return Ok(()) };
     attributes::remove(&mut draft.node, "num_outputs");

@@ -1,5 +1,7 @@
 //! The rules of conversion: for pairs of adjacent versions whose difference the version files do not settle alone, by family.
 
+#![expect(clippy::unnecessary_wraps, reason = "a rule has the signature of all rules")]
+
 mod axes;
 mod broadcast;
 mod cast;

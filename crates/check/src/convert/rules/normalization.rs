@@ -1,4 +1,4 @@
-//! BatchNormalization, InstanceNormalization, GroupNormalization and Dropout: how training is told, and for what parameters are.
+//! `BatchNormalization`, `InstanceNormalization`, `GroupNormalization` and Dropout: how training is told, and for what parameters are.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;

@@ -1,4 +1,4 @@
-//! Shape of some axes, and Scatter, whose place ScatterElements took.
+//! Shape of some axes, and Scatter, whose place `ScatterElements` took.
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
@@ -14,8 +14,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Scatter"], versions: (9, 11), up: to_scatter_elements, down: keep },
 ];
 
-pub(super) const REPLACEMENTS: &[Replacement] =
-    &[Replacement { operator: "ScatterElements", replace: to_scatter }];
+pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "ScatterElements", replace: to_scatter }];
 
 /// The whole shape, of which Slice takes a part.
 fn slice_of_shape(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {

@@ -1,4 +1,4 @@
-//! Softmax, LogSoftmax and Hardmax: along one axis from version 13 on, before over all axes from one on.
+//! Softmax, `LogSoftmax` and Hardmax: along one axis from version 13 on, before over all axes from one on.
 
 use onnx_conformance_reference::spec::OpSpec;
 
@@ -7,6 +7,7 @@ use super::axes::{as_int, normal};
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int};
 use crate::convert::draft::Draft;
+use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] =
     &[Rule { operators: &["Hardmax", "LogSoftmax", "Softmax"], versions: (11, 13), up: flatten, down: transpose }];
@@ -22,7 +23,8 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let (data, element) = (draft.input(0), draft.element(0).ok());
     let shape = draft.before("Shape", &[&data], Vec::new(), element)?;
     let flat = draft.before("Flatten", &[&data], vec![attributes::int("axis", axis)], element)?;
-    draft.set_input(0, flat, None);
+    let value_type = draft.fact(0).value_type;
+    draft.set_input(0, flat, Some(ValueFact { value_type, ..ValueFact::default() }));
     attributes::set(&mut draft.node, attributes::int("axis", -1));
     let (inner, output) = draft.redirect_output(0)?;
     draft.after("Reshape", &[&inner, &shape], &output, Vec::new(), element)?;

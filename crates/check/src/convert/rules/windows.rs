@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
 ];
 
-/// With ceil_mode, only one of the versions leaves out a window that would start in the padding at the end.
+/// With `ceil_mode`, only one of the versions leaves out a window that would start in the padding at the end.
 fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let is_ceil = get_int(&draft.node, "ceil_mode")?.unwrap_or(0) != 0;
     let is_padded = get_string(&draft.node, "auto_pad")?.is_some_and(|value| value != "NOTSET");
