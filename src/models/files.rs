@@ -59,7 +59,7 @@ impl Folder for ModelFolder {
             }
         }
         let metadata = std::fs::metadata(&path).ok()?;
-        metadata.is_file().then(|| metadata.len())
+        metadata.is_file().then_some(metadata.len())
     }
 }
 

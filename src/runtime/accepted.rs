@@ -1,6 +1,7 @@
 //! Which files a runtime takes, found by models of one `Identity` node.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
@@ -29,41 +30,37 @@ pub fn accepted(host: &dyn Host) -> Option<Accepted> {
     let lowest_ir = |domain: &str, opset| releases.lowest_ir(domain, opset).unwrap_or(OLDEST_IR);
     let mut opsets = BTreeMap::new();
     for domain in Specs::embedded().domains() {
-        let takes = |opset| match domain {
-            DEFAULT_DOMAIN => Probe { ir: lowest_ir(domain, opset), imports: vec![(domain, opset)] }.runs(host),
-            _ => {
-                let ir = lowest_ir(domain, opset).max(lowest_ir(DEFAULT_DOMAIN, PLAIN_OPSET));
-                Probe { ir, imports: vec![(DEFAULT_DOMAIN, PLAIN_OPSET), (domain, opset)] }.runs(host)
+        let probe = |opset| {
+            let (mut ir, mut imports) = (lowest_ir(domain, opset), vec![(domain, opset)]);
+            if domain != DEFAULT_DOMAIN {
+                ir = ir.max(lowest_ir(DEFAULT_DOMAIN, PLAIN_OPSET));
+                imports.push((DEFAULT_DOMAIN, PLAIN_OPSET));
             }
+            Probe { ir, imports }
         };
         let newest = Specs::embedded().newest_opset(domain).ok()?;
-        if let Some(range) = range(1, newest, takes)? {
-            opsets.insert(domain.to_owned(), range);
-        }
-    }
-    if !opsets.contains_key(DEFAULT_DOMAIN) {
-        return None;
+        let taken = taken(1..=newest, |opset| probe(opset).runs(host))?;
+        opsets.extend(range(&taken).map(|range| (domain.to_owned(), range)));
     }
     // Every version of the format may import an old opset.
-    let oldest = match opsets.get(DEFAULT_DOMAIN) {
-        Some(Opsets::Between(oldest, _)) => *oldest,
-        _ => 1,
-    };
-    let ir = range(OLDEST_IR, newest_ir, |ir| {
-        Probe { ir, imports: vec![(DEFAULT_DOMAIN, oldest.max(7).min(PLAIN_OPSET))] }.runs(host)
-    })?;
-    Some(Accepted { ir: ir?, opsets })
+    let Opsets::Between(oldest, _) = *opsets.get(DEFAULT_DOMAIN)? else { return None };
+    let imports = vec![(DEFAULT_DOMAIN, oldest.max(7))];
+    let taken = taken(OLDEST_IR..=newest_ir, |ir| Probe { ir, imports: imports.clone() }.runs(host))?;
+    Some(Accepted { ir: range(&taken)?, opsets })
 }
 
-/// The range from the first to the last that are taken; the outer `None` where the runtime did not live through one.
-fn range(first: u32, last: u32, takes: impl Fn(u32) -> Option<bool>) -> Option<Option<Opsets>> {
-    let mut found: Option<(u32, u32)> = None;
-    for version in first..=last {
-        if takes(version)? {
-            found = Some((found.map_or(version, |(oldest, _)| oldest), version));
-        }
+/// The versions that are taken; nothing where the runtime did not live through one.
+fn taken(versions: RangeInclusive<u32>, takes: impl Fn(u32) -> Option<bool>) -> Option<Vec<u32>> {
+    let mut taken = Vec::new();
+    for version in versions {
+        taken.extend(takes(version)?.then_some(version));
     }
-    Some(found.map(|(oldest, newest)| Opsets::Between(oldest, newest)))
+    Some(taken)
+}
+
+/// The range from the first to the last.
+fn range(taken: &[u32]) -> Option<Opsets> {
+    taken.first().zip(taken.last()).map(|(oldest, newest)| Opsets::Between(*oldest, *newest))
 }
 
 /// A model that gives back its input.

@@ -60,7 +60,8 @@ fn the_forms_for_machines_hold_what_they_promise() {
         assert!(!result["message"]["text"].as_str().unwrap().is_empty());
     }
 
-    call(&["check", EXPORTED, "--format", "markdown"]).expect(1, "| `testdata/exporters/torch/cnn_opset13.onnx` | valid |");
+    call(&["check", EXPORTED, "--format", "markdown"])
+        .expect(1, "| `testdata/exporters/torch/cnn_opset13.onnx` | valid |");
     let folder = Folder::new();
     let page = folder.file("page.html");
     call(&["check", EXPORTED, "--format", "html", "-o", &page]).expect(1, "");

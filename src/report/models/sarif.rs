@@ -1,5 +1,7 @@
 //! Checked models as SARIF 2.1.0, which code hosts and editors show.
 
+use std::fmt::Write as _;
+
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::{Level, RuleId};
 use serde_json::{Value, json};
@@ -97,7 +99,8 @@ fn uri(path: &str) -> String {
     for byte in path.replace('\\', "/").bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' => uri.push(char::from(byte)),
-            other => uri.push_str(&format!("%{other:02X}")),
+            // Writing to a string does not fail.
+            other => drop(write!(uri, "%{other:02X}")),
         }
     }
     uri

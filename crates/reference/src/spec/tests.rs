@@ -104,8 +104,8 @@ fn an_unknown_key_is_shown() {
    ·    ╰── here
  7 │   - {name: sum, type: T}
    ╰────
-  help: the keys here are `op`, `domain`, `since`, `changes`, `deprecated`, `experimental`,
-        `function`, `shape_inference`, `attributes`, `inputs`, `outputs`, `types`"
+  help: the keys here are `op`, `domain`, `since`, `changes`, `behaviour`, `deprecated`,
+        `experimental`, `function`, `shape_inference`, `attributes`, `inputs`, `outputs`, `types`"
     );
 }
 
