@@ -88,7 +88,7 @@ fn what_runs_is_valid_and_what_is_refused_is_found() {
                 None => {
                     totals.runnable += 1;
                     if !errors.is_empty() {
-                        totals.wrong.insert(case.id.to_string(), errors.join("\n    "));
+                        totals.wrong.insert(case.id.clone(), errors.join("\n    "));
                     }
                 }
                 Some(RefusalClass::Static) => {
@@ -99,7 +99,7 @@ fn what_runs_is_valid_and_what_is_refused_is_found() {
                     }
                     if errors.is_empty() {
                         let rule = case.refusal.as_ref().map_or("", |refusal| &refusal.rule).to_owned();
-                        totals.missed.insert(case.id.to_string(), rule);
+                        totals.missed.insert(case.id.clone(), rule);
                     }
                 }
                 Some(RefusalClass::Value) => {}
@@ -109,8 +109,9 @@ fn what_runs_is_valid_and_what_is_refused_is_found() {
     let totals = totals.into_inner().unwrap();
     println!("{} runnable cases, {} static refusals", totals.runnable, totals.refused);
     println!("findings by rule: {:?}", totals.by_rule);
-    let list =
-        |map: &BTreeMap<String, String>| map.iter().map(|(id, text)| format!("{id}: {text}\n")).collect::<String>();
+    let list = |map: &BTreeMap<String, String>| {
+        map.iter().map(|(id, text)| format!("{id}: {text}")).collect::<Vec<_>>().join("\n")
+    };
     assert!(totals.wrong.is_empty(), "{} cases run, but have errors:\n{}", totals.wrong.len(), list(&totals.wrong));
     let (by_values, missed): (BTreeMap<String, String>, BTreeMap<String, String>) =
         totals.missed.into_iter().partition(|(id, _)| BY_VALUES.iter().any(|(part, _)| id.contains(part)));
