@@ -74,7 +74,7 @@ impl<'a, 'm> Attributes<'a, 'm> {
         ElementType::from_code(i32::try_from(self.int(name)?).ok()?)
     }
 
-    /// Whether a list of that name holds anything.
+    /// Whether the attribute is set.
     pub(crate) fn has(self, name: &str) -> bool {
         self.get(name).is_some()
     }

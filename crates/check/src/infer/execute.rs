@@ -23,13 +23,14 @@ use crate::facts::ValueFact;
 use crate::infer::view::{NodeView, SMALL, axis_of};
 
 /// How many nodes of a model are run to fold constants, and how many to see whether they are refused.
-const RUNS: (usize, usize) = (4096, 4096);
+const RUNS: (usize, usize) = (2048, 2048);
 
 /// The elements that the inputs of a node may have together for it to be run.
 const ELEMENTS: usize = 4096;
 
-/// What one run may use.
-const RUN_BYTES: usize = 16 << 20;
+/// What one run may use: its bytes, and the elements of one tensor. What would take more is not known.
+const RUN_BYTES: usize = 4 << 20;
+const RUN_ELEMENTS: usize = 64 << 10;
 
 /// The bytes of the attributes of a node that is run.
 const ATTRIBUTES: usize = 64 << 10;
@@ -204,7 +205,7 @@ impl Executor {
         let model = read_model(Bytes::from(model.encode_to_vec()), &NoExternalData, &limits).map_err(|_| None)?;
         let named = inputs.iter().enumerate().filter_map(|(at, value)| Some((input_name(at), value.clone()?)));
         let limits = ExecutionLimits {
-            elements: 1 << 20,
+            elements: RUN_ELEMENTS,
             bytes: RUN_BYTES,
             trips: 1 << 10,
             deadline: self.deadline.clone(),
@@ -337,7 +338,7 @@ fn is_alone(view: &NodeView<'_, '_>) -> bool {
 /// Whether the operator refuses most values of its inputs.
 fn is_choosy(view: &NodeView<'_, '_>) -> bool {
     match view.spec.version.name.as_str() {
-        "Gradient" => true,
+        "Gradient" | "ImageDecoder" => true,
         "OneHotEncoder" => view.attributes.int("zeros") == Some(0),
         _ => false,
     }

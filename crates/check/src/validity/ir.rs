@@ -202,8 +202,7 @@ pub(super) fn check(context: &mut Context<'_, '_>, facts: &IrFacts) {
     };
     if declared > newest {
         let message = format!("IR version {declared} is newer than {newest}, the newest known");
-        let edit =
-            format!("set ir_version to {} if a newer ONNX does not write it for a reason", facts.lowest.max(OLDEST));
+        let edit = format!("set ir_version to {newest}; the model {}", facts.lowest_text());
         return context.model(RuleId::IrUnknown, message, Some(edit));
     }
     if declared < 1 {

@@ -36,10 +36,10 @@ impl Kind {
             (Kind::Model, 20) => "training_info",
             (Kind::Model, 25) => "functions",
             (Kind::Graph, 1) | (Kind::Function, 7) => "node",
-            (Kind::Graph, 2)
+            (Kind::Attribute | Kind::ValueInfo | Kind::Function, 1)
+            | (Kind::Graph, 2)
             | (Kind::Node, 3)
-            | (Kind::Tensor, 8)
-            | (Kind::Attribute | Kind::ValueInfo | Kind::Function, 1) => "name",
+            | (Kind::Tensor, 8) => "name",
             (Kind::Graph, 5) => "initializer",
             (Kind::Graph, 15) => "sparse_initializer",
             (Kind::Graph, 11) | (Kind::Node, 1) | (Kind::Function, 4) => "input",
