@@ -4,7 +4,7 @@ use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, normal, vector};
-use super::{Rule, keep};
+use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int};
 use crate::convert::draft::Draft;

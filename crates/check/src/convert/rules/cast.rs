@@ -4,7 +4,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::{Rule, keep};
+use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
 use crate::convert::draft::Draft;

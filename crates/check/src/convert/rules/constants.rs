@@ -8,7 +8,7 @@ use onnx_conformance_reference::proto::{AttributeProto, encode};
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
-use super::{Rule, keep};
+use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get};
 use crate::convert::draft::Draft;

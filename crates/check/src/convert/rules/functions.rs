@@ -5,9 +5,9 @@ use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::types::ValueType;
 
-use super::Replacement;
 use super::axes::{as_int, normal};
 use super::inputs::numbers;
+use super::rule::Replacement;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
 use crate::convert::draft::Draft;

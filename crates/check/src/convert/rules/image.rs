@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, normal, tensor};
 use super::inputs::numbers;
-use super::{Replacement, Rule, keep};
+use super::rule::{Replacement, Rule, keep};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_floats, get_int, get_string};
 use crate::convert::draft::Draft;

@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
 use super::axes::{as_int, count_from_front, normal, tensor, vector};
-use super::{Rule, keep};
+use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_ints};
 use crate::convert::draft::Draft;

@@ -6,7 +6,7 @@ use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::{as_int, vector};
 use super::inputs::{numbers, single};
-use super::{Rule, keep};
+use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int};
 use crate::convert::draft::Draft;

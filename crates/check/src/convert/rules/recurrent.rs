@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::Rule;
+use super::rule::Rule;
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int, get_string};
 use crate::convert::draft::Draft;
@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["GRU"], versions: (1, 3), up: forward, down: forward },
     Rule { operators: &["GRU"], versions: (3, 7), up: without_sequence, down: with_sequence },
     Rule { operators: &["LSTM", "RNN"], versions: (1, 7), up: without_sequence, down: with_sequence },
-    Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::keep, down: time_first },
+    Rule { operators: &["GRU", "LSTM", "RNN"], versions: (7, 14), up: super::rule::keep, down: time_first },
 ];
 
 /// The default of direction is misspelt in version 1 of GRU.

@@ -4,7 +4,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::axes::vector;
-use super::{Replacement, Rule, keep};
+use super::rule::{Replacement, Rule, keep};
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_int, get_string};
 use crate::convert::draft::Draft;

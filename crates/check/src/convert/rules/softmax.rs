@@ -2,8 +2,8 @@
 
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::Rule;
 use super::axes::{as_int, normal};
+use super::rule::Rule;
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int};
 use crate::convert::draft::Draft;

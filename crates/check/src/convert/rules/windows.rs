@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::Rule;
+use super::rule::Rule;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{get_floats, get_int, get_ints, get_string};
 use crate::convert::draft::Draft;
@@ -10,7 +10,7 @@ use crate::convert::draft::Draft;
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["MaxPool"], versions: (11, 12), up: whole_windows, down: whole_windows },
     Rule { operators: &["AveragePool"], versions: (11, 19), up: whole_windows, down: whole_windows },
-    Rule { operators: &["Attention"], versions: (23, 24), up: super::keep, down: whole_mask },
+    Rule { operators: &["Attention"], versions: (23, 24), up: super::rule::keep, down: whole_mask },
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
 ];
 

@@ -1,0 +1,44 @@
+//! All rules, and how one is found.
+
+use onnx_conformance_reference::spec::OpSpec;
+
+use super::rule::{Replacement, Rule, RuleFn};
+use super::{
+    axes, broadcast, cast, constants, functions, image, inputs, normalization, recurrent, shapes, softmax, windows,
+};
+use crate::convert::answer::{Step, impossible};
+use crate::convert::draft::Draft;
+
+const FAMILIES: &[&[Rule]] = &[
+    axes::RULES,
+    broadcast::RULES,
+    cast::RULES,
+    constants::RULES,
+    image::RULES,
+    inputs::RULES,
+    normalization::RULES,
+    recurrent::RULES,
+    shapes::RULES,
+    softmax::RULES,
+    windows::RULES,
+];
+
+const REPLACEMENTS: &[&[Replacement]] = &[functions::REPLACEMENTS, image::REPLACEMENTS, shapes::REPLACEMENTS];
+
+/// The rule from a version to one beside it.
+pub(crate) fn find(from: &OpSpec, to: &OpSpec) -> Option<RuleFn> {
+    let (before, after) = (from.version.since, to.version.since);
+    let pair = (before.min(after), before.max(after));
+    let is_meant = |rule: &&Rule| rule.versions == pair && rule.operators.contains(&from.version.name.as_str());
+    let rule = FAMILIES.iter().copied().flatten().find(is_meant)?;
+    Some(if before < after { rule.up } else { rule.down })
+}
+
+/// Puts another operator in the place of one that begins with this version.
+pub(crate) fn replace(draft: &mut Draft, from: &OpSpec) -> Step {
+    let name = from.version.name.as_str();
+    match REPLACEMENTS.iter().copied().flatten().find(|replacement| replacement.operator == name) {
+        Some(replacement) => (replacement.replace)(draft, from, from),
+        None => impossible(format!("{name} begins with opset {}", from.version.since)),
+    }
+}
