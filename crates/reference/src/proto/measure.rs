@@ -154,7 +154,6 @@ impl Kind {
     /// What stands under a field number in a message of this kind; numbers, and what is unknown, count as texts.
     #[must_use]
     #[expect(clippy::match_same_arms, reason = "a table, in the order of the messages")]
-    #[must_use]
     pub const fn field(self, number: u64) -> Kind {
         match (self, number) {
             (Kind::Model, 7) => Kind::Graph,
