@@ -7,9 +7,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_check::convert::{Conversion, Refusal, Target, convert};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
-use onnx_conformance_reference::spec::{Release, Specs, canonical_domain};
+use onnx_conformance_reference::spec::canonical_domain;
 
 use crate::case::{MOST_BINARY, external_locations, read_file};
+use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::verify::{Proof, Trials, prove};
 use crate::cli::{exit, options, print};
@@ -21,21 +22,8 @@ pub(crate) struct Arguments {
     /// The model
     model: PathBuf,
 
-    /// The opset that the model is to import; of another domain than ai.onnx, as in ai.onnx.ml=3
-    #[arg(long, value_name = "N|DOMAIN=N")]
-    opset: Vec<String>,
-
-    /// The IR version that the model is to have
-    #[arg(long, value_name = "N")]
-    ir: Option<i64>,
-
-    /// Lower opsets and IR version to what a release of ONNX knows, as in 1.12
-    #[arg(long, value_name = "VERSION", conflicts_with_all = ["opset", "ir"])]
-    release: Option<String>,
-
-    /// Convert only where every node stays as it is
-    #[arg(long)]
-    relabel_only: bool,
+    #[command(flatten)]
+    target: TargetOptions,
 
     /// On how many inputs that are made up both models are run and compared
     #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
@@ -82,44 +70,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 
 /// What the arguments ask for.
 fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
-    let mut target = Target { ir: arguments.ir, relabel_only: arguments.relabel_only, ..Target::default() };
-    if let Some(name) = &arguments.release {
-        let release = release(name)?;
-        for import in &model.opset_import {
-            let domain = canonical_domain(import.domain());
-            if let Some(newest) = release.opsets.get(domain) {
-                target.opsets.insert(domain.to_owned(), import.version().min(i64::from(*newest)));
-            }
-        }
-        target.ir = Some(model.ir_version().min(i64::from(release.ir)));
-        return Ok(target);
-    }
-    for text in &arguments.opset {
-        let (domain, opset) = text.rsplit_once('=').unwrap_or(("", text));
-        let domain = canonical_domain(domain);
-        let Ok(opset) = opset.parse::<i64>() else {
-            bail!(Usage(format!(
-                "--opset {text} is no opset; write a number, or a domain and a number as in ai.onnx.ml=3"
-            )));
-        };
-        if !model.opset_import.iter().any(|import| canonical_domain(import.domain()) == domain) {
-            bail!(Usage(format!("the model imports no opset of {domain}")));
-        }
-        target.opsets.insert(domain.to_owned(), opset);
-    }
-    if target.opsets.is_empty() && target.ir.is_none() {
+    let wanted = arguments.target.wanted()?;
+    if !wanted.is_something() {
         bail!(Usage("name what the model is to become: --opset, --ir or --release".to_owned()));
     }
-    Ok(target)
-}
-
-/// The release of this name; of 1.12 the last patch.
-fn release(name: &str) -> anyhow::Result<&'static Release> {
-    let releases = &Specs::embedded().releases()?.releases;
-    let is_meant = |release: &&Release| release.onnx == name || release.onnx.starts_with(&format!("{name}."));
-    let known = || releases.iter().map(|release| release.onnx.as_str()).collect::<Vec<_>>().join(", ");
-    let found = releases.iter().rfind(is_meant);
-    found.with_context(|| Usage(format!("there is no release {name} of ONNX; there are {}", known())))
+    let is_imported = |domain: &&String| model.opset_import.iter().any(|it| canonical_domain(it.domain()) == *domain);
+    if let Some(domain) = wanted.opsets.keys().find(|domain| !is_imported(domain)) {
+        bail!(Usage(format!("the model imports no opset of {domain}")));
+    }
+    Ok(wanted.target(model))
 }
 
 /// What is to be written is another file than the model, which its external data belongs to as well.

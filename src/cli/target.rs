@@ -1,10 +1,8 @@
 //! The opsets and the IR version that a model is held to or brought to: options that several subcommands share.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context as _, bail};
 use clap::Args;
-use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Release, Specs, canonical_domain};
 
 use crate::cli::usage::Usage;
 use crate::models::Wanted;
@@ -20,22 +18,21 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "N")]
     ir: Option<i64>,
 
-    /// The opsets and the IR version of an ONNX release, such as 1.12
+    /// Opsets and IR version that an ONNX release knows, such as 1.12; what is older stays
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["opset", "ir"])]
     release: Option<String>,
 
     /// Change the numbers alone: a node that would have to change stands against it
     #[arg(long)]
-    pub(crate) relabel_only: bool,
+    relabel_only: bool,
 }
 
 impl TargetOptions {
     /// What is asked for.
     pub(crate) fn wanted(&self) -> anyhow::Result<Wanted> {
         let mut wanted = Wanted { relabel_only: self.relabel_only, ir: self.ir, ..Wanted::default() };
-        if let Some(release) = &self.release {
-            (wanted.opsets, wanted.ir) = of_release(release)?;
-            wanted.label = format!("ONNX {release}");
+        if let Some(name) = &self.release {
+            (wanted.release, wanted.label) = (Some(release(name)?), format!("ONNX {name}"));
             return Ok(wanted);
         }
         for text in &self.opset {
@@ -67,13 +64,12 @@ impl TargetOptions {
     }
 }
 
-/// The opsets and the IR version of a release; `1.12` is the newest of its patch releases.
-fn of_release(name: &str) -> anyhow::Result<(BTreeMap<String, i64>, Option<i64>)> {
-    let releases = Specs::embedded().releases()?;
+/// The release of this name; of `1.12` the last patch.
+fn release(name: &str) -> anyhow::Result<Release> {
+    let releases = &Specs::embedded().releases()?.releases;
     let below = format!("{name}.");
-    let found = releases.releases.iter().rev().find(|it| it.onnx == name || it.onnx.starts_with(&below));
-    let known = || releases.releases.iter().map(|it| it.onnx.as_str()).collect::<Vec<_>>().join(", ");
+    let found = releases.iter().rfind(|release| release.onnx == name || release.onnx.starts_with(&below));
+    let known = || releases.iter().map(|release| release.onnx.as_str()).collect::<Vec<_>>().join(", ");
     let found = found.with_context(|| Usage(format!("there is no ONNX release {name}; there are {}", known())))?;
-    let opsets = found.opsets.iter().map(|(domain, opset)| (domain.clone(), i64::from(*opset))).collect();
-    Ok((opsets, Some(i64::from(found.ir))))
+    Ok(found.clone())
 }

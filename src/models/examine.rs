@@ -12,28 +12,10 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain}
 
 use crate::models::files::{ModelFile, ModelFolder};
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
+use crate::models::wanted::Wanted;
 
 /// The most nodes of a model that is tried at every opset.
 const MOST_TRIED: usize = 20_000;
-
-/// What is asked of models besides whether they are valid.
-#[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// The opset of each domain.
-    pub opsets: BTreeMap<String, i64>,
-    /// The IR version.
-    pub ir: Option<i64>,
-    /// What was asked for, as it is answered: `opset 12`.
-    pub label: String,
-    /// Whether edits of nodes do not count as an answer.
-    pub relabel_only: bool,
-}
-
-impl Wanted {
-    fn is_something(&self) -> bool {
-        !self.opsets.is_empty() || self.ir.is_some()
-    }
-}
 
 /// Checks a model file. What cannot be read is a report, too.
 pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
@@ -80,11 +62,10 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
 }
 
 fn target_of(model: &ModelProto, wanted: &Wanted) -> TargetReport {
-    let target = Target { opsets: wanted.opsets.clone(), ir: wanted.ir, relabel_only: wanted.relabel_only };
     let pairs = |places: Vec<onnx_conformance_check::convert::PlacedEdit>| {
         places.into_iter().map(|edit| (edit.place, edit.text)).collect::<Vec<_>>()
     };
-    let (edits, reasons) = match convert(model, &target) {
+    let (edits, reasons) = match convert(model, &wanted.target(model)) {
         Ok(conversion) => (pairs(conversion.edits), Vec::new()),
         Err(refusal) => (Vec::new(), pairs(refusal.reasons)),
     };

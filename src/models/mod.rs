@@ -3,7 +3,9 @@
 mod examine;
 mod files;
 mod report;
+mod wanted;
 
-pub use examine::{Wanted, examine};
+pub use examine::examine;
 pub use files::{FilesError, ModelFile, ModelFolder, model_files};
 pub use report::{Answer, ModelReport, Status, TargetReport};
+pub use wanted::Wanted;
