@@ -155,6 +155,12 @@ fn what_changed_between_versions_is_an_edit_or_a_reason() {
         Row("(float[4] x) => (float[2] y) { y = Slice <starts = [1], ends = [3]> (x) }", 1, 13, &["1 edit", "Slice"]),
         Row("(float[4] x) => (float[4] y) { y = Dropout <ratio = 0.5> (x) }", 10, 13, &["1 edit", "Dropout"]),
         Row(
+            "(float[1, 1, 4, 4] x) => (float[1, 1, 2, 2] y) { y = MaxPool <kernel_shape = [2, 2], strides = [2, 2], dilations = [1, 1]> (x) }",
+            12,
+            8,
+            &["1 edit", "MaxPool", "dilations"],
+        ),
+        Row(
             "(float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 2.0]> (x) }",
             7,
             9,

@@ -34,7 +34,7 @@ fn leave_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step 
     let default = from.attributes.get(name).and_then(|attribute| attribute.default.as_ref());
     if name == CONSUMED_INPUTS {
         draft.edit("attribute consumed_inputs, which has no effect on the result, is removed");
-    } else if default.is_some_and(|default| attributes::is_default(attribute, default)) {
+    } else if default.is_some_and(|default| attributes::is_default(attribute, default)) || is_plain(attribute) {
         draft.edit(format!("attribute {name}, which has its default, is removed"));
     } else {
         let value = attributes::shown(attribute);
@@ -42,6 +42,11 @@ fn leave_out(draft: &mut Draft, from: &OpSpec, to: &OpSpec, name: &str) -> Step 
     }
     attributes::remove(&mut draft.node, name);
     Ok(())
+}
+
+/// Whether an attribute has the default that only the operator's text gives: dilations of 1 along each axis.
+fn is_plain(attribute: &AttributeProto) -> bool {
+    attribute.name() == "dilations" && attribute.ints.iter().all(|dilation| *dilation == 1)
 }
 
 /// Writes out an attribute whose default differs.
