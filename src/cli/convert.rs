@@ -1,5 +1,6 @@
 //! `convert`: a model at another opset or IR version, proved on the built-in executor before it is written.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -110,7 +111,8 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()>
 /// Says in one line what the conversion is, and below it each edit.
 fn tell(conversion: &Conversion) -> anyhow::Result<()> {
     let (of_model, of_nodes): (Vec<_>, Vec<_>) = conversion.edits.iter().partition(|edit| edit.is_of_model());
-    print::line(&match of_nodes.len() {
+    let places: BTreeSet<&str> = of_nodes.iter().map(|edit| edit.place.as_str()).collect();
+    print::line(&match places.len() {
         0 if of_model.is_empty() => "nothing to do: the model is so already".to_owned(),
         0 => "relabel only: no node changes".to_owned(),
         1 => "1 edit".to_owned(),
@@ -123,7 +125,7 @@ fn tell(conversion: &Conversion) -> anyhow::Result<()> {
 }
 
 fn refused(refusal: &Refusal) -> anyhow::Result<u8> {
-    let count = refusal.reasons.len();
+    let count = refusal.reasons.iter().map(|reason| reason.place.as_str()).collect::<BTreeSet<_>>().len();
     print::line(&if count == 1 {
         "1 place cannot be converted".to_owned()
     } else {

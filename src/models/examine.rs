@@ -37,7 +37,7 @@ pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
         verdict: String::new(),
         findings: report.findings,
         same_operators: same_operators(&facts),
-        unedited: if has_errors { BTreeMap::new() } else { unedited(&scan.model, &facts) },
+        unedited: if has_errors || wanted.is_something() { BTreeMap::new() } else { unedited(&scan.model, &facts) },
         facts: Some(facts),
         target,
     };

@@ -15,11 +15,13 @@ use crate::alone;
 
 const TIME: Duration = Duration::from_millis(200);
 
-/// What a model that ends at its deadline may take beside it, on a machine that has other work: a model that does not end there
-/// takes minutes.
-const GRACE: Duration = Duration::from_secs(10);
+/// What a model that ends at its deadline may take beside it: the harness and other tests share the machine.
+const GRACE: Duration = Duration::from_millis(800);
 
-/// The time of a model that is held to its bytes alone.
+/// How often a model is run that is over its time: another program may have had the processor.
+const RUNS: usize = 5;
+
+/// The time of a model of which nothing but its bytes is asked.
 const LONG: Duration = Duration::from_mins(2);
 
 /// A graph without inputs in ONNX's text syntax, and what its error says.
@@ -133,10 +135,18 @@ fn a_small_model_costs_what_its_limits_say() {
     let _alone = alone();
     for Row { what, body, bytes, error } in ROWS {
         let element = if body.contains("StringConcat") { "string" } else { "float" };
-        let (outcome, time) = outcome(element, body, *bytes, if *error == OVER { LONG } else { TIME });
-        let message = outcome.expect_err(what);
+        let mut last = (String::new(), Duration::MAX);
+        for _ in 0..RUNS {
+            let (end, time) = outcome(element, body, *bytes, TIME);
+            last = (end.expect_err(what), time);
+            assert!(last.0.contains(error) || last.0.contains(TIMES_OUT), "{what}: {}", last.0);
+            if last.0.contains(error) && time < TIME + GRACE {
+                break;
+            }
+        }
+        let (message, time) = last;
         assert!(message.contains(error), "{what}: {message}");
-        assert!(*error == OVER || time < TIME + GRACE, "{what} took {time:?}");
+        assert!(time < TIME + GRACE, "{what} took {time:?}");
     }
 }
 
