@@ -1,7 +1,5 @@
 //! Evidence: what confirms the expected outputs of a case besides the project's own kernels.
 
 mod confirming_runtimes;
-mod digests;
 
 pub use confirming_runtimes::ConfirmingRuntimes;
-pub use digests::MeasuredDigests;

@@ -198,10 +198,10 @@ impl ExpectationMatcher {
         })
     }
 
-    /// Whether an entry selects the case by its id.
-    pub(crate) fn has_entry_about(&self, id: &str) -> bool {
+    /// The most precise entry that selects the case by its id.
+    pub fn entry_about(&self, id: &str) -> Option<&Entry> {
         let (id, variant) = Variant::of_id(id);
-        self.about(id, variant).next().is_some()
+        self.entry(self.about(id, variant).next()?)
     }
 
     fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
