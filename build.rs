@@ -53,6 +53,7 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
             let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
             encoder.write_all(&fs::read(&path)?)?;
             fs::write(&packed, encoder.finish()?)?;
+            let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
             rows.push(format!("    ({name:?}, include_bytes!({packed:?})),\n"));
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_reference::types::ValueType;
 
 use crate::case::Variant;
 
@@ -65,6 +66,17 @@ impl<'a> CaseId<'a> {
 /// a pattern.
 pub(crate) fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.match_indices('/').filter_map(|(end, _)| path.get(..end))
+}
+
+/// A type in the characters of an id: a tensor by its element type, `float`, and containers as in `map.int64.float`.
+pub fn type_in_id(value_type: &ValueType) -> String {
+    match value_type {
+        ValueType::Tensor(element) => element.to_string(),
+        ValueType::SparseTensor(element) => format!("sparse.{element}"),
+        ValueType::Sequence(inner) => format!("seq.{}", type_in_id(inner)),
+        ValueType::Optional(inner) => format!("optional.{}", type_in_id(inner)),
+        ValueType::Map(key, value) => format!("map.{key}.{}", type_in_id(value)),
+    }
 }
 
 impl fmt::Display for CaseId<'_> {

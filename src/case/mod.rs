@@ -22,7 +22,7 @@ pub use external::external_locations;
 pub(crate) use file::open_regular;
 pub use file::{MOST_BINARY, read_file, read_text};
 pub use folder::{CaseError, Feed, FolderData, read_files, read_folder};
-pub use id::CaseId;
+pub use id::{CaseId, type_in_id};
 pub(crate) use id::folders;
 pub use type_cell::{Cell, CellError, TypeCell};
 pub(crate) use variant::name_dimensions;

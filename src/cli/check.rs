@@ -14,7 +14,9 @@ use onnx_conformance_reference::deadline::Deadline;
 use rayon::prelude::*;
 
 use crate::cli::target::TargetOptions;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, print};
+use crate::measure::{Measurement, Measurements};
 use crate::models::{ModelReport, Status, Wanted, examine, model_files};
 use crate::report::models::{markdown_report, page, sarif, table, text};
 use crate::whole_file::write_whole;
@@ -27,6 +29,11 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     target: TargetOptions,
+
+    /// What a runtime does with each node, as it was measured: onnxruntime, or onnxruntime@1.20.1; all for the newest version
+    /// of each runtime
+    #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
+    runtime: Vec<String>,
 
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
@@ -71,10 +78,12 @@ enum FailOn {
     Warning,
     /// Notes, too
     Note,
+    /// Notes, and nodes of which no measurement says anything
+    Unknown,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let wanted = arguments.target.wanted()?;
+    let wanted = Wanted { runtimes: measured(&arguments.runtime)?, ..arguments.target.wanted()? };
     let files = model_files(&arguments.models)?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
@@ -96,13 +105,40 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let level = match arguments.fail_on {
         FailOn::Error => Level::Error,
         FailOn::Warning => Level::Warning,
-        FailOn::Note => Level::Note,
+        FailOn::Note | FailOn::Unknown => Level::Note,
     };
     Ok(match () {
         () if reports.iter().any(|report| report.status == Status::Unreadable) => exit::HARNESS,
         () if reports.iter().any(|report| report.fails_on(level)) => exit::REGRESSION,
+        () if arguments.fail_on == FailOn::Unknown && reports.iter().any(ModelReport::has_unknown) => exit::REGRESSION,
         () => exit::SUCCESS,
     })
+}
+
+/// The measurements that are named.
+fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
+    let all = Measurements::embedded();
+    let mut found = Vec::new();
+    for name in names {
+        if name == "all" {
+            for (runtime, _) in all.runtimes() {
+                found.extend(all.newest(runtime)?);
+            }
+            continue;
+        }
+        let (runtime, version) = name.split_once('@').map_or((name.as_str(), None), |(name, version)| (name, Some(version)));
+        let measurement = match version {
+            Some(version) => all.get(runtime, version)?,
+            None => all.newest(runtime)?,
+        };
+        let unknown = || {
+            let runtimes = all.runtimes().into_iter().map(|(name, versions)| format!("{name} ({})", versions.join(", ")));
+            let known = runtimes.collect::<Vec<_>>().join(", ");
+            Usage(format!("--runtime {name}: it was not measured; there are measurements of {known}"))
+        };
+        found.push(measurement.ok_or_else(unknown)?);
+    }
+    Ok(found)
 }
 
 fn limits(seconds: u32) -> Limits {

@@ -1,9 +1,13 @@
 //! Measurements: what a version of a runtime did with every case that it was given, from its expectation file.
 
+mod answer;
 mod digests;
 mod measurement;
 mod measurements;
+mod node_kind;
 
+pub use answer::{NodeAnswer, NodeVerdict};
 pub use digests::MeasuredDigests;
 pub use measurement::{Measured, Measurement};
 pub use measurements::Measurements;
+pub use node_kind::NodeKind;

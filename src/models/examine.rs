@@ -12,6 +12,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain}
 
 use crate::models::files::{ModelFile, ModelFolder};
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
+use crate::models::runtimes::{NodeKinds, RuntimeReport, RuntimeVerdict};
 use crate::models::wanted::Wanted;
 
 /// The most nodes of a model that is tried at every opset.
@@ -37,10 +38,14 @@ pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
         verdict: String::new(),
         findings: report.findings,
         same_operators: same_operators(&facts),
-        unedited: if has_errors || wanted.is_something() { BTreeMap::new() } else { unedited(&scan.model, &facts) },
+        unedited: if has_errors || wanted.is_something() || !wanted.runtimes.is_empty() { BTreeMap::new() } else { unedited(&scan.model, &facts) },
+        runtimes: if has_errors { Vec::new() } else { on_runtimes(&scan.model, &facts, wanted, limits) },
         facts: Some(facts),
         target,
     };
+    if all.runtimes.iter().any(|runtime| runtime.verdict >= RuntimeVerdict::WrongSomewhere) {
+        all.status = Status::Findings;
+    }
     if all.target.as_ref().is_some_and(|target| target.answer == Answer::Cannot) {
         all.status = Status::Findings;
     }
@@ -58,7 +63,17 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
         same_operators: BTreeMap::new(),
         unedited: BTreeMap::new(),
         target: None,
+        runtimes: Vec::new(),
     }
+}
+
+/// What the runtimes that are asked about do with a valid model.
+fn on_runtimes(model: &ModelProto, facts: &ModelFacts, wanted: &Wanted, limits: &Limits) -> Vec<RuntimeReport> {
+    if wanted.runtimes.is_empty() {
+        return Vec::new();
+    }
+    let nodes = NodeKinds::of(model, limits);
+    wanted.runtimes.iter().map(|measurement| RuntimeReport::new(measurement, facts, &nodes)).collect()
 }
 
 fn target_of(model: &ModelProto, wanted: &Wanted) -> TargetReport {
@@ -132,6 +147,9 @@ fn verdict(report: &ModelReport, wanted: &Wanted) -> String {
             None => first.message.clone(),
         };
         return if errors == 1 { cause } else { format!("{errors} errors, the first: {cause}") };
+    }
+    if !report.runtimes.is_empty() && !wanted.is_something() {
+        return report.runtimes.iter().map(RuntimeReport::line).collect::<Vec<_>>().join("; ");
     }
     let ir = report.facts.as_ref().zip(wanted.ir).map(|(facts, wanted)| ir_verdict(&facts.ir, wanted));
     if let (Some(line), true) = (&ir, wanted.opsets.is_empty()) {

@@ -8,6 +8,9 @@ use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::ModelFacts;
 use serde::Serialize;
 
+use crate::measure::NodeVerdict;
+use crate::models::runtimes::{RuntimeReport, RuntimeVerdict};
+
 /// What a check found of a model file.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelReport {
@@ -31,6 +34,9 @@ pub struct ModelReport {
     /// What becomes of it at the opsets that were asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetReport>,
+    /// What measured runtimes do with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runtimes: Vec<RuntimeReport>,
 }
 
 /// What there is to say of a model file.
@@ -86,6 +92,12 @@ impl ModelReport {
         self.findings.iter().filter(|finding| finding.level == level).count()
     }
 
+    /// Whether of some node on some runtime nothing is known.
+    pub fn has_unknown(&self) -> bool {
+        let kinds = self.runtimes.iter().flat_map(|runtime| &runtime.kinds);
+        kinds.into_iter().any(|kind| kind.answer.verdict == NodeVerdict::Unknown)
+    }
+
     /// Whether the report fails a check that is to fail on findings of this level.
     pub fn fails_on(&self, level: Level) -> bool {
         let answer = self.target.as_ref().map(|target| target.answer);
@@ -94,6 +106,7 @@ impl ModelReport {
             Some(Answer::Edits) => level != Level::Error,
             _ => false,
         };
-        by_target || self.findings.iter().any(|finding| finding.level <= level)
+        let by_runtime = self.runtimes.iter().any(|runtime| runtime.verdict >= RuntimeVerdict::WrongSomewhere);
+        by_target || by_runtime || self.findings.iter().any(|finding| finding.level <= level)
     }
 }

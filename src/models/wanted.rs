@@ -6,7 +6,9 @@ use onnx_conformance_check::convert::Target;
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::{Release, canonical_domain};
 
-/// The opsets and the IR version that models are held to, or brought to.
+use crate::measure::Measurement;
+
+/// The opsets and the IR version that models are held to, or brought to, and the runtimes that are asked about.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The opset of each domain.
@@ -19,10 +21,12 @@ pub struct Wanted {
     pub label: String,
     /// Whether edits of nodes do not count as an answer.
     pub relabel_only: bool,
+    /// The measurements that models are held against.
+    pub runtimes: Vec<&'static Measurement>,
 }
 
 impl Wanted {
-    /// Whether anything is asked.
+    /// Whether other opsets or another IR version are asked about.
     pub fn is_something(&self) -> bool {
         !self.opsets.is_empty() || self.ir.is_some() || self.release.is_some()
     }

@@ -135,6 +135,13 @@ impl Opsets {
             Opsets::Between(oldest, newest) => (i64::from(oldest)..=i64::from(newest)).contains(&opset),
         }
     }
+
+    /// The newest of them.
+    pub const fn newest(self) -> u32 {
+        match self {
+            Opsets::UpTo(newest) | Opsets::Between(_, newest) => newest,
+        }
+    }
 }
 
 /// An element type by its name.

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VersionsFile {
-    /// The PyPI package, or the crate, whose version is the runtime's.
+    /// The `PyPI` package, or the crate, whose version is the runtime's.
     #[serde(alias = "crate")]
     package: String,
     /// The Pythons that the packages are for, for people.
@@ -52,7 +52,7 @@ pub(crate) struct VersionsFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pins {
-    /// Of PyPI, with exact versions.
+    /// Of `PyPI`, with exact versions.
     #[serde(default)]
     requirements: Vec<String>,
 }

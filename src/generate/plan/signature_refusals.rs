@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::{AttributeType, FormalParameter, FormalTyp
 use onnx_conformance_reference::types::ValueType;
 
 use crate::case::Level;
-use crate::generate::plan::types::short;
+use crate::case::type_in_id;
 use crate::generate::plan::version::PlannedCase;
 use crate::generate::plan::violation::Violation;
 
@@ -79,7 +79,7 @@ impl SignatureRefusals<'_> {
             let has_tensors = self.spec.allowed(&formal.kind).iter().any(is_tensor);
             let tensor = (!has_tensors).then_some(ValueType::Tensor(ElementType::Float));
             for value_type in outside(self.spec, parameter, given).into_iter().chain(tensor) {
-                let (label, rule) = (short(&value_type), format!("{parameter} does not allow {value_type}"));
+                let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                 let violation = Violation::Type { at, value_type };
                 self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);
             }
@@ -116,7 +116,7 @@ impl SignatureRefusals<'_> {
                     continue;
                 }
                 for value_type in outside(self.spec, &parameter, planned.instance.types.get(&parameter)) {
-                    let (label, rule) = (short(&value_type), format!("{parameter} does not allow {value_type}"));
+                    let (label, rule) = (type_in_id(&value_type), format!("{parameter} does not allow {value_type}"));
                     let violation =
                         Violation::BoundType { attribute: attribute.to_owned(), element: value_type.element_type() };
                     self.add(format!("{parameter}={label}"), rule, Level::Recommended, control, violation);

@@ -7,6 +7,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::types::ValueType;
 
+use crate::case::type_in_id;
 use crate::generate::file::op_file::{CaseFile, TypesRule};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::type_list::TypeList;
@@ -244,20 +245,9 @@ pub(crate) fn label(spec: &OpSpec, assignment: &Assignment) -> Option<String> {
     let parts: Vec<String> = assignment
         .iter()
         .filter(|(parameter, _)| spec.types.get(*parameter).is_some_and(|types| types.len() > 1))
-        .map(|(parameter, value_type)| format!("{parameter}={}", short(value_type)))
+        .map(|(parameter, value_type)| format!("{parameter}={}", type_in_id(value_type)))
         .collect();
     (!parts.is_empty()).then(|| parts.join(","))
-}
-
-/// A tensor by its element type; containers in the characters of an id.
-pub(crate) fn short(value_type: &ValueType) -> String {
-    match value_type {
-        ValueType::Tensor(element) => element.to_string(),
-        ValueType::SparseTensor(element) => format!("sparse.{element}"),
-        ValueType::Sequence(inner) => format!("seq.{}", short(inner)),
-        ValueType::Optional(inner) => format!("optional.{}", short(inner)),
-        ValueType::Map(key, value) => format!("map.{key}.{}", short(value)),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::models::{ModelReport, Status};
 use crate::report::escape;
-use crate::report::models::text::facts;
+use crate::report::models::text::{facts, kind_rows};
 
 const STYLE: &str = include_str!("models.css");
 
@@ -45,6 +45,7 @@ pub fn page(reports: &[ModelReport]) -> String {
                 }
             }
         }
+        runtimes(&mut text, report);
         let facts: Vec<String> = facts(report).iter().map(|fact| format!("<li>{}</li>", html(fact))).collect();
         if !facts.is_empty() {
             let _ = writeln!(text, "<ul class=\"facts\">{}</ul>", facts.concat());
@@ -53,6 +54,29 @@ pub fn page(reports: &[ModelReport]) -> String {
     }
     text.push_str("</main>\n</body>\n</html>\n");
     text
+}
+
+/// A table of the kinds of nodes with a column a runtime.
+fn runtimes(text: &mut String, report: &ModelReport) {
+    if report.runtimes.is_empty() {
+        return;
+    }
+    text.push_str("<table>\n<thead><tr><th>nodes</th>");
+    for runtime in &report.runtimes {
+        let date = runtime.date.as_deref().unwrap_or_default();
+        let _ = write!(text, "<th>{} {}<br><small>{}</small></th>", html(&runtime.runtime), html(&runtime.version), html(date));
+    }
+    text.push_str("</tr></thead>\n<tbody>\n");
+    for row in kind_rows(&report.runtimes) {
+        let (kind, settings, first) = (html(row.kind), html(row.settings), html(row.first));
+        let _ = write!(text, "<tr><td><code>{kind}</code> x{}<br><small>{settings}<br>{first}</small></td>", row.nodes);
+        for kind in row.answers {
+            let case = html(kind.answer.case.as_deref().unwrap_or_default());
+            let _ = write!(text, "<td>{}<br><small>{case}</small></td>", html(&kind.says()));
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</tbody>\n</table>\n");
 }
 
 fn findings(text: &mut String, report: &ModelReport) {

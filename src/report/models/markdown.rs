@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::models::ModelReport;
 use crate::report::escape::{markdown, markdown_cell_code, markdown_code};
-use crate::report::models::text::facts;
+use crate::report::models::text::{facts, kind_rows};
 
 /// Findings of a model that are listed; more are counted.
 const SHOWN: usize = 50;
@@ -22,7 +22,7 @@ pub fn markdown_report(reports: &[ModelReport]) -> String {
         );
     }
     for report in reports {
-        let has_more = !report.findings.is_empty() || report.target.is_some();
+        let has_more = !report.findings.is_empty() || report.target.is_some() || !report.runtimes.is_empty();
         if !has_more {
             continue;
         }
@@ -48,9 +48,33 @@ pub fn markdown_report(reports: &[ModelReport]) -> String {
                 }
             }
         }
+        text.push_str(&runtimes_table(report));
         for fact in facts(report) {
             let _ = writeln!(text, "- {}", markdown(&fact));
         }
     }
+    text
+}
+
+/// A table of the kinds of nodes with a column a runtime.
+fn runtimes_table(report: &ModelReport) -> String {
+    if report.runtimes.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n| nodes | settings |".to_owned();
+    let names = report.runtimes.iter().map(|runtime| format!("{} {}", runtime.runtime, runtime.version));
+    names.for_each(|name| {
+        let _ = write!(text, " {} |", markdown(&name));
+    });
+    let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(report.runtimes.len()));
+    for row in kind_rows(&report.runtimes) {
+        let _ = write!(text, "| {} x{} | {} |", markdown_cell_code(row.kind), row.nodes, markdown_cell_code(row.settings));
+        for kind in row.answers {
+            let case = kind.answer.case.as_ref().map(|case| format!("<br>{}", markdown_cell_code(case))).unwrap_or_default();
+            let _ = write!(text, " {}{case} |", markdown(&kind.says()));
+        }
+        text.push('\n');
+    }
+    text.push('\n');
     text
 }

@@ -6,6 +6,7 @@ use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::{Level, RuleId};
 use serde_json::{Value, json};
 
+use crate::measure::NodeVerdict;
 use crate::models::ModelReport;
 use crate::report::escape;
 
@@ -42,7 +43,7 @@ pub fn sarif(reports: &[ModelReport]) -> Value {
                     })
                 })
             });
-            findings.chain(reasons).collect::<Vec<_>>()
+            findings.chain(reasons).chain(on_runtimes(report)).collect::<Vec<_>>()
         })
         .collect();
     json!({
@@ -57,6 +58,31 @@ pub fn sarif(reports: &[ModelReport]) -> Value {
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
+    })
+}
+
+/// A result for each kind of node that a runtime does not compute right.
+fn on_runtimes(report: &ModelReport) -> impl Iterator<Item = Value> {
+    report.runtimes.iter().flat_map(move |runtime| {
+        let kinds = runtime.kinds.iter().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues);
+        let refused = runtime.refused.iter().map(|reason| ("runtime/will-not-load", "error", reason.clone(), "model"));
+        let kinds = kinds.map(|kind| {
+            let (rule, level) = match kind.answer.verdict {
+                NodeVerdict::Wrong | NodeVerdict::Crashes => ("runtime/wrong", "error"),
+                NodeVerdict::NotHere | NodeVerdict::PartlyNotHere => ("runtime/not-here", "error"),
+                _ => ("runtime/unknown", "note"),
+            };
+            (rule, level, format!("{}: {}", kind.kind, kind.says()), kind.first.as_str())
+        });
+        refused.chain(kinds).map(move |(rule, level, text, place)| {
+            let text = format!("{} {}: {text}", runtime.runtime, runtime.version);
+            json!({
+                "ruleId": rule,
+                "level": level,
+                "message": {"text": escape::line(&text)},
+                "locations": [location(report, place, None)],
+            })
+        })
     })
 }
 

@@ -8,7 +8,8 @@ use onnx_conformance_check::rules::Level;
 
 use onnx_conformance_reference::spec::canonical_domain;
 
-use crate::models::{ModelReport, Status, TargetReport};
+use crate::measure::NodeVerdict;
+use crate::models::{KindReport, ModelReport, RuntimeReport, Status, TargetReport};
 use crate::report::escape;
 
 /// Findings of one rule and operator that are shown; more are counted.
@@ -42,10 +43,73 @@ pub fn text(report: &ModelReport) -> String {
     if let Some(target) = &report.target {
         push_target(&mut text, target);
     }
+    push_runtimes(&mut text, &report.runtimes);
     for line in facts(report) {
         let _ = writeln!(text, "  {DIM}{}{DIM:#}", escape::line(&line));
     }
     text
+}
+
+/// A table of the kinds of nodes with a column a runtime, the worst first, and below it the cases that show it.
+fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
+    let rows = kind_rows(runtimes);
+    let runs = |row: &KindRow<'_>| row.answers.iter().all(|kind| kind.answer.verdict == NodeVerdict::Runs);
+    let (good, rest): (Vec<KindRow<'_>>, Vec<KindRow<'_>>) = rows.into_iter().partition(runs);
+    for row in rest {
+        let many = if row.nodes == 1 { String::new() } else { format!(", and {} more", row.nodes - 1) };
+        let _ = writeln!(text, "  {BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", escape::line(row.kind), escape::line(row.settings));
+        let _ = writeln!(text, "      {}{many}", escape::line(row.first));
+        for (runtime, kind) in runtimes.iter().zip(row.answers) {
+            let style = verdict_style(kind.answer.verdict);
+            let name = escape::line(&format!("{} {}", runtime.runtime, runtime.version));
+            let _ = write!(text, "      {name}: {style}{}{style:#}", escape::line(&kind.says()));
+            let case = kind.answer.case.as_ref().map(|case| format!("  {DIM}{case}{DIM:#}")).unwrap_or_default();
+            let _ = writeln!(text, "{case}");
+        }
+    }
+    if !good.is_empty() {
+        let nodes: usize = good.iter().map(|row| row.nodes).sum();
+        let names: std::collections::BTreeSet<&str> =
+            good.iter().map(|row| row.kind.split(' ').next().unwrap_or(row.kind)).collect();
+        let names: Vec<String> = names.into_iter().map(escape::line).map(|name| name.to_string()).collect();
+        let everywhere = if runtimes.len() == 1 { "" } else { " everywhere" };
+        let what = if nodes == 1 { "node runs" } else { "nodes run" };
+        let _ = writeln!(text, "  {nodes} {what}{everywhere}: {}", names.join(", "));
+    }
+}
+
+/// A kind of nodes with what each runtime does.
+pub(super) struct KindRow<'a> {
+    pub(super) kind: &'a str,
+    pub(super) settings: &'a str,
+    pub(super) nodes: usize,
+    pub(super) first: &'a str,
+    /// By runtime.
+    pub(super) answers: Vec<&'a KindReport>,
+}
+
+/// The kinds of nodes of a model, those first that are the worst on any runtime.
+pub(super) fn kind_rows<'a>(runtimes: &'a [RuntimeReport]) -> Vec<KindRow<'a>> {
+    let Some(first) = runtimes.first() else { return Vec::new() };
+    let row = |kind: &'a KindReport| {
+        let same = |runtime: &'a RuntimeReport| {
+            runtime.kinds.iter().find(|other| (&other.kind, &other.settings) == (&kind.kind, &kind.settings))
+        };
+        let answers = runtimes.iter().filter_map(same).collect();
+        KindRow { kind: &kind.kind, settings: &kind.settings, nodes: kind.nodes, first: &kind.first, answers }
+    };
+    let mut rows: Vec<KindRow<'a>> = first.kinds.iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.answers.iter().map(|kind| kind.answer.verdict).max()));
+    rows
+}
+
+fn verdict_style(verdict: NodeVerdict) -> Style {
+    match verdict {
+        NodeVerdict::Runs => AnsiColor::Green.on_default(),
+        NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown => AnsiColor::Yellow.on_default(),
+        NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => AnsiColor::Magenta.on_default().bold(),
+        NodeVerdict::Wrong | NodeVerdict::Crashes => AnsiColor::Red.on_default().bold(),
+    }
 }
 
 /// The findings in their order, those of one rule and operator together.

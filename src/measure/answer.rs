@@ -1,0 +1,178 @@
+//! What a measurement says of a kind of node: the outcomes of the cases like it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::case::Level;
+use crate::measure::measurement::{Measured, Measurement};
+use crate::measure::node_kind::NodeKind;
+use crate::run::Outcome;
+use crate::suite::{RecordedCase, recorded_cases};
+
+/// What becomes of a node on a runtime, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeVerdict {
+    /// Every required case like it passes.
+    Runs,
+    /// The same, but that special values alone give another answer.
+    RunsButForSpecialValues,
+    /// No case is like it, or none was measured.
+    Unknown,
+    /// Some cases like it are declined.
+    PartlyNotHere,
+    /// Every case like it is declined.
+    NotHere,
+    /// A required case like it gives another answer.
+    Wrong,
+    /// A required case like it ends the runtime, or never ends.
+    Crashes,
+}
+
+impl fmt::Display for NodeVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            NodeVerdict::Runs => "runs",
+            NodeVerdict::RunsButForSpecialValues => "runs, special values differ",
+            NodeVerdict::Unknown => "no case like it",
+            NodeVerdict::PartlyNotHere => "partly not here",
+            NodeVerdict::NotHere => "not here",
+            NodeVerdict::Wrong => "wrong",
+            NodeVerdict::Crashes => "crashes",
+        })
+    }
+}
+
+/// What a measurement says of a kind of node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeAnswer {
+    /// The answer.
+    pub verdict: NodeVerdict,
+    /// How many required cases like it were measured.
+    pub cases: usize,
+    /// How many of them ended as the verdict says.
+    pub of_these: usize,
+    /// The first of these cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Whether no case has the rank of the node's first input, so that cases of other ranks stand for it.
+    pub other_ranks: bool,
+    /// Why the runtime does as it does, where the measurement says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Measurement {
+    /// What is measured of a kind of node.
+    pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
+        let mut cases = recorded_cases(&kind.version);
+        cases.retain(|case| {
+            case.facts.refusal.is_none() && case.facts.level == Level::Required && kind.has_types_of(&case.id)
+        });
+        let alike = |case: &&RecordedCase| case.facts.settings == kind.settings;
+        let exact = self.ended(kind, cases.iter().filter(alike));
+        if !exact.is_empty() {
+            return self.summed(&exact, false);
+        }
+        let settings = kind.settings.of_any_rank();
+        let alike = |case: &&RecordedCase| case.facts.settings.of_any_rank() == settings;
+        self.summed(&self.ended(kind, cases.iter().filter(alike)), kind.settings.has_rank())
+    }
+
+    /// The cases that were measured, with their outcomes.
+    fn ended<'a>(
+        &self,
+        kind: &NodeKind,
+        cases: impl Iterator<Item = &'a RecordedCase>,
+    ) -> Vec<(&'a RecordedCase, Outcome)> {
+        let ended = |case: &'a RecordedCase| match self.outcome(&kind.version, case) {
+            Measured::Ended(outcome) => Some((case, outcome)),
+            Measured::NotAccepted | Measured::Unknown => None,
+        };
+        cases.filter_map(ended).collect()
+    }
+
+    fn summed(&self, ended: &[(&RecordedCase, Outcome)], other_ranks: bool) -> NodeAnswer {
+        let verdicts: Vec<NodeVerdict> = ended.iter().map(|(case, outcome)| of_outcome(case, *outcome)).collect();
+        let worst = verdicts.iter().copied().max().unwrap_or(NodeVerdict::Unknown);
+        let is_it = |verdict: &NodeVerdict| *verdict == worst;
+        let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
+        let case = ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
+        let is_part = worst == NodeVerdict::NotHere && of_these < ended.len();
+        let reason = case.as_ref().filter(|_| worst > NodeVerdict::Runs).and_then(|id| self.entry(id)?.reason.clone());
+        NodeAnswer {
+            verdict: if is_part { NodeVerdict::PartlyNotHere } else { worst },
+            cases: ended.len(),
+            of_these,
+            case,
+            other_ranks: other_ranks && !ended.is_empty(),
+            reason,
+        }
+    }
+}
+
+fn of_outcome(case: &RecordedCase, outcome: Outcome) -> NodeVerdict {
+    match outcome {
+        Outcome::Pass => NodeVerdict::Runs,
+        Outcome::Unsupported | Outcome::Error => NodeVerdict::NotHere,
+        Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => {
+            if case.facts.is_edge { NodeVerdict::RunsButForSpecialValues } else { NodeVerdict::Wrong }
+        }
+        Outcome::Crash | Outcome::Timeout | Outcome::OutOfMemory | Outcome::ProtocolError => NodeVerdict::Crashes,
+        Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_check::infer::infer;
+    use onnx_conformance_check::scan::Limits;
+    use onnx_conformance_reference::model::text::parse_model;
+
+    use super::*;
+
+    /// The answer for the only node of a model by a measurement with these entries.
+    fn answer(model: &str, entries: &str) -> NodeAnswer {
+        let model = parse_model(model).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
+        let text = format!("runtime: a\nversion: 1.2\nexact: true\nexpect:\n{entries}");
+        let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
+        measurement.answer(&NodeKind::of(&facts).unwrap())
+    }
+
+    fn softmax(axis: &str, rank: &str) -> String {
+        format!("<ir_version: 7, opset_import: [\"\": 13]> g (float[{rank}] x) => (float[{rank}] y) {{ y = Softmax {axis} (x) }}")
+    }
+
+    #[test]
+    fn cases_like_a_node_decide() {
+        let plain = softmax("", "2, 3");
+        let good = answer(&plain, "  []\n");
+        assert_eq!((good.verdict, good.other_ranks), (NodeVerdict::Runs, false), "{good:?}");
+        assert!(good.cases > 2 && good.of_these == good.cases && good.case.is_some(), "{good:?}");
+        let all = "  - {cases: 'ai.onnx/Softmax-13/**/T=float', outcome: unsupported}\n";
+        assert_eq!(answer(&plain, all).verdict, NodeVerdict::NotHere);
+        let other_type = "  - {cases: 'ai.onnx/Softmax-13/**/T=double', outcome: crash}\n";
+        assert_eq!(answer(&plain, other_type).verdict, NodeVerdict::Runs);
+        let one = format!("  - {{cases: {}, outcome: mismatch, reason: so it is}}\n", good.case.unwrap());
+        let wrong = answer(&plain, &one);
+        assert_eq!((wrong.verdict, wrong.of_these, wrong.reason.as_deref()), (NodeVerdict::Wrong, 1, Some("so it is")));
+        assert_eq!(answer(&plain, &one.replace("mismatch", "error")).verdict, NodeVerdict::PartlyNotHere);
+        assert_eq!(answer(&plain, &one.replace("mismatch", "timeout")).verdict, NodeVerdict::Crashes);
+    }
+
+    #[test]
+    fn cases_of_other_ranks_stand_in_where_none_is_of_the_rank() {
+        let resize = "<ir_version: 10, opset_import: [\"\": 19]> g (float[1] x, float[1] s) => (float[2] y) \
+                      { y = Resize <mode = \"cubic\", cubic_coeff_a = -0.25> (x, , s) }";
+        let found = answer(resize, "  []\n");
+        assert!(found.verdict == NodeVerdict::Unknown || found.other_ranks, "{found:?}");
+        let special = answer(
+            &softmax("", "2, 3"),
+            "  - {cases: 'ai.onnx/Softmax-13/{nan,infinities,infinity,overflow,extremes}*/**', outcome: mismatch}\n",
+        );
+        assert_eq!(special.verdict, NodeVerdict::RunsButForSpecialValues, "{special:?}");
+    }
+}

@@ -1,0 +1,214 @@
+//! What measured runtimes do with a model, node by node.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use onnx_conformance_check::Limits;
+use onnx_conformance_check::infer::infer;
+use onnx_conformance_check::validity::ModelFacts;
+use onnx_conformance_reference::proto::ModelProto;
+use onnx_conformance_reference::spec::{Specs, canonical_domain};
+use serde::Serialize;
+
+use crate::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
+
+/// What a measured runtime does with a model.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuntimeReport {
+    /// The runtime.
+    pub runtime: String,
+    /// Its version.
+    pub version: String,
+    /// The day of the measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Where it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The worst of it.
+    pub verdict: RuntimeVerdict,
+    /// Why the file is not taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// The nodes, by kind, the worst first.
+    pub kinds: Vec<KindReport>,
+}
+
+/// What becomes of a model on a runtime, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuntimeVerdict {
+    /// Cases like every node pass.
+    Runs,
+    /// Of some nodes nothing is known.
+    Unknown,
+    /// Some node is computed otherwise than the standard says, or crashes the runtime.
+    WrongSomewhere,
+    /// The file is not taken, or some node is declined.
+    WillNotLoad,
+}
+
+impl fmt::Display for RuntimeVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RuntimeVerdict::Runs => "runs",
+            RuntimeVerdict::Unknown => "unknown",
+            RuntimeVerdict::WrongSomewhere => "wrong somewhere",
+            RuntimeVerdict::WillNotLoad => "will not load",
+        })
+    }
+}
+
+/// The nodes of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct KindReport {
+    /// The operator version with the types of its type parameters: `ai.onnx/Resize-19 T1=float`.
+    pub kind: String,
+    /// The settings: `mode=cubic antialias rank=4`.
+    pub settings: String,
+    /// How many nodes are of the kind.
+    pub nodes: usize,
+    /// The first of them.
+    pub first: String,
+    /// What the measurement says of them.
+    #[serde(flatten)]
+    pub answer: NodeAnswer,
+}
+
+/// The nodes of a model by kind, each with the first and how many there are, and calls of what is no operator of ONNX.
+#[derive(Debug, Default)]
+pub(super) struct NodeKinds {
+    kinds: BTreeMap<NodeKind, (usize, String)>,
+    others: BTreeMap<String, (usize, String)>,
+}
+
+impl NodeKinds {
+    /// Those of a model.
+    pub(super) fn of(model: &ModelProto, limits: &Limits) -> NodeKinds {
+        let inferred = infer(model, limits);
+        let mut all = NodeKinds::default();
+        for id in inferred.nodes() {
+            let Some(facts) = inferred.node_facts(id) else { continue };
+            let first = || inferred.bodies.place_of(id).to_string();
+            if inferred.bodies.function_of(facts.node).is_some() {
+                continue;
+            }
+            let entry = match NodeKind::of(&facts) {
+                Some(kind) => all.kinds.entry(kind).or_insert_with(|| (0, first())),
+                None => {
+                    let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
+                    all.others.entry(name).or_insert_with(|| (0, first()))
+                }
+            };
+            entry.0 += 1;
+        }
+        all
+    }
+}
+
+impl RuntimeReport {
+    /// What a measurement says of a model.
+    pub(super) fn new(measurement: &Measurement, facts: &ModelFacts, nodes: &NodeKinds) -> RuntimeReport {
+        let kind = |(kind, (count, first)): (&NodeKind, &(usize, String))| KindReport {
+            kind: kind.to_string(),
+            settings: kind.settings.to_string(),
+            nodes: *count,
+            first: first.clone(),
+            answer: measurement.answer(kind),
+        };
+        let other = |(name, (count, first)): (&String, &(usize, String))| KindReport {
+            kind: name.clone(),
+            settings: String::new(),
+            nodes: *count,
+            first: first.clone(),
+            answer: NodeAnswer {
+                verdict: NodeVerdict::Unknown,
+                cases: 0,
+                of_these: 0,
+                case: None,
+                other_ranks: false,
+                reason: Some("no operator of ONNX".to_owned()),
+            },
+        };
+        let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
+        kinds.extend(nodes.others.iter().map(other));
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
+        let refused = refusal(measurement, facts);
+        let worst = kinds.iter().map(|kind| of_node(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
+        RuntimeReport {
+            runtime: measurement.runtime().to_owned(),
+            version: measurement.version().to_owned(),
+            date: measurement.date().map(str::to_owned),
+            platform: measurement.platform().map(str::to_owned),
+            verdict: if refused.is_some() { RuntimeVerdict::WillNotLoad } else { worst },
+            refused,
+            kinds,
+        }
+    }
+
+    /// The answer in a line, the cause first.
+    pub fn line(&self) -> String {
+        let cause = self.refused.clone().or_else(|| {
+            let worst = self.kinds.first().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues)?;
+            let types = worst.kind.split_once(' ').map(|(_, types)| format!(", {types}")).unwrap_or_default();
+            Some(format!("{}{types}: {}", worst.first, worst.says()))
+        });
+        let name = format!("{} {}: {}", self.runtime, self.version, self.verdict);
+        cause.map_or(name.clone(), |cause| format!("{name}: {cause}"))
+    }
+}
+
+impl KindReport {
+    /// What is measured, in words: `wrong in 2 of 25 cases like it`.
+    pub fn says(&self) -> String {
+        let NodeAnswer { verdict, cases, of_these, other_ranks, reason, .. } = &self.answer;
+        let rank = if *other_ranks { " but of other ranks" } else { "" };
+        let mut text = match verdict {
+            NodeVerdict::Unknown => verdict.to_string(),
+            NodeVerdict::Runs if *cases == 1 => format!("runs, as does the one case like it{rank}"),
+            NodeVerdict::Runs => format!("runs, as do {cases} cases like it{rank}"),
+            _ if *cases == 1 => format!("{verdict} in the one case like it{rank}"),
+            _ => format!("{verdict} in {of_these} of {cases} cases like it{rank}"),
+        };
+        if let Some(reason) = reason {
+            text = format!("{text}: {reason}");
+        }
+        text
+    }
+}
+
+/// Why a runtime does not take the file at all.
+fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
+    let accepts = measurement.accepts()?;
+    if let Some(ir) = facts.ir.declared.filter(|ir| !accepts.ir.contains(*ir)) {
+        let lowest = facts.ir.lowest;
+        let fit = accepts.ir.newest().min(u32::try_from(ir).unwrap_or(u32::MAX));
+        let way_out = if lowest <= i64::from(fit) {
+            format!("set ir_version to {fit}: nothing in the file needs {ir}")
+        } else {
+            format!("the file needs {lowest} or newer")
+        };
+        return Some(format!("IR version {ir}, and it takes {}; {way_out}", accepts.ir));
+    }
+    let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
+    facts.opsets.iter().find_map(|(domain, opset)| {
+        let domain = canonical_domain(domain);
+        let opsets = accepts.opsets.get(domain);
+        if !is_onnx(domain) || opsets.is_some_and(|opsets| opsets.contains(*opset)) {
+            return None;
+        }
+        Some(match opsets {
+            Some(opsets) => format!("opset {opset} of {domain}, and it takes {opsets}; see `convert --opset`"),
+            None => format!("opset {opset} of {domain}, a domain that it does not take"),
+        })
+    })
+}
+
+const fn of_node(verdict: NodeVerdict) -> RuntimeVerdict {
+    match verdict {
+        NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
+        NodeVerdict::Unknown => RuntimeVerdict::Unknown,
+        NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => RuntimeVerdict::WillNotLoad,
+        NodeVerdict::Wrong | NodeVerdict::Crashes => RuntimeVerdict::WrongSomewhere,
+    }
+}
