@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import onnx
 from onnx.backend.base import Backend
-from onnx_adapter import LoadError, Unsupported, serve
-from onnx_values import from_python, parse, to_python
+from onnx_conformance_adapter import LoadError, Unsupported, operator_version, serve, walk
+from onnx_conformance_adapter.values import from_python, parse, to_python
 
 # The names of exceptions by which backends say that they lack something, as `NotImplemented` of onnxruntime.backend.
 LACKS = re.compile(r"not_?(?:yet_?)?(?:implemented|supported)|unsupported", re.IGNORECASE)
@@ -42,17 +42,13 @@ def lacks(error):
 
 def missing(model, said):
     """What is lacking: the operator version of the node whose operator the message names, else of the first node."""
-    nodes = list(model.graph.node)
+    nodes = list(walk(model.graph))
     node = next((node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)), nodes[0] if nodes else None)
     if node is None:
         newest = max(model.opset_import, key=lambda entry: entry.version)
         return f"opset {newest.version} of {newest.domain or 'ai.onnx'}"
-    domain = node.domain or "ai.onnx"
-    opset = next((entry.version for entry in model.opset_import if (entry.domain or "ai.onnx") == domain), 0)
-    try:
-        return f"operator {domain}/{node.op_type}-{onnx.defs.get_schema(node.op_type, opset, node.domain).since_version}"
-    except Exception:
-        return f"operator {domain}/{node.op_type}"
+    named = f"{node.domain or 'ai.onnx'}/{node.op_type}"
+    return f"operator {operator_version(model, node) or named}"
 
 
 def main():

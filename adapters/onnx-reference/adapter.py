@@ -7,14 +7,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import onnx
+from custom_types import to_array, to_message
+from onnx import OptionalProto, SequenceProto, TensorProto
 from onnx.reference import ReferenceEvaluator
-from onnx_adapter import LoadError, Unsupported, serve
-from onnx_values import from_python, item_type, parse, scalar, to_python, walk
+from onnx_conformance_adapter import LoadError, Unsupported, model_of, serve, walk
+from onnx_conformance_adapter.missing import imported, schema_named, version_of_schema
+from onnx_conformance_adapter.values import from_python, item_type, optional_item, parse, scalar, sequence_items, to_python
 
 # How the evaluator's tables of operators say that they have none of an operator or version. They do so by RuntimeError and
 # ValueError, too, and not by NotImplementedError alone.
 NO_IMPLEMENTATION = re.compile(
-    r"(?:No(?: default| registered)?|Not registered) implementation for operator '(?P<operator>\w+)',?(?: and)?"
+    r"(?:No(?: default| registered)?|Not registered) (?:implementation|schema) for operator '(?P<operator>\w+)',?(?: and)?"
     r" domain '(?P<domain>[\w.]*)'(?:,? and (?:version )?(?P<opset>\d+))?"
 )
 
@@ -25,21 +28,50 @@ def run(path, inputs, outputs):
         session = ReferenceEvaluator(model)
     except Exception as error:
         raise lack(error, path) or LoadError(str(error)) from error
+    if strange := unknown(inputs):
+        raise Unsupported(strange, f"onnx {onnx.__version__} has no {strange}")
     feed = {port.name: fed(port) for port in inputs}
     try:
         results = session.run([port.name for port in outputs] or None, feed)
     except Exception as error:
         raise lack(error, path) or error
     for port, result in zip(outputs, results):
-        port.write(from_python(unwrapped(result, port.type), port.type, port.name).SerializeToString())
+        value = written(unwrapped(result, port.type), port.name)
+        port.write(from_python(value, port.type, port.name).SerializeToString())
+
+
+def unknown(ports):
+    """The first element type that this release does not have."""
+    elements = (element for port in ports for element in re.findall(r"\btensor\((\w+)\)", port.type))
+    return next((f"tensor({element})" for element in elements if element.upper() not in TensorProto.DataType.keys()), None)
+
+
+def written(value, name=""):
+    """A value whose tensors of types that numpy lacks are messages, where the package has such types of its own."""
+    if isinstance(value, list):
+        return [written(item) for item in value]
+    message = to_message(value, name)
+    return value if message is None else message
 
 
 def fed(port):
     """The value of an input. The values of a map are numpy's, which keep their type, where Python's own float is a double."""
-    value = to_python(parse(port.read(), port.type), port.type)
+    value = python_value(parse(port.read(), port.type), port.type)
     if not port.type.startswith("map("):
         return value
     return {key: scalar(item, item_type(port.type))[()] for key, item in value.items()}
+
+
+def python_value(message, type_text):
+    """The value of a message, with tensors of types that numpy lacks as the package has them."""
+    if isinstance(message, TensorProto):
+        array = to_array(message)
+        return to_python(message, type_text) if array is None else array
+    if isinstance(message, SequenceProto):
+        return [python_value(item, item_type(type_text)) for item in sequence_items(message)]
+    if isinstance(message, OptionalProto) and message.elem_type:
+        return python_value(optional_item(message), item_type(type_text))
+    return to_python(message, type_text)
 
 
 def unwrapped(value, type_text):
@@ -61,9 +93,8 @@ def lack(error, path):
     named = NO_IMPLEMENTATION.search(said)
     if not named and not isinstance(error, NotImplementedError):
         return None
-    try:
-        model = onnx.load(path, load_external_data=False)
-    except Exception:
+    model = model_of(path)
+    if model is None:
         return None
     if named:
         operator, domain = named["operator"], named["domain"]
@@ -73,11 +104,11 @@ def lack(error, path):
         if node is None:
             return None
         operator, domain, opset = node.op_type, node.domain, imported(model, node.domain)
-    try:
-        schema = onnx.defs.get_schema(operator, opset, "" if domain == "ai.onnx" else domain)
-    except Exception:
-        return None
-    version = f"{domain or 'ai.onnx'}/{operator}-{schema.since_version}"
+    schema = schema_named(domain, operator, opset)
+    if schema is None:
+        # The release has no version of the operator, by which another could be told.
+        return Unsupported(f"operator {domain or 'ai.onnx'}/{operator}", said) if "schema" in said else None
+    version = version_of_schema(schema)
     # An implementation that there is lacks a value of an attribute: `post_transform='PROBIT' not implemented`.
     attribute = None if named else next((name for name in schema.attributes if re.search(rf"\b{name} ?[=:]", said)), None)
     return Unsupported(f"attribute {attribute} of {version}" if attribute else f"operator {version}", said)
@@ -89,11 +120,6 @@ def blamed(graph, said):
     operators = [node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)]
     attributes = [node for node in nodes if any(re.search(rf"\b{each.name} ?[=:]", said) for each in node.attribute)]
     return next(iter(operators + attributes), nodes[0] if len(nodes) == 1 else None)
-
-
-def imported(model, domain):
-    """The opset of a domain that a model imports."""
-    return next((entry.version for entry in model.opset_import if (entry.domain or "ai.onnx") == (domain or "ai.onnx")), 0)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,33 @@
-"""onnxruntime, on the processor, behind the protocol of docs/protocol.md."""
+"""onnxruntime, on one execution provider, behind the protocol of docs/protocol.md.
 
+    adapter.py [--provider NAME] [--no-optimization]
+"""
+
+import argparse
 import contextlib
 import ctypes
 import os
-import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
-import onnx
 import onnxruntime
 from c_library import CannotMake, library
+from missing import lacking, short, version_of_first
 from onnx import TensorProto, helper, numpy_helper
-from onnx_adapter import LoadError, Unsupported, serve
-from onnx_values import from_python, item_type, optional_item, parse, sequence_items, size_in_bytes, tensor_from_bytes, to_python, walk
-from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
+from onnx_conformance_adapter import LoadError, Unsupported, serve
+from onnx_conformance_adapter.values import (
+    bytes_of,
+    from_python,
+    item_type,
+    optional_item,
+    parse,
+    sequence_items,
+    size_in_bytes,
+    tensor_from_bytes,
+    to_python,
+)
 
 LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -28,19 +40,28 @@ NUMPY = {
     for name in "float double float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string complex64 complex128".split()
 }
 
-# The types that most kernels have.
-COMMON = {"tensor(float)", "tensor(int64)", "tensor(bool)", "tensor(string)"}
+# The element types of which every release's binding makes an `OrtValue` from an array.
+FROM_ARRAY = {getattr(TensorProto, name) for name in "FLOAT DOUBLE FLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL".split()}
 
-# The last version of a kernel that has none.
-ENDLESS = (1 << 31) - 1
+CPU = "CPUExecutionProvider"
 
-# How onnxruntime says that it lacks something, as against that a model is wrong.
-LACKS = re.compile(
-    r"NOT_IMPLEMENTED|Could not find an implementation|is not currently registered or supported|No Op registered for"
-    r"|is not a registered function/op|is under development and support for this is limited|Unsupported model IR version"
-    r"|not supported|not implemented|Unsupported|INVALID_GRAPH.*Type Error: Type '.*' is invalid|Type Error: Type '.*' of input parameter",
-    re.IGNORECASE,
-)
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--provider", default="cpu", help="the execution provider, as `cuda` for CUDAExecutionProvider")
+    parser.add_argument("--no-optimization", action="store_true", help="leave graphs as they are")
+    return parser.parse_args()
+
+
+def provider_named(name):
+    """The execution provider of a name, which the installed package must have."""
+    available = {each.removesuffix("ExecutionProvider").lower(): each for each in onnxruntime.get_available_providers()}
+    if name.lower() not in available:
+        sys.exit(
+            f"this package of onnxruntime {onnxruntime.__version__} has no execution provider '{name}'; it has "
+            f"{', '.join(sorted(available))}. Another is in another package, as cuda in onnxruntime-gpu: install it in place of this one"
+        )
+    return available[name.lower()]
 
 
 def options():
@@ -48,11 +69,26 @@ def options():
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.graph_optimization_level = LEVELS["none" if "--no-optimization" in sys.argv else "all"]
+    options.graph_optimization_level = LEVELS["none" if ARGUMENTS.no_optimization else "all"]
+    if PROVIDER != CPU:
+        # What the provider has not is not to be run by the processor's kernels in its name.
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     return options
 
 
+def takes_codes():
+    """Whether the binding makes an `OrtValue` of an element type by ONNX's number, as it does from 1.20 on."""
+    try:
+        onnxruntime.OrtValue.ortvalue_from_shape_and_type([1], TensorProto.FLOAT)
+    except Exception:
+        return False
+    return True
+
+
+ARGUMENTS = arguments() if __name__ == "__main__" else argparse.Namespace(provider="cpu", no_optimization=False)
+PROVIDER = provider_named(ARGUMENTS.provider)
 OPTIONS = options()
+TAKES_CODES = takes_codes()
 
 
 def provide_locale():
@@ -79,17 +115,24 @@ def provide_locale():
 
 def run(path, inputs, outputs):
     try:
-        session = onnxruntime.InferenceSession(path, OPTIONS, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(path, OPTIONS, providers=[PROVIDER])
+        refuse_other_providers(session)
     except Exception as error:
-        raise lacking(path, inputs + outputs, error) or LoadError(short(error)) from error
+        raise lacking(path, inputs + outputs, error, PROVIDER) or LoadError(short(error)) from error
     try:
         values = evaluate(session, path, inputs, outputs)
     except Unsupported:
         raise
     except Exception as error:
-        raise lacking(path, inputs + outputs, error) or RuntimeError(short(error)) from error
+        raise lacking(path, inputs + outputs, error, PROVIDER) or RuntimeError(short(error)) from error
     for port, value in zip(outputs, values):
         port.write(value.SerializeToString())
+
+
+def refuse_other_providers(session):
+    """Fails where onnxruntime has put other providers in the place of one that does not start, as CUDA without its libraries."""
+    if PROVIDER not in session.get_providers():
+        raise RuntimeError(f"{PROVIDER} did not start; onnxruntime took {', '.join(session.get_providers())} in its place")
 
 
 def evaluate(session, path, inputs, outputs):
@@ -102,7 +145,7 @@ def evaluate(session, path, inputs, outputs):
     beyond = next((port for port, value in given if beyond_binding(value, port.type)), None)
     if beyond:
         lack = f"{beyond.type} in {version_of_first(path)}"
-        if library() is None:
+        if PROVIDER != CPU or library() is None:
             raise Unsupported(lack, f"the Python binding cannot make a {beyond.type}")
         feed = [(port.name, port.type, value) for port, value in given]
         try:
@@ -116,7 +159,14 @@ def evaluate(session, path, inputs, outputs):
         results = session.run_with_ort_values(wanted, feed)
         return [from_python(message(result, port), port.type, port.name) for result, port in zip(results, outputs)]
     feed = {port.name: fed(value, port.type) for port, value in given}
-    results = session.run(wanted, feed)
+    try:
+        results = session.run(wanted, feed)
+    except Exception as error:
+        # The binding of 1.17 and older reads no item type of an optional of a sequence.
+        optional = next((port.type for port in inputs if port.type.startswith("optional(seq(")), None)
+        if optional and "missing type information" in str(error):
+            raise Unsupported(f"{optional} in {version_of_first(path)}", short(error)) from error
+        raise
     return [from_python(result, port.type, port.name) for result, port in zip(results, outputs)]
 
 
@@ -155,9 +205,12 @@ def fed(value, type_text):
 
 def ort_value(tensor, kept):
     """The tensor in onnxruntime's own memory, byte for byte; what it needs to stay there is put into `kept`."""
-    if tensor.data_type == TensorProto.STRING:
-        return strings(tensor, kept)
-    data = tensor.raw_data if tensor.HasField("raw_data") else numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+    if tensor.data_type == TensorProto.STRING or not (TAKES_CODES or tensor.data_type in FROM_ARRAY):
+        return from_initializer(tensor, kept)
+    if not TAKES_CODES:
+        kept.append(numpy_helper.to_array(tensor).copy())
+        return onnxruntime.OrtValue.ortvalue_from_numpy(kept[-1])
+    data = bytes_of(tensor)
     value = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(tensor.dims), tensor.data_type)
     if len(data) != size(value):
         raise RuntimeError(f"onnxruntime keeps {size(value)} bytes for a tensor of {len(data)}")
@@ -165,15 +218,17 @@ def ort_value(tensor, kept):
     return value
 
 
-def strings(tensor, kept):
-    """An `OrtValue` of strings. The binding makes none from numpy, but what a model gives is one: here its only initializer."""
-    initializer = TensorProto(name="strings", data_type=tensor.data_type, dims=tensor.dims, string_data=tensor.string_data)
-    output = helper.make_tensor_value_info("strings", tensor.data_type, list(tensor.dims))
-    graph = helper.make_graph([], "strings", [], [output], [initializer])
+def from_initializer(tensor, kept):
+    """An `OrtValue` of what the binding makes none of, as strings: a model gives one that is its only initializer."""
+    initializer = TensorProto(name="value")
+    initializer.MergeFrom(tensor)
+    initializer.name = "value"
+    output = helper.make_tensor_value_info("value", tensor.data_type, list(tensor.dims))
+    graph = helper.make_graph([], "value", [], [output], [initializer])
     model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])
-    session = onnxruntime.InferenceSession(model.SerializeToString(), OPTIONS, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), OPTIONS, providers=[CPU])
     kept.append(session)
-    return session.run_with_ort_values(["strings"], {})[0]
+    return session.run_with_ort_values(["value"], {})[0]
 
 
 def message(value, port):
@@ -196,125 +251,11 @@ def size(value):
     return size_in_bytes(value.element_type(), value.shape())
 
 
-def lacking(path, ports, error):
-    """What onnxruntime lacks, in words that are the same for all cases that lack it; nothing for a failure of another kind."""
-    said = str(error)
-    if not LACKS.search(said):
-        return None
-    try:
-        model = onnx.load(path, load_external_data=False)
-    except Exception:
-        return None
-    if "is under development" in said or "Unsupported model IR version" in said:
-        # The newest domain is what asks for a newer format.
-        newest = max(model.opset_import, key=lambda entry: ((entry.domain or "ai.onnx") == "ai.onnx", entry.version))
-        return Unsupported(f"opset {newest.version} of {newest.domain or 'ai.onnx'}", short(error))
-    node = blamed(model, said)
-    schema = schema_of(model, node) if node is not None else None
-    if schema is None:
-        return None
-    version = f"{schema.domain or 'ai.onnx'}/{schema.name}-{schema.since_version}"
-    kernels = kernels_of(schema)
-    if "is not a registered function/op" in said or "No Op registered for" in said or not (kernels or is_replaced(schema)):
-        return Unsupported(f"operator {version}", short(error))
-    # There are kernels: one of the types has none. The kernel that fits best shows which.
-    types = bound_types(model, node, schema, ports)
-    outside = min(([name for name in types if types[name] not in allowed.get(name, [types[name]])] for allowed in kernels), key=len, default=[])
-    if outside:
-        return Unsupported(f"{types[outside[0]]} in {version}", short(error))
-    # Or the kernel itself declines: a type that few kernels have, or a value of an attribute that it names.
-    rare = sorted(port.type for port in ports if port.type not in COMMON)
-    if rare and (not kernels or re.search("data ?type", said, re.IGNORECASE)):
-        return Unsupported(f"{rare[0]} in {version}", short(error))
-    named = [attribute.name for attribute in node.attribute if f"({attribute.name} == " in said]
-    if named:
-        return Unsupported(f"attribute {named[0]} of {version}", short(error))
-    # Or an operator in the function that stands for this one.
-    inner = schema_named(*re.findall(r"implementation for (\w+)\((\d+)\)", said)[:1])
-    if inner and not (kernels_of(inner) or is_replaced(inner)):
-        return Unsupported(f"operator ai.onnx/{inner.name}-{inner.since_version}", short(error))
-    return None
-
-
-def kernels_of(schema):
-    """For each kernel of an operator version on the processor, the types that it takes, by type parameter."""
-
-    def serves(first, last):
-        # A kernel without an end is for the version that it begins with, and none that ONNX made afterwards.
-        return first == schema.since_version if last == ENDLESS else first <= schema.since_version <= last
-
-    return [
-        kernel.type_constraints
-        for kernel in get_all_opkernel_def()
-        if kernel.provider == "CPUExecutionProvider"
-        and (kernel.op_name, kernel.domain or "") == (schema.name, schema.domain)
-        and serves(*kernel.version_range)
-    ]
-
-
-def is_replaced(schema):
-    """Whether onnxruntime needs no kernel of an operator: it expands functions, and makes constants initializers."""
-    return schema.has_function or schema.has_context_dependent_function or schema.name == "Constant"
-
-
-def bound_types(model, node, schema, ports):
-    """The type of each type parameter of a node, and of each formal input and output, as far as ports and initializers tell."""
-    declared = {port.name: port.type for port in ports}
-    for initializer in model.graph.initializer:
-        declared.setdefault(initializer.name, f"tensor({TensorProto.DataType.Name(initializer.data_type).lower()})")
-    types = {}
-    for formals, names in ((schema.inputs, node.input), (schema.outputs, node.output)):
-        for position, name in enumerate(names):
-            formal = formals[min(position, len(formals) - 1)]
-            if name and name in declared:
-                types.setdefault(formal.type_str, declared[name])
-                types.setdefault(formal.name, declared[name])
-    return types
-
-
-def schema_of(model, node):
-    """The operator version that a node calls; nothing for what is no operator of ONNX."""
-    domain = node.domain or "ai.onnx"
-    opset = next((entry.version for entry in model.opset_import if (entry.domain or "ai.onnx") == domain), 0)
-    try:
-        return onnx.defs.get_schema(node.op_type, opset, "" if domain == "ai.onnx" else domain)
-    except Exception:
-        return None
-
-
-def schema_named(found=None):
-    """The operator version of ONNX's own domain by name and opset, as a message gives them."""
-    try:
-        return onnx.defs.get_schema(found[0], int(found[1])) if found else None
-    except Exception:
-        return None
-
-
-def version_of_first(path):
-    """The operator version of a model's first node, for what is lacking whatever the operator."""
-    model = onnx.load(path, load_external_data=False)
-    schema = schema_of(model, model.graph.node[0])
-    return f"{schema.domain or 'ai.onnx'}/{schema.name}-{schema.since_version}" if schema else "ai.onnx/none"
-
-
-def blamed(model, said):
-    """The node that a message is about: the one whose operator it names, else the first."""
-    nodes = list(walk(model.graph))
-    named = [node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)]
-    return (named or nodes or [None])[0]
-
-
-def short(error):
-    """The message without what differs from run to run and from build to build: paths and addresses."""
-    said = re.sub(r"\S*/(onnxruntime_src|onnx-conformance-)\S*", "...", str(error))
-    return re.sub(r"0x[0-9a-f]+", "0x", said)
-
-
 if __name__ == "__main__":
     provide_locale()
     serve(
         {
-            "name": "onnxruntime",
+            "name": "onnxruntime" if PROVIDER == CPU else f"onnxruntime-{ARGUMENTS.provider.lower()}",
             "version": onnxruntime.__version__,
             "language": "C++",
             "issues": "https://github.com/microsoft/onnxruntime/issues",

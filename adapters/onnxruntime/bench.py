@@ -18,7 +18,7 @@ import onnx
 import onnxruntime
 from adapter import OPTIONS
 from onnx import numpy_helper
-from onnx_values import parse, to_python
+from onnx_conformance_adapter.values import parse, to_python
 
 KINDS = {"tensor_type": "tensor", "sequence_type": "seq", "optional_type": "optional"}
 

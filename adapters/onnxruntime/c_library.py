@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
-from onnx_values import element_code, item_type, optional_item, sequence_items, size_in_bytes, tensor_from_bytes
+from onnx_conformance_adapter.values import bytes_of, element_code, item_type, optional_item, sequence_items, size_in_bytes, tensor_from_bytes
 
 # The places of the functions in the table, `OrtApi`, of which those of the first version never move.
 PLACES = {
@@ -173,7 +173,7 @@ class Library:
                 raise CannotMake("C takes texts that end with their first zero")
             self.call("FillStringTensor", value, texts(tensor.string_data), ctypes.c_size_t(len(tensor.string_data)))
             return value
-        data = tensor.raw_data if tensor.HasField("raw_data") else numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+        data = bytes_of(tensor)
         ctypes.memmove(self.made("GetTensorMutableData", value), data, len(data))
         return value
 
@@ -232,7 +232,7 @@ def columns(message, type_text):
         if values.data_type == TensorProto.STRING:
             values.string_data.extend(value.string_data)
         else:
-            values.raw_data += value.raw_data or numpy_helper.from_array(numpy_helper.to_array(value)).raw_data
+            values.raw_data += bytes_of(value)
     if values.data_type != TensorProto.STRING and not count:
         values.raw_data = b""  # There, if empty.
     return keys, values

@@ -24,7 +24,8 @@ const MOST_JOBS: usize = 1_024;
 /// What is run.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeOptions {
-    /// The runtime: builtin, the name of a folder in adapters/, or the command line of an adapter
+    /// The runtime: builtin, the name of a folder in adapters/, with a provider as in onnxruntime:cuda or without, or the command
+    /// line of an adapter
     #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
     pub(crate) runtime: String,
 
@@ -68,9 +69,10 @@ impl RuntimeOptions {
             let builtin = Builtin::new(self.timeout).with_memory(memory).stopped_by(stop);
             return Ok(Box::new(builtin.with_jobs(self.jobs.map(NonZeroUsize::get))));
         }
-        let adapters = options::folder_with("adapters", &Path::new(&self.runtime).join("adapter.yaml"));
+        let (name, _) = Launch::name_and_provider(&self.runtime);
+        let adapters = options::folder_with("adapters", &Path::new(name).join("adapter.yaml"));
         let launch = match Launch::find(&self.runtime, &adapters) {
-            Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_))) => bail!(Usage(error.to_string())),
+            Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_) | LaunchError::NoProviders { .. })) => bail!(Usage(error.to_string())),
             launch => launch?,
         };
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
@@ -81,7 +83,7 @@ impl RuntimeOptions {
         if self.runtime == BUILTIN {
             return String::new();
         }
-        let plain = self.runtime.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
+        let plain = self.runtime.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':'));
         let quote = match self.runtime.contains('\'') {
             _ if plain => "",
             true => "\"",

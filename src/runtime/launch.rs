@@ -38,6 +38,10 @@ pub struct AdapterFile {
     /// What is added to the environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// The arguments that choose a part of the runtime, as an execution provider: `{provider}` is what stands behind the name
+    /// in `--runtime NAME:PROVIDER`. Without it the adapter has no such parts.
+    #[serde(default)]
+    pub provider: Vec<String>,
 }
 
 /// A runtime that cannot be started as it is named.
@@ -57,17 +61,26 @@ pub enum LaunchError {
     /// There is nothing to start.
     #[error("{0} names no program")]
     Empty(String),
+    /// An adapter is asked for a provider, and does not say how one is chosen.
+    #[error("{path}: this adapter has no providers, so there is no '{provider}' of it; leave out `:{provider}`")]
+    NoProviders {
+        /// The file of the adapter.
+        path: PathBuf,
+        /// The provider that is asked for.
+        provider: String,
+    },
     /// A quote is not closed.
     #[error("in the command line `{0}` a quote is not closed")]
     Quote(String),
 }
 
 impl Launch {
-    /// What `runtime` names: a folder of `adapters`, if it is one, else a command line.
+    /// What `runtime` names: a folder of `adapters`, if it is one, with a provider behind it or without, else a command line.
     pub fn find(runtime: &str, adapters: &Path) -> Result<Launch, LaunchError> {
-        let is_name = !runtime.is_empty() && runtime.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-        if is_name && adapters.join(runtime).join(FILE).is_file() {
-            return Launch::adapter(runtime, adapters);
+        let (name, provider) = Launch::name_and_provider(runtime);
+        let is_name = is_word(name) && provider.is_none_or(is_word);
+        if is_name && adapters.join(name).join(FILE).is_file() {
+            return Launch::adapter(name, provider, adapters);
         }
         let help = if is_name {
             format!("there is no adapter of that name in {} either ({})", adapters.display(), names(adapters))
@@ -85,11 +98,19 @@ impl Launch {
         })
     }
 
-    fn adapter(name: &str, adapters: &Path) -> Result<Launch, LaunchError> {
+    /// The two parts of `onnxruntime:cuda`.
+    pub fn name_and_provider(runtime: &str) -> (&str, Option<&str>) {
+        runtime.split_once(':').map_or((runtime, None), |(name, provider)| (name, Some(provider)))
+    }
+
+    fn adapter(name: &str, provider: Option<&str>, adapters: &Path) -> Result<Launch, LaunchError> {
         let folder = adapters.join(name);
         let path = folder.join(FILE);
         let io = |error| LaunchError::Io { path: path.clone(), error };
         let file: AdapterFile = yaml::read(&path.display().to_string(), &read_text(&path).map_err(io)?)?;
+        if let (Some(provider), []) = (provider, &file.provider[..]) {
+            return Err(LaunchError::NoProviders { path, provider: provider.to_owned() });
+        }
         let folder = folder.canonicalize().map_err(io)?;
         let root = folder.parent().and_then(Path::parent).unwrap_or(&folder);
         let target = root.join("target").join("adapters").join(name);
@@ -97,7 +118,8 @@ impl Launch {
         let filled = |word: &String| {
             word.replace("{python}", &python.to_string_lossy()).replace("{target}", &target.to_string_lossy())
         };
-        let mut words = file.command.iter().map(filled);
+        let chosen = provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
+        let mut words = file.command.iter().map(filled).chain(chosen);
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("{}: `command`", path.display())))?;
         // A path is relative to the adapter's folder; a bare name is looked for where the system looks.
         let is_path = program.contains(['/', std::path::MAIN_SEPARATOR]);
@@ -109,6 +131,11 @@ impl Launch {
             folder: Some(folder),
         })
     }
+}
+
+/// Whether a text can be the name of an adapter or of a provider.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
 /// The adapters of a folder, for people.
@@ -169,5 +196,22 @@ mod tests {
         assert_eq!(find("command: [node]").unwrap().program, Path::new("node"));
         assert!(matches!(find("command: []"), Err(LaunchError::Empty(_))));
         assert!(matches!(find("comand: [a]"), Err(LaunchError::Yaml(_))));
+    }
+
+    #[test]
+    fn a_provider_goes_to_an_adapter_that_has_such() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        let find = |runtime: &str, text: &str| {
+            fs::write(folder.join(FILE), text).unwrap();
+            Launch::find(runtime, &root.path().join("adapters"))
+        };
+        let text = "command: [node, a.js]\nprovider: [--on, '{provider}']\n";
+        assert_eq!(find("mine:cuda", text).unwrap().arguments, ["a.js", "--on", "cuda"]);
+        assert_eq!(find("mine", text).unwrap().arguments, ["a.js"]);
+        let error = find("mine:cuda", "command: [node]").unwrap_err().to_string();
+        assert!(error.ends_with("there is no 'cuda' of it; leave out `:cuda`"), "{error}");
+        assert_eq!(find("other:cuda", text).unwrap().program, Path::new("other:cuda"));
     }
 }

@@ -43,6 +43,11 @@ def size_in_bytes(element_type, shape):
     return (math.prod(shape) * bits + 7) // 8
 
 
+def bytes_of(tensor):
+    """The little-endian bytes of a tensor message's elements, packed as ONNX packs them, wherever the message has them."""
+    return tensor.raw_data if tensor.HasField("raw_data") else numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+
+
 def tensor_from_array(array, type_text, name=""):
     """A tensor message. Strings come as arrays of objects; other element types as numpy or ml_dtypes have them."""
     array = numpy.asarray(array)
@@ -124,12 +129,3 @@ def sequence(values, inner, name):
 def element_code(name):
     """The number of an element type, by the name that ONNX gives it in types."""
     return TensorProto.DataType.Value(name.upper())
-
-
-def walk(graph):
-    """The nodes of a graph and of the graphs in it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in [attribute.g, *attribute.graphs]:
-                yield from walk(inner)

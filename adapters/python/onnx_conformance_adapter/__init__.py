@@ -1,0 +1,20 @@
+"""What the adapters of runtimes in Python share: the protocol, values, and what is unsupported.
+
+`serve(runtime, run)` is a whole adapter around one function; README.md has an example.
+"""
+
+from .missing import blamed_node, model_of, operator_version, schema_of, stable, walk
+from .protocol import LoadError, Port, Unsupported, serve
+
+__all__ = [
+    "LoadError",
+    "Port",
+    "Unsupported",
+    "blamed_node",
+    "model_of",
+    "operator_version",
+    "schema_of",
+    "serve",
+    "stable",
+    "walk",
+]
