@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance::check::Limits;
-use onnx_conformance::models::{Answer, ModelReport, Status, Wanted, examine};
+use onnx_conformance::measure::Measurements;
+use onnx_conformance::models::{Answer, ModelReport, RuntimeVerdict, Status, Wanted, examine};
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::Message as _;
 
@@ -198,4 +199,22 @@ fn what_is_no_model_is_told_by_what_it_is() {
         assert_eq!(report.status, Status::Unreadable, "{part}: {report:#?}");
         assert!(report.verdict.contains(part), "'{part}' is missing in: {}", report.verdict);
     }
+}
+
+#[test]
+fn what_a_runtime_lacks_is_the_type_and_not_the_opset() {
+    let onnxruntime = Measurements::embedded().newest("onnxruntime").unwrap().unwrap();
+    let wanted = Wanted { runtimes: vec![onnxruntime], ..Wanted::default() };
+    let conv = |element: &str| {
+        format!(
+            "<ir_version: 8, opset_import: [\"\": 17]> g ({element}[1, 1, 4, 4] x, {element}[1, 1, 3, 3] w) => \
+             ({element}[1, 1, 2, 2] y) {{ y = Conv (x, w) }}"
+        )
+    };
+    check(&conv("double"), &wanted, &["will not load", "Conv-11", "T=double", "not here"]);
+    let report = check(&conv("float"), &wanted, &["onnxruntime ", ": runs"]);
+    assert_eq!(report.runtimes[0].verdict, RuntimeVerdict::Runs);
+    let newer = conv("float").replace("17", "28").replace("ir_version: 8", "ir_version: 14");
+    check(&newer, &wanted, &["will not load", "IR version 14, and it takes 3 to 13; set ir_version to 13"]);
+    check(&newer.replace("ir_version: 14", "ir_version: 13"), &wanted, &["opset 28 of ai.onnx, and it takes 1 to 26"]);
 }

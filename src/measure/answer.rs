@@ -1,5 +1,6 @@
 //! What a measurement says of a kind of node: the outcomes of the cases like it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -16,8 +17,10 @@ use crate::suite::{RecordedCase, recorded_cases};
 pub enum NodeVerdict {
     /// Every required case like it passes.
     Runs,
-    /// The same, but that special values alone give another answer.
+    /// The same, but that cases about special values end otherwise.
     RunsButForSpecialValues,
+    /// No case has all its settings, but each of them passes in some case.
+    LikelyRuns,
     /// No case is like it, or none was measured.
     Unknown,
     /// Some cases like it are declined.
@@ -35,6 +38,7 @@ impl fmt::Display for NodeVerdict {
         f.pad(match self {
             NodeVerdict::Runs => "runs",
             NodeVerdict::RunsButForSpecialValues => "runs, special values differ",
+            NodeVerdict::LikelyRuns => "likely runs",
             NodeVerdict::Unknown => "no case like it",
             NodeVerdict::PartlyNotHere => "partly not here",
             NodeVerdict::NotHere => "not here",
@@ -77,7 +81,38 @@ impl Measurement {
         }
         let settings = kind.settings.of_any_rank();
         let alike = |case: &&RecordedCase| case.facts.settings.of_any_rank() == settings;
-        self.summed(&self.ended(kind, cases.iter().filter(alike)), kind.settings.has_rank())
+        let of_other_ranks = self.ended(kind, cases.iter().filter(alike));
+        if !of_other_ranks.is_empty() {
+            return self.summed(&of_other_ranks, kind.settings.has_rank());
+        }
+        self.by_parts(&self.ended(kind, cases.iter()), kind)
+    }
+
+    /// The answer where no case has all settings of the node: each setting by itself.
+    fn by_parts(&self, ended: &[(&RecordedCase, Outcome)], kind: &NodeKind) -> NodeAnswer {
+        let settings = kind.settings.of_any_rank();
+        let (mut likely, mut passing) = (self.summed(&[], false), BTreeSet::new());
+        for word in settings.words() {
+            let has_word = |case: &RecordedCase| case.facts.settings.words().any(|other| other == word);
+            let of_word: Vec<(&RecordedCase, Outcome)> =
+                ended.iter().copied().filter(|(case, _)| has_word(case)).collect();
+            if of_word.is_empty() {
+                return NodeAnswer { reason: Some(format!("none has {word}")), ..self.summed(&[], false) };
+            }
+            let passes = of_word.iter().filter(|(_, outcome)| *outcome == Outcome::Pass);
+            let passes: Vec<&str> = passes.map(|(case, _)| case.id.as_str()).collect();
+            if passes.is_empty() {
+                let answer = self.summed(&of_word, false);
+                let reason = answer.reason.clone().map(|reason| format!(": {reason}")).unwrap_or_default();
+                return NodeAnswer { reason: Some(format!("every case with {word}{reason}")), ..answer };
+            }
+            likely.case = likely.case.or_else(|| passes.first().map(|id| (*id).to_owned()));
+            passing.extend(passes);
+        }
+        if passing.is_empty() {
+            return likely;
+        }
+        NodeAnswer { verdict: NodeVerdict::LikelyRuns, cases: passing.len(), of_these: passing.len(), ..likely }
     }
 
     /// The cases that were measured, with their outcomes.
@@ -94,7 +129,8 @@ impl Measurement {
     }
 
     fn summed(&self, ended: &[(&RecordedCase, Outcome)], other_ranks: bool) -> NodeAnswer {
-        let verdicts: Vec<NodeVerdict> = ended.iter().map(|(case, outcome)| of_outcome(case, *outcome)).collect();
+        let of_case = |(case, outcome): &(&RecordedCase, Outcome)| of_outcome(case, *outcome);
+        let verdicts: Vec<NodeVerdict> = ended.iter().map(of_case).collect();
         let worst = verdicts.iter().copied().max().unwrap_or(NodeVerdict::Unknown);
         let is_it = |verdict: &NodeVerdict| *verdict == worst;
         let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
@@ -115,12 +151,11 @@ impl Measurement {
 fn of_outcome(case: &RecordedCase, outcome: Outcome) -> NodeVerdict {
     match outcome {
         Outcome::Pass => NodeVerdict::Runs,
-        Outcome::Unsupported | Outcome::Error => NodeVerdict::NotHere,
-        Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => {
-            if case.facts.is_edge { NodeVerdict::RunsButForSpecialValues } else { NodeVerdict::Wrong }
-        }
-        Outcome::Crash | Outcome::Timeout | Outcome::OutOfMemory | Outcome::ProtocolError => NodeVerdict::Crashes,
         Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
+        _ if case.facts.is_edge => NodeVerdict::RunsButForSpecialValues,
+        Outcome::Unsupported | Outcome::Error => NodeVerdict::NotHere,
+        Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => NodeVerdict::Wrong,
+        Outcome::Crash | Outcome::Timeout | Outcome::OutOfMemory | Outcome::ProtocolError => NodeVerdict::Crashes,
     }
 }
 

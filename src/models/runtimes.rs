@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use onnx_conformance_check::Limits;
+use onnx_conformance_check::finding::{PathStep, Place};
 use onnx_conformance_check::infer::infer;
 use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_reference::proto::ModelProto;
@@ -40,6 +41,8 @@ pub struct RuntimeReport {
 pub enum RuntimeVerdict {
     /// Cases like every node pass.
     Runs,
+    /// The same, though of some nodes no case has all settings.
+    LikelyRuns,
     /// Of some nodes nothing is known.
     Unknown,
     /// Some node is computed otherwise than the standard says, or crashes the runtime.
@@ -52,6 +55,7 @@ impl fmt::Display for RuntimeVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             RuntimeVerdict::Runs => "runs",
+            RuntimeVerdict::LikelyRuns => "likely runs",
             RuntimeVerdict::Unknown => "unknown",
             RuntimeVerdict::WrongSomewhere => "wrong somewhere",
             RuntimeVerdict::WillNotLoad => "will not load",
@@ -89,7 +93,7 @@ impl NodeKinds {
         let mut all = NodeKinds::default();
         for id in inferred.nodes() {
             let Some(facts) = inferred.node_facts(id) else { continue };
-            let first = || inferred.bodies.place_of(id).to_string();
+            let first = || short_place(&inferred.bodies.place_of(id));
             if inferred.bodies.function_of(facts.node).is_some() {
                 continue;
             }
@@ -103,6 +107,14 @@ impl NodeKinds {
             entry.0 += 1;
         }
         all
+    }
+}
+
+/// The place of a node, without the main graph.
+fn short_place(place: &Place) -> String {
+    match (&place.path[..], &place.node) {
+        ([PathStep::Graph(_)], Some(node)) => node.to_string(),
+        _ => place.to_string(),
     }
 }
 
@@ -165,6 +177,7 @@ impl KindReport {
         let rank = if *other_ranks { " but of other ranks" } else { "" };
         let mut text = match verdict {
             NodeVerdict::Unknown => verdict.to_string(),
+            NodeVerdict::LikelyRuns => format!("{verdict}: no case has all its settings, each runs in one of {cases}"),
             NodeVerdict::Runs if *cases == 1 => format!("runs, as does the one case like it{rank}"),
             NodeVerdict::Runs => format!("runs, as do {cases} cases like it{rank}"),
             _ if *cases == 1 => format!("{verdict} in the one case like it{rank}"),
@@ -207,6 +220,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
 const fn of_node(verdict: NodeVerdict) -> RuntimeVerdict {
     match verdict {
         NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
+        NodeVerdict::LikelyRuns => RuntimeVerdict::LikelyRuns,
         NodeVerdict::Unknown => RuntimeVerdict::Unknown,
         NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => RuntimeVerdict::WillNotLoad,
         NodeVerdict::Wrong | NodeVerdict::Crashes => RuntimeVerdict::WrongSomewhere,

@@ -15,11 +15,15 @@ const TWICE: &str = "testdata/exporters/skl2onnx/boosting_opset14.onnx";
 fn report(arguments: &[&str], code: i32) -> Value {
     let called = call(&[&["check", "--format", "json"], arguments].concat()).expect(code, "\"models\"");
     let report: Value = serde_json::from_str(&called.out).unwrap();
+    validate(&report);
+    report
+}
+
+fn validate(report: &Value) {
     let schema = fs::read_to_string("docs/schema/check.json").unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
+    let errors: Vec<String> = validator.iter_errors(report).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?} in {report:#}");
-    report
 }
 
 #[test]
@@ -101,5 +105,36 @@ fn a_name_in_a_model_is_text() {
         let called = call(&["check", &path, "--format", format]).expect(1, "NoSuch");
         assert!(!called.out.contains('\u{1b}'), "{format}: {}", called.out);
         assert!(format != "html" || !called.out.contains("<script"), "{}", called.out);
+    }
+}
+
+#[test]
+fn what_runtimes_were_measured_to_do_is_told_in_every_form() {
+    let model = "testdata/exporters/skl2onnx/knn_opset18.onnx";
+    let text = call(&["check", "--runtime", "onnxruntime,onnx-reference", model]).expect_verdict("");
+    assert!(text.out.contains("onnxruntime ") && text.out.contains("onnx-reference "), "{}", text.out);
+    let json = call(&["check", "--format", "json", "--runtime", "all", model]).expect_verdict("\"runtimes\"");
+    let report: Value = serde_json::from_str(&json.out).unwrap();
+    validate(&report);
+    let runtimes = report["models"][0]["runtimes"].as_array().unwrap();
+    assert!(runtimes.len() >= 4, "{runtimes:#?}");
+    for runtime in runtimes {
+        let kinds = runtime["kinds"].as_array().unwrap();
+        let scan = kinds.iter().find(|kind| kind["kind"].as_str().unwrap().starts_with("Scan-16")).unwrap();
+        assert!(scan["cases"].is_u64() && scan["first"].as_str().unwrap().contains("Sc_Scan"), "{scan:#}");
+    }
+    let sarif: Value =
+        serde_json::from_str(&call(&["check", "--format", "sarif", "--runtime", "all", model]).expect_verdict("").out).unwrap();
+    assert!(sarif["runs"][0]["results"].is_array());
+    for form in ["markdown", "html"] {
+        let called = call(&["check", "--format", form, "--runtime", "onnxruntime", model]).expect_verdict("Scan-16");
+        assert!(called.out.contains("case like it") || called.out.contains("cases like it"), "{}", called.out);
+    }
+}
+
+#[test]
+fn a_runtime_that_was_not_measured_is_said_with_those_that_were() {
+    for name in ["nonsense", "onnxruntime@0.1"] {
+        call(&["check", "--runtime", name, DOUBLE]).expect(64, "it was not measured; there are measurements of ");
     }
 }

@@ -48,6 +48,13 @@ pub(crate) fn finish(mut command: Command) -> Called {
 }
 
 impl Called {
+    /// The call ended well or with findings, which depend on what was measured.
+    pub(crate) fn expect_verdict(self, text: &str) -> Called {
+        let code = self.code;
+        assert!(code == 0 || code == 1, "exit code {code}\n{}", self.err);
+        self.expect(code, text)
+    }
+
     /// Holds the call against its exit code and a text that it must print.
     pub(crate) fn expect(self, code: i32, text: &str) -> Called {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);

@@ -79,8 +79,22 @@ fn attributes<'a>(spec: &'a OpSpec, node: &'a NodeProto) -> impl Iterator<Item =
             return Some(format!("{name}={}", value.split_whitespace().collect::<String>()));
         }
         let differs = given.is_some_and(|given| !attribute.default.as_ref().is_some_and(|default| has(given, default)));
-        (!attribute.required && differs).then(|| name.clone())
+        let is_implied = given.is_some_and(|given| attribute.default.is_none() && implied(spec, given));
+        (!attribute.required && differs && !is_implied).then(|| name.clone())
     })
+}
+
+/// Whether an attribute without a declared default has the value that the operators' texts give it where it is left out: strides
+/// and dilations are 1 along each axis, pads are 0, and the kernel shape of a convolution is that of its weights (`Conv-11`,
+/// attributes). Exporters write them all the same.
+fn implied(spec: &OpSpec, given: &AttributeProto) -> bool {
+    let has_weights = spec.inputs.get(1).is_some_and(|input| ["W", "w", "weight"].contains(&input.name.as_str()));
+    match given.name() {
+        "strides" | "dilations" => given.ints.iter().all(|&value| value == 1),
+        "pads" | "output_padding" => given.ints.iter().all(|&value| value == 0),
+        "kernel_shape" => has_weights,
+        _ => false,
+    }
 }
 
 /// Whether an attribute has this value.

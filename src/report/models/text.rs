@@ -29,7 +29,18 @@ fn style(level: Level) -> Style {
 
 /// A report of one model, worst first. Every text of the model is escaped; the colours are the report's own.
 pub fn text(report: &ModelReport) -> String {
-    let mut text = format!("{BOLD}{}{BOLD:#}: {}\n", escape::line(&report.file), escape::line(&report.verdict));
+    let mut text = format!("{BOLD}{}{BOLD:#}:", escape::line(&report.file));
+    match &report.runtimes[..] {
+        [] | [_] => {
+            let _ = writeln!(text, " {}", escape::line(&report.verdict));
+        }
+        runtimes => {
+            text.push('\n');
+            for runtime in runtimes {
+                let _ = writeln!(text, "  {}", escape::line(&runtime.line()));
+            }
+        }
+    }
     for group in groups(&report.findings) {
         for (number, finding) in group.iter().enumerate() {
             if number == SHOWN {
@@ -106,6 +117,7 @@ pub(super) fn kind_rows<'a>(runtimes: &'a [RuntimeReport]) -> Vec<KindRow<'a>> {
 fn verdict_style(verdict: NodeVerdict) -> Style {
     match verdict {
         NodeVerdict::Runs => AnsiColor::Green.on_default(),
+        NodeVerdict::LikelyRuns => AnsiColor::Green.on_default(),
         NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown => AnsiColor::Yellow.on_default(),
         NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => AnsiColor::Magenta.on_default().bold(),
         NodeVerdict::Wrong | NodeVerdict::Crashes => AnsiColor::Red.on_default().bold(),
