@@ -1,5 +1,5 @@
-//! Embeds the text of every record of cases under `records/` by operator, every expectation file and the digests beside it by
-//! name, and the packed tests of ONNX's releases by path, as sorted tables; nothing is parsed here.
+//! Embeds the text of every record of cases under `records/` by operator, every expectation file and the digests beside it and every
+//! file of findings by name, and the packed tests of ONNX's releases by path, as sorted tables; nothing is parsed here.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     expectations.retain(|file| file.extension().is_some_and(|extension| extension == "yaml" || extension == "digests"));
     write_table(&Path::new(&project).join("expectations"), &expectations, Path::to_owned, "expectations.rs")?;
+    let findings = Path::new(&project).join("findings");
+    let files = fs::read_dir(&findings)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+    write_table(&findings, &files, Path::to_owned, "findings.rs")?;
     let vendored = Path::new(&project).join("testdata").join("onnx");
     let mut files = Vec::new();
     for entry in fs::read_dir(&vendored)? {

@@ -13,7 +13,7 @@ use crate::run::{Confirm, undeclared_feature};
 use crate::runtime::Declaration;
 
 /// Every expectation file, and the digests beside it, as they were when the program was built, by name, sorted.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
+pub(crate) const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
 
 /// The runtimes whose expectation files say which cases they confirm.
 #[derive(Debug, Default)]

@@ -4,4 +4,5 @@ mod confirming_runtimes;
 mod digests;
 
 pub use confirming_runtimes::ConfirmingRuntimes;
+pub(crate) use confirming_runtimes::FILES as EXPECTATION_FILES;
 pub use digests::MeasuredDigests;

@@ -198,6 +198,12 @@ impl ExpectationMatcher {
         })
     }
 
+    /// The most precise entry that selects the case by its id.
+    pub(crate) fn entry_about(&self, id: &str) -> Option<&Entry> {
+        let (id, variant) = Variant::of_id(id);
+        self.about(id, variant).next().and_then(|index| self.entry(index))
+    }
+
     /// Whether an entry selects the case by its id.
     pub(crate) fn has_entry_about(&self, id: &str) -> bool {
         let (id, variant) = Variant::of_id(id);
