@@ -25,7 +25,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let digest = suite.digest()?;
     let mut columns = Column::committed()?;
     for path in &arguments.files {
-        columns.push(Column::of_results(&path.display().to_string(), results_file::read(path)?, &digest));
+        columns.push(Column::of_results(&path.display().to_string(), &results_file::read(path)?, &digest));
     }
     let written = write_site(&arguments.output, columns, &digest, Extra::default())?;
     for remark in &written.remarks {

@@ -73,7 +73,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let (folder, coverage) = (workspace::target().join("report"), survey.finish());
     write_results(&folder, &read)?;
     let mut columns = Column::committed()?;
-    columns.insert(0, Column::of_results("results.jsonl", read, &digest));
+    columns.insert(0, Column::of_results("results.jsonl", &read, &digest));
     let reach = coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
     let extra = Extra { reach: reach.collect(), evidence: coverage.evidence() };
     let written = write_site(&folder, columns, &digest, extra)?;

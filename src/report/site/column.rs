@@ -16,6 +16,8 @@ use crate::suite::{Generated, Source as _};
 
 /// The most ids that a remark names.
 const MOST_NAMED: usize = 5;
+/// The most other cases that an operator's page names.
+const MOST_USES: usize = 40;
 
 /// What one version of a runtime did.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub struct Column {
     pub(crate) accepts: Option<Accepted>,
     /// What a reader is told about the measurement.
     pub(crate) remarks: Vec<String>,
+    /// Other cases than an operator's own that went through it, by operator, as far as results say it.
+    pub(crate) uses: BTreeMap<String, BTreeSet<String>>,
     origin: Origin,
 }
 
@@ -78,7 +82,7 @@ impl Column {
     /// The committed measurements, by runtime and version.
     pub fn committed() -> Result<Vec<Column>, ExpectationError> {
         let mut columns = Vec::new();
-        for (name, text) in EXPECTATION_FILES.iter().filter(|(name, _)| name.ends_with(".yaml")) {
+        for (name, text) in EXPECTATION_FILES.iter().filter(|(name, _)| is_yaml(name)) {
             let file = Expectations::parse(&format!("expectations/{name}"), text)?;
             let Some(version) = file.version.clone().filter(|_| file.exact) else { continue };
             let digests = MeasuredDigests::path(Path::new(name));
@@ -94,6 +98,7 @@ impl Column {
                 platform: None,
                 digest: None,
                 remarks: Vec::new(),
+                uses: BTreeMap::new(),
                 origin: Origin::Committed { matcher, unchanged },
                 runtime,
                 version,
@@ -105,7 +110,7 @@ impl Column {
     }
 
     /// A results file, called `path`, beside the suite of this digest.
-    pub fn of_results(path: &str, read: Read, digest: &str) -> Column {
+    pub fn of_results(path: &str, read: &Read, digest: &str) -> Column {
         let header = &read.header;
         let mut remarks = Vec::new();
         if read.is_torn {
@@ -119,7 +124,7 @@ impl Column {
             remarks.push(format!("{path}: the cases were run in the variant {}", header.selected.variant));
         }
         let origin = if header.digest == digest {
-            Origin::Results(known_results(path, &read, &mut remarks))
+            Origin::Results(known_results(path, read, &mut remarks))
         } else {
             remarks.push(format!(
                 "{path}: the results are of another suite ({}, not {digest}), whose cases may differ, so none is shown beside \
@@ -139,8 +144,9 @@ impl Column {
             date: None,
             platform: Some(format!("{}-{}, {} processors", machine.os, machine.arch, machine.cpus)),
             digest: Some(header.digest.clone()),
-            accepts: declared(&read),
+            accepts: declared(read),
             remarks,
+            uses: uses(read),
             origin,
         }
     }
@@ -148,11 +154,11 @@ impl Column {
     /// What the runtime did with a case.
     pub(crate) fn measured(&self, version: &OperatorVersion, case: &CaseFacts<'_>) -> Measured {
         match &self.origin {
-            Origin::OtherSuite { .. } => Measured::NotMeasured,
+            Origin::OtherSuite { .. } => Measured::Unknown,
             Origin::Results(results) => match results.get(case.id).map(|result| result.outcome) {
                 Some(Outcome::NotDeclared) if !self.takes(version, case) => Measured::NotAccepted,
                 Some(outcome) => Measured::Ended(outcome),
-                None => Measured::NotMeasured,
+                None => Measured::Unknown,
             },
             Origin::Committed { matcher, unchanged } => {
                 if !self.takes(version, case) {
@@ -161,10 +167,10 @@ impl Column {
                 let is_measured = matcher.is_in_scope(case.id)
                     && unchanged.as_ref().is_none_or(|versions| versions.contains(version));
                 match matcher.entry_about(case.id) {
-                    _ if !is_measured => Measured::NotMeasured,
+                    _ if !is_measured => Measured::Unknown,
                     Some(entry) => Measured::Ended(entry.outcome()),
                     None if case.level == Level::Required || matcher.is_strict() => Measured::Ended(Outcome::Pass),
-                    None => Measured::NotMeasured,
+                    None => Measured::Unknown,
                 }
             }
         }
@@ -259,11 +265,35 @@ fn known_results(path: &str, read: &Read, remarks: &mut Vec<String>) -> HashMap<
     results
 }
 
+/// Other cases than an operator's own that went through it, the first of them by id.
+fn uses(read: &Read) -> BTreeMap<String, BTreeSet<String>> {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for result in &read.results {
+        let own = CaseId::parse(&result.id).version().map(|version| format!("{}/{}", version.domain, version.name));
+        for cell in &result.executed_cells {
+            let version = cell.split(' ').next().unwrap_or(cell);
+            let Some((operator, _)) = version.rsplit_once('-') else { continue };
+            if own.as_deref() == Some(operator) {
+                continue;
+            }
+            let ids = uses.entry(operator.to_owned()).or_default();
+            if ids.len() < MOST_USES {
+                ids.insert(result.id.clone());
+            }
+        }
+    }
+    uses
+}
+
 /// Which files the runtime of a results file says that it takes.
 fn declared(read: &Read) -> Option<Accepted> {
     let runtime = &read.header.runtime;
     let (opsets, ir) = (runtime.opsets.clone()?, runtime.ir.unwrap_or(Opsets::UpTo(u32::MAX)));
     Some(Accepted { ir, opsets })
+}
+
+fn is_yaml(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "yaml")
 }
 
 /// A name of letters, digits and `.`, `_`, `-`.
@@ -300,11 +330,11 @@ mod tests {
     #[test]
     fn results_of_another_suite_are_shown_beside_no_other() {
         let id = "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8";
-        let own = Column::of_results("a.jsonl", read("d", &[id], 1), "d");
+        let own = Column::of_results("a.jsonl", &read("d", &[id], 1), "d");
         assert_eq!(measured(&own, id), Measured::Ended(Outcome::Crash));
         assert!(own.remarks().is_empty() && own.is_shown());
-        let other = Column::of_results("a.jsonl", read("e", &[id], 1), "d");
-        assert_eq!(measured(&other, id), Measured::NotMeasured);
+        let other = Column::of_results("a.jsonl", &read("e", &[id], 1), "d");
+        assert_eq!(measured(&other, id), Measured::Unknown);
         assert!(other.remarks()[0].contains("another suite (e, not d)"), "{:?}", other.remarks());
         assert_eq!(other.outcomes_elsewhere(), [("crash", 1)]);
         assert!(!other.is_shown());
@@ -313,18 +343,18 @@ mod tests {
     #[test]
     fn what_a_file_lacks_is_said() {
         let torn = Read { is_torn: true, ..read("d", &["ai.onnx/Abs-13/a", "ai.onnx/Gone-1/a"], 7) };
-        let column = Column::of_results("a.jsonl", torn, "d");
+        let column = Column::of_results("a.jsonl", &torn, "d");
         let remarks = column.remarks().join("\n");
         for part in ["last line is cut off", "5 of 7 cases", "not in the suite: ai.onnx/Abs-13/a, ai.onnx/Gone-1/a"] {
             assert!(remarks.contains(part), "{part}: {remarks}");
         }
-        assert_eq!(measured(&column, "ai.onnx/Abs-13/b"), Measured::NotMeasured);
+        assert_eq!(measured(&column, "ai.onnx/Abs-13/b"), Measured::Unknown);
     }
 
     #[test]
     fn two_measurements_of_one_version_are_two_columns() {
         let mut columns: Vec<Column> =
-            ["a", "b"].iter().map(|path| Column::of_results(path, read("d", &[], 0), "d")).collect();
+            ["a", "b"].iter().map(|path| Column::of_results(path, &read("d", &[], 0), "d")).collect();
         tell_apart(&mut columns);
         assert_eq!((columns[0].key.as_str(), columns[1].key.as_str()), ("mine-1", "mine-1~2"));
         assert!(columns[1].remarks()[0].contains("more than once"));

@@ -1,7 +1,7 @@
 //! What each column does wrong, behaviour by behaviour; what changed since the release before; where runtimes agree against the
 //! text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -11,12 +11,13 @@ use crate::report::site::operator::letter;
 use crate::report::site::severity::{Ending, Measured, Severity};
 use crate::report::site::table::VersionTable;
 
-/// What happens to a behaviour at a version on a column.
+/// How a behaviour that is not right ends on a column, in the versions in which it ends alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
     /// The operator, such as `ai.onnx/Conv`.
     pub(crate) op: String,
-    pub(crate) since: u32,
+    /// The versions.
+    pub(crate) v: Vec<u32>,
     /// The behaviour.
     pub(crate) b: String,
     /// The letter of the worst severity.
@@ -28,7 +29,7 @@ pub(crate) struct Fault {
     /// The worst outcome, by its letter.
     pub(crate) o: char,
     /// The types of the cases that end so: those of the first type parameter.
-    pub(crate) t: Vec<String>,
+    pub(crate) t: BTreeSet<String>,
 }
 
 /// A behaviour that ends otherwise than in the release before.
@@ -46,7 +47,8 @@ pub(crate) struct Changed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Disagreement {
     pub(crate) op: String,
-    pub(crate) since: u32,
+    /// The versions in which each runtime does the same.
+    pub(crate) v: Vec<u32>,
     pub(crate) b: String,
     pub(crate) open: bool,
     /// The letter of the worst outcome of each runtime that was measured, by the key of its column.
@@ -104,7 +106,7 @@ impl OperatorFaults {
             if end.worst != Severity::Right
                 && let Some(faults) = self.faults.get_mut(column)
             {
-                faults.push(fault(table, position, &op, end));
+                add_fault(faults, fault(table, position, &op, end));
             }
             let earlier = before.get(column).copied().flatten().and_then(|earlier| ends.get(earlier)?.as_ref());
             if let Some(earlier) = earlier.filter(|earlier| earlier.worst != end.worst)
@@ -131,7 +133,11 @@ impl OperatorFaults {
         };
         let differs = letters.values().any(|letter| Some(letter) != letters.values().next());
         if (open && differs) || counts.iter().any(against) {
-            self.disagreements.push(Disagreement { op, since, b, open, ends: letters });
+            let is_same = |known: &&mut Disagreement| known.b == b && known.ends == letters;
+            match self.disagreements.iter_mut().find(is_same) {
+                Some(known) => known.v.push(since),
+                None => self.disagreements.push(Disagreement { op, v: vec![since], b, open, ends: letters }),
+            }
         }
     }
 }
@@ -141,7 +147,7 @@ fn end(table: &VersionTable, position: usize, column: usize) -> Option<End> {
     let mut end: Option<End> = None;
     for (index, case) in table.cases.iter().enumerate().filter(|(_, case)| case.behaviour == position) {
         let Some(Ending::Judged(severity)) = case.endings.get(column) else { continue };
-        let measured = case.measured.get(column).copied().unwrap_or(Measured::NotMeasured);
+        let measured = case.measured.get(column).copied().unwrap_or(Measured::Unknown);
         let end = end.get_or_insert_with(|| End {
             worst: *severity,
             worst_measured: measured,
@@ -170,19 +176,85 @@ fn recorded(table: &VersionTable, position: usize, column: usize) -> Option<char
     ended.max_by_key(|outcome| outcome.rank()).map(|outcome| letter(Measured::Ended(outcome)))
 }
 
+/// Adds a fault to the one of another version that is alike, where there is one.
+fn add_fault(faults: &mut Vec<Fault>, fault: Fault) {
+    let is_alike = |known: &&mut Fault| (&known.b, known.s, known.o) == (&fault.b, fault.s, fault.o);
+    match faults.iter_mut().find(is_alike) {
+        Some(known) => {
+            known.v.extend(fault.v);
+            known.t.extend(fault.t);
+            known.n = (known.n.0 + fault.n.0, known.n.1 + fault.n.1);
+            known.required |= fault.required;
+        }
+        None => faults.push(fault),
+    }
+}
+
 fn fault(table: &VersionTable, position: usize, op: &str, end: &End) -> Fault {
     let cases = end.at_worst.iter().filter_map(|index| table.cases.get(*index));
-    let mut t: Vec<String> = cases.clone().filter_map(|case| case.types.first()).map(|(_, label)| label.clone()).collect();
-    t.sort_unstable();
-    t.dedup();
     Fault {
         op: op.to_owned(),
-        since: table.version.since,
+        v: vec![table.version.since],
         b: table.behaviours.get(position).map(|behaviour| behaviour.name.clone()).unwrap_or_default(),
         s: end.worst.letter(),
         required: cases.clone().any(|case| case.level == Level::Required),
         n: (end.at_worst.len(), end.judged),
         o: letter(end.worst_measured),
-        t,
+        t: cases.filter_map(|case| case.types.first()).map(|(_, label)| label.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::OperatorCatalog;
+    use crate::run::test_results::result;
+    use crate::run::{Header, Outcome, Read, Selected};
+    use crate::runtime::Declaration;
+
+    /// What two runtimes do wrong of Abs, where each fails the cases that `fails` says.
+    fn faults(fails: impl Fn(usize, &str) -> Option<Outcome>) -> (OperatorFaults, Vec<Column>) {
+        let catalog = OperatorCatalog::embedded();
+        let versions = [6, 13].map(|since| format!("ai.onnx/Abs-{since}").parse().unwrap());
+        let plain: Vec<VersionTable> =
+            versions.iter().map(|version| VersionTable::new(&catalog, version, &[]).unwrap()).collect();
+        let column = |index: usize| {
+            let ids = plain.iter().flat_map(|table| {
+                table.cases.iter().map(|case| format!("{}/{}", table.version.qualified(), case.name))
+            });
+            let results: Vec<_> =
+                ids.map(|id| result(&id, fails(index, &id).unwrap_or(Outcome::Pass))).collect();
+            let selected = Selected { cases: results.len(), ..Selected::default() };
+            let header = Header::new(Declaration::named(format!("r{index}"), "1"), "d".to_owned(), selected);
+            Column::of_results("a", &Read { header, results, is_torn: false }, "d")
+        };
+        let columns = vec![column(0), column(1)];
+        let tables: Vec<VersionTable> =
+            versions.iter().map(|version| VersionTable::new(&catalog, version, &columns).unwrap()).collect();
+        (OperatorFaults::new(&tables, &columns, &[None, Some(0)], &[0, 1]), columns)
+    }
+
+    #[test]
+    fn a_behaviour_that_fails_alike_in_two_versions_is_one_fault() {
+        let fails = |index: usize, id: &str| {
+            (index == 0 && id.contains("/extremes/") && id.ends_with("T=float")).then_some(Outcome::Mismatch)
+        };
+        let (found, _) = faults(fails);
+        let [fault] = found.faults[0].as_slice() else { panic!("{:?}", found.faults[0]) };
+        assert_eq!((fault.v.as_slice(), fault.s, fault.o), (&[6, 13][..], 'w', 'M'));
+        assert_eq!((fault.n.0, fault.t.clone()), (2, BTreeSet::from(["float".to_owned()])));
+        assert!(found.faults[1].is_empty() && found.disagreements.is_empty());
+        assert_eq!(found.changes[1].len(), 2, "the second column is the release after");
+        assert_eq!((found.changes[1][0].from, found.changes[1][0].to), ('w', 'r'));
+    }
+
+    #[test]
+    fn two_runtimes_that_are_wrong_alike_disagree_with_the_text() {
+        let (found, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Mismatch));
+        let [one] = found.disagreements.as_slice() else { panic!("{:?}", found.disagreements) };
+        assert_eq!((one.b.as_str(), one.v.as_slice(), one.open), ("extremes", &[6, 13][..], false));
+        assert_eq!(one.ends.values().collect::<String>(), "MM");
+        let (declined, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Unsupported));
+        assert!(declined.disagreements.is_empty());
     }
 }

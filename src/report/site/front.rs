@@ -19,7 +19,7 @@ pub(crate) struct Front {
     pub(crate) suite: (&'static str, String),
     pub(crate) columns: Vec<ColumnData>,
     /// The columns of other suites: title, remarks, outcomes.
-    pub(crate) elsewhere: Vec<(String, Vec<String>, Vec<(&'static str, usize)>)>,
+    pub(crate) elsewhere: Vec<Elsewhere>,
     pub(crate) domains: Vec<DomainData>,
     /// The types, as ids spell them.
     pub(crate) types: Vec<String>,
@@ -36,6 +36,9 @@ pub(crate) struct Front {
     /// How many cases each source confirms.
     pub(crate) evidence: Vec<(String, usize)>,
 }
+
+/// A column of another suite: its title, remarks, and outcomes.
+type Elsewhere = (String, Vec<String>, Vec<(&'static str, usize)>);
 
 /// A column of the tables.
 #[derive(Debug, Serialize)]

@@ -1,6 +1,6 @@
 //! The data of an operator's page: what the standard fixes for each version, what changed, and what was measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::spec::diff::{self, Change, DiffError};
 use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Specs};
@@ -39,6 +39,8 @@ pub(crate) struct OperatorData<'a> {
     findings: Vec<FindingData>,
     /// Messages and distances of results files, by id and key of the column.
     details: BTreeMap<String, BTreeMap<&'a str, Detail>>,
+    /// Other cases that went through the operator.
+    also: BTreeSet<&'a str>,
 }
 
 /// A rule of the operator, with what shows it and what breaks it.
@@ -69,11 +71,14 @@ struct VersionData<'a> {
     /// Name, type, presence.
     inputs: Vec<[String; 3]>,
     outputs: Vec<[String; 3]>,
-    /// By type parameter: the type as ids and as ONNX spells it, and the rows of its states.
-    types: Vec<(&'a str, Vec<(String, String, [usize; 2])>)>,
+    /// By type parameter.
+    types: Vec<(&'a str, Vec<TypeData>)>,
     /// The rows of the states of the whole version.
     all: [usize; 2],
 }
+
+/// A type as ids and as ONNX spells it, and the rows of its states.
+type TypeData = (String, String, [usize; 2]);
 
 /// What changed between two versions.
 #[derive(Debug, Serialize)]
@@ -128,6 +133,9 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
             }
         }
     }
+    let operator = tables.first().map(|table| format!("{}/{}", table.version.domain, table.version.name));
+    let uses = |column: &'a Column| column.uses.get(operator.as_deref()?);
+    let also = columns.iter().filter_map(uses).flatten().map(String::as_str).collect();
     Ok(OperatorData {
         domain: tables.first().map_or("", |table| &table.version.domain),
         name: &file.op,
@@ -142,6 +150,7 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         samples,
         findings,
         details,
+        also,
     })
 }
 
@@ -256,7 +265,7 @@ fn behaviours<'a>(tables: &'a [VersionTable], outcomes: &mut Interned) -> Vec<Be
 pub(crate) const fn letter(measured: Measured) -> char {
     match measured {
         Measured::NotAccepted => 'n',
-        Measured::NotMeasured => '?',
+        Measured::Unknown => '?',
         Measured::Ended(outcome) => match outcome {
             Outcome::Pass => 'P',
             Outcome::NotApplicable => 'N',

@@ -13,7 +13,7 @@ pub(crate) enum Measured {
     /// The runtime does not take files of the case's opset or IR version.
     NotAccepted,
     /// The measurement does not include the case, or the case has changed since.
-    NotMeasured,
+    Unknown,
 }
 
 /// How bad the end of a judged case is; the order is from good to bad.
@@ -82,7 +82,7 @@ impl Ending {
     pub(crate) fn of(measured: Measured, level: Level, is_edge: bool) -> Ending {
         match measured {
             Measured::NotAccepted => Ending::NotAccepted,
-            Measured::NotMeasured => Ending::Unknown,
+            Measured::Unknown => Ending::Unknown,
             Measured::Ended(outcome) => match Severity::of(outcome, is_edge) {
                 None => Ending::Unknown,
                 Some(_) if level == Level::Open => Ending::Recorded,
@@ -218,7 +218,7 @@ mod tests {
         let crash = Measured::Ended(Outcome::Crash);
         assert_eq!(Ending::of(crash, Level::Open, false), Ending::Recorded);
         assert_eq!(Ending::of(Measured::Ended(Outcome::NotApplicable), Level::Required, false), Ending::Unknown);
-        assert_eq!(Ending::of(Measured::NotMeasured, Level::Required, false), Ending::Unknown);
+        assert_eq!(Ending::of(Measured::Unknown, Level::Required, false), Ending::Unknown);
     }
 
     #[test]

@@ -232,7 +232,7 @@ mod tests {
             .collect();
         let selected = Selected { cases: results.len(), ..Selected::default() };
         let header = Header::new(Declaration::named("a", "1"), "d".to_owned(), selected);
-        let column = Column::of_results("a.jsonl", Read { header, results, is_torn: false }, "d");
+        let column = Column::of_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
         assert!(column.remarks().is_empty(), "{:?}", column.remarks());
         VersionTable::new(&catalog, &version, &[column]).unwrap()
     }
@@ -246,7 +246,7 @@ mod tests {
         let all = table("ai.onnx/Gather-13", &[]);
         let strings: Vec<&CaseRow> = all.cases_of("T", "string");
         let failing = strings.iter().find(|case| case.types.contains(&("Tind".to_owned(), "int64".to_owned())));
-        let failing = failing.map(|case| case.name.clone()).unwrap_or_else(|| strings[0].name.clone());
+        let failing = failing.map_or_else(|| strings[0].name.clone(), |case| case.name.clone());
         let table = table("ai.onnx/Gather-13", &[(&failing, Outcome::Mismatch)]);
         assert!(state(&table.cases_of("T", "string")).starts_with("w1/"));
         assert!(state(&table.cases_of("T", "int8")).starts_with('r'));

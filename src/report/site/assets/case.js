@@ -67,7 +67,8 @@
       const other = all[position + step];
       return other ? link(site.caseHref(`${domain}/${name}-${since}/${behaviour.n}${other[0]}`), { class: "chip" }, words) : null;
     };
-    const findings = data.findings.filter((finding) => finding.behaviours.includes(behaviour.n));
+    const fails = (runtime) => rows.some(({ column, letter }) => column.runtime === runtime && !"P?nND".includes(letter));
+    const findings = data.findings.filter((finding) => (finding.behaviours[since] || []).includes(behaviour.n) && fails(finding.runtime));
     return [
       el("p", { class: "crumbs" }, link(site.operatorHref(domain, name, { v: since }), null, `${domain}/${name}-${since}`), " · ",
         link(site.operatorHref(domain, name, { v: since, b: behaviour.n, at: "behaviour" }), null, behaviour.n), " · ",

@@ -89,7 +89,7 @@
     const find = (name) => [name, `large/${name}`].find((one) => known.has(one));
     const chips = (names) => names.map(find).filter(Boolean).map((name) => link(site.operatorHref(data.domain, data.name, { ...Object.fromEntries(chosen), b: name, at: "behaviour" }), { class: "chip" }, name));
     return el("section", { id: "rules" }, el("h2", null, "Rules"), el("dl", { class: "rules" }, data.rules.map((rule) => [
-      el("dt", null, rule.id), el("dd", null, `${rule.says[0].toUpperCase()}${rule.says.slice(1)}.`,
+      el("dt", null, rule.id), el("dd", null, `${rule.says}.`,
         rule.shown.length > 0 ? el("div", null, el("span", { class: "quiet" }, "shown by "), chips(rule.shown)) : null,
         rule.broken.length > 0 ? el("div", null, el("span", { class: "quiet" }, "must be refused "), chips(rule.broken)) : null)])));
   }
@@ -152,6 +152,7 @@
         : el("p", null, "Nothing changed in the signature or in the meaning."),
       text(old, now),
       differs ? el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The signatures line by line" }, el("table", { class: "diff" },
+        el("colgroup", null, ["digits", "", "digits", ""].map((name) => el("col", { class: name }))),
         el("thead", null, el("tr", null, el("th", { colspan: "2", scope: "col" }, `${data.name}-${from}`), el("th", { colspan: "2", scope: "col" }, `${data.name}-${to}`))),
         el("tbody", null, rows))) : null);
   }
@@ -245,7 +246,7 @@
       el("p", null, el("span", { class: "quiet" }, "The text: "), finding.text),
       el("p", null, el("span", { class: "quiet" }, "The runtime: "), finding.does),
       finding.url ? el("p", null, link(finding.url, { rel: "noreferrer" }, finding.url)) : null,
-      el("p", { class: "quiet" }, finding.behaviours.join(", ")))));
+      el("p", { class: "quiet" }, Object.entries(finding.behaviours).map(([since, names]) => el("span", null, `${data.name}-${since}: ${names.join(", ")}. `))))));
   }
 
   site.page("op", async ([domain, name], chosen) => {

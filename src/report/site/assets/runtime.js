@@ -8,7 +8,7 @@
     const measured = all - (counts["?"] || 0) - (counts.n || 0) - (counts.o || 0);
     if (measured === 0) return counts.n ? `does not take opset ${opset}` : `is not measured at opset ${opset}`;
     const parts = site.STATES.filter((state) => state.key !== "r" && !"?no".includes(state.key) && counts[state.key])
-      .map((state) => `${counts[state.key]} ${state.name}`);
+      .map((state) => `${counts[state.key]} ${counts[state.key] === 1 ? state.name : state.many}`);
     return `at opset ${opset}, ${counts.r || 0} of ${measured} measured operators are right in every required case${parts.length > 0 ? `; of the others: ${parts.join(", ")}` : ""}`;
   };
   site.sentence = sentence;
@@ -19,22 +19,7 @@
     return Math.min(wanted || (range ? Math.min(21, range[1]) : 21), front.newestOpset);
   };
 
-  /** The faults of one behaviour of an operator in one line, with the versions that have them. */
-  function grouped(faults) {
-    const groups = new Map();
-    for (const fault of faults) {
-      const key = `${fault.s} ${fault.op} ${fault.b} ${fault.o}`;
-      if (!groups.has(key)) groups.set(key, { ...fault, sinces: [], types: new Set(), failing: 0, judged: 0 });
-      const group = groups.get(key);
-      group.sinces.push(fault.since);
-      fault.t.forEach((type) => group.types.add(type));
-      group.failing += fault.n[0];
-      group.judged += fault.n[1];
-    }
-    return [...groups.values()];
-  }
-
-  function faultTable(groups, most) {
+  function faultTable(groups, most, key) {
     const byOperator = new Map();
     for (const group of groups) {
       if (!byOperator.has(group.op)) byOperator.set(group.op, []);
@@ -45,9 +30,9 @@
       const [domain, operator] = name.split("/");
       return el("details", { open: operators.length <= 12 }, el("summary", null, el("b", null, operator), " ", el("span", { class: "quiet" }, `${plural(all.length, "behaviour")}`)),
         el("ul", null, all.sort((a, b) => a.b.localeCompare(b.b)).map((group) => el("li", null,
-          link(site.operatorHref(domain, operator, { v: group.sinces.at(-1), b: group.b, at: "behaviour" }), null, group.b), " ",
-          el("span", { class: "quiet" }, `in ${group.sinces.map((since) => `${operator}-${since}`).join(", ")}: ${site.OUTCOMES[group.o][0]} in ${group.failing} of ${plural(group.judged, "case")}`,
-            group.types.size > 0 ? ` (${[...group.types].join(", ")})` : "", group.required ? "" : ", recommended")))));
+          link(site.operatorHref(domain, operator, { v: group.v.at(-1), b: group.b, at: "behaviour", on: key }), null, group.b), " ",
+          el("span", { class: "quiet" }, `${operator}-${group.v.join(", ")}: ${site.OUTCOMES[group.o][0]} in ${group.n[0]} of ${plural(group.n[1], "case")}`,
+            group.t.length > 0 ? ` (${group.t.join(", ")})` : "", group.required ? "" : ", recommended")))));
     }), operators.length > most ? el("p", { class: "quiet" }, `and ${operators.length - most} more operators`) : null);
   }
 
@@ -75,12 +60,12 @@
     const data = await site.load(`runtime/${key}`);
     const opset = opsetFor(front, column, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
-    const groups = grouped(data.faults.filter((fault) => level === 1 || fault.required));
+    const groups = data.faults.filter((fault) => level === 1 || fault.required);
     const others = front.columns.filter((other) => other.runtime === column.runtime);
     const sections = site.STATES.filter((state) => state.bad || state.key === "d").map((state) => {
       const of = groups.filter((group) => group.s === state.key);
       if (of.length === 0) return null;
-      return el("section", { id: `state-${state.key}` }, el("h2", null, site.mark({ key: state.key, bad: 0, total: 0 }), ` ${state.name[0].toUpperCase()}${state.name.slice(1)}: ${plural(of.length, "behaviour")}`), faultTable(of, 80));
+      return el("section", { id: `state-${state.key}` }, el("h2", null, site.mark({ key: state.key, bad: 0, total: 0 }), ` ${state.name[0].toUpperCase()}${state.name.slice(1)}: ${plural(of.length, "behaviour")}`), faultTable(of, 80, key));
     });
     const facts = [
       ["Opsets", column.opsets ? Object.entries(column.opsets).map(([domain, [a, b]]) => `${domain} ${a}–${b}`).join(", ") : "not said"],
@@ -152,21 +137,15 @@
 
   site.page("disagreements", async () => {
     const [front, all] = [await site.front(), await site.load("disagreements")];
-    const title = (key) => front.title(front.columns[front.column(key)]);
-    const list = (some) => {
-      const groups = new Map();
-      for (const one of some) {
-        const ends = Object.entries(one.ends).sort().map(([key, letter]) => `${key}=${letter}`).join(" ");
-        const key = `${one.op} ${one.b} ${ends}`;
-        if (!groups.has(key)) groups.set(key, { ...one, sinces: [] });
-        groups.get(key).sinces.push(one.since);
-      }
-      return el("div", { class: "scroll" }, table({ class: "wide" }, ["operator", "behaviour", "what each does"], [...groups.values()].map((one) => {
-        const [domain, name] = one.op.split("/");
-        return [`${name}-${one.sinces.join(", ")}`, link(site.operatorHref(domain, name, { v: one.sinces.at(-1), b: one.b, at: "behaviour" }), null, one.b),
-          el("span", { class: "chips" }, Object.entries(one.ends).map(([key, letter]) => site.mark({ key: site.OUTCOMES[letter][1], bad: 0, total: 0 }, `${title(key)}: ${site.OUTCOMES[letter][0]}`, { title: site.OUTCOMES[letter][0] })))];
-      })));
-    };
+    const shown = front.newest.filter((at) => all.some((one) => one.ends[front.columns[at].key]));
+    const list = (some) => el("div", { class: "scroll" }, table({ class: "disagreements" }, ["operator", "behaviour", ...shown.map((at) => front.title(front.columns[at]))], some.map((one) => {
+      const [domain, name] = one.op.split("/");
+      return [`${name}-${one.v.join(", ")}`, link(site.operatorHref(domain, name, { v: one.v.at(-1), b: one.b, at: "behaviour" }), null, one.b),
+        ...shown.map((at) => {
+          const letter = one.ends[front.columns[at].key];
+          return letter ? site.mark({ key: site.OUTCOMES[letter][1], bad: 0, total: 0 }, site.OUTCOMES[letter][0].replace(" what must be refused", ""), { title: site.OUTCOMES[letter][0] }) : "";
+        })];
+    })));
     const [open, against] = [all.filter((one) => one.open), all.filter((one) => !one.open)];
     return [el("h1", null, "Disagreements"),
       el("p", { class: "lead" }, "Where two or more runtimes end alike, and not as the standard's text says: perhaps it is the text that has to change. The newest version of each runtime counts. ",

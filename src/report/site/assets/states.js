@@ -2,17 +2,17 @@
 
 /** The states of cells, worst first, and how rows of them are read. */
 site.STATES = [
-  { key: "c", sign: "☠", name: "crashes", one: "crashes, hangs or takes too much memory", bad: true },
-  { key: "w", sign: "✗", name: "wrong", one: "gives a wrong output", bad: true },
-  { key: "s", sign: "≈", name: "wrong in special values", one: "gives a wrong output for special values alone", bad: true },
-  { key: "e", sign: "⊘", name: "fails", one: "fails on a model that it must run", bad: true },
-  { key: "a", sign: "!", name: "takes invalid", one: "runs a model that it must refuse", bad: true },
-  { key: "p", sign: "◐", name: "partly declined", one: "says of some cases that it does not support them" },
-  { key: "d", sign: "–", name: "declined", one: "says that it does not support it" },
-  { key: "r", sign: "✓", name: "right", one: "is right in every case" },
-  { key: "n", sign: "▨", name: "not accepted", one: "does not take files of this opset or IR version" },
-  { key: "o", sign: "○", name: "recorded", one: "the standard leaves it open; what happens is recorded" },
-  { key: "?", sign: "?", name: "not measured", one: "not measured: neither yes nor no" },
+  { key: "c", sign: "☠", name: "crashes", many: "crash", one: "crashes, hangs or takes too much memory", bad: true },
+  { key: "w", sign: "✗", name: "wrong", many: "are wrong", one: "gives a wrong output", bad: true },
+  { key: "s", sign: "≈", name: "wrong in special values", many: "are wrong in special values", one: "gives a wrong output for special values alone", bad: true },
+  { key: "e", sign: "⊘", name: "fails", many: "fail", one: "fails on a model that it must run", bad: true },
+  { key: "a", sign: "!", name: "takes invalid", many: "take invalid models", one: "runs a model that it must refuse", bad: true },
+  { key: "p", sign: "◐", name: "partly declined", many: "are partly declined", one: "says of some cases that it does not support them" },
+  { key: "d", sign: "–", name: "declined", many: "are declined", one: "says that it does not support it" },
+  { key: "r", sign: "✓", name: "right", many: "are right", one: "is right in every case" },
+  { key: "n", sign: "▨", name: "not accepted", many: "are not accepted", one: "does not take files of this opset or IR version" },
+  { key: "o", sign: "○", name: "recorded", many: "are recorded", one: "the standard leaves it open; what happens is recorded" },
+  { key: "?", sign: "?", name: "not measured", many: "are not measured", one: "not measured: neither yes nor no" },
 ];
 site.STATE = Object.fromEntries(site.STATES.map((state, at) => [state.key, { ...state, rank: at }]));
 
