@@ -1,9 +1,13 @@
-//! Embeds the text of every record of cases under `records/` by operator, every expectation file and the digests beside it and every
+//! Embeds the text of every record of cases under `records/` by operator, every measurement and the digests beside it and every
 //! file of findings by name, and the packed tests of ONNX's releases by path, as sorted tables; nothing is parsed here.
 
 use std::error::Error;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let project = env::var("CARGO_MANIFEST_DIR")?;
@@ -14,12 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     write_table(&Path::new(&project).join("records"), &records, |path| path.with_extension(""), "records.rs")?;
-    let mut expectations = Vec::new();
-    for file in fs::read_dir(Path::new(&project).join("expectations"))? {
-        expectations.push(file?.path());
-    }
-    expectations.retain(|file| file.extension().is_some_and(|extension| extension == "yaml" || extension == "digests"));
-    write_table(&Path::new(&project).join("expectations"), &expectations, Path::to_owned, "expectations.rs")?;
+    write_measurements(&Path::new(&project).join("expectations"))?;
     let findings = Path::new(&project).join("findings");
     let files = fs::read_dir(&findings)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
     write_table(&findings, &files, Path::to_owned, "findings.rs")?;
@@ -37,6 +36,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     files.retain(|file| file.extension().is_some_and(|extension| extension != "md"));
     write_table_of(&vendored, &files, Path::to_owned, "vendored.rs", "include_bytes")
+}
+
+/// Embeds the measurements compressed, `<runtime>/<version>.yaml` and the digests beside it: they are long lists of much the same.
+fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let mut rows = Vec::new();
+    for runtime in fs::read_dir(root)? {
+        let runtime = runtime?;
+        // The folder of what is expected of ONNX's older releases.
+        if !runtime.file_type()?.is_dir() || runtime.file_name() == "releases" {
+            continue;
+        }
+        for file in fs::read_dir(runtime.path())? {
+            let path = file?.path();
+            let name = path.strip_prefix(root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
+            let packed = out.join(name.replace('/', "-"));
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+            encoder.write_all(&fs::read(&path)?)?;
+            fs::write(&packed, encoder.finish()?)?;
+            let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
+            rows.push(format!("    ({name:?}, include_bytes!({packed:?})),\n"));
+        }
+    }
+    rows.sort();
+    fs::write(out.join("measurements.rs"), format!("&[\n{}]\n", rows.concat()))?;
+    Ok(())
 }
 
 fn write_table(

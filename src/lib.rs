@@ -10,6 +10,7 @@ pub mod evidence;
 pub mod expectations;
 pub mod generate;
 pub mod harness;
+pub mod measure;
 pub mod models;
 pub mod report;
 pub mod run;

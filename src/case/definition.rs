@@ -27,6 +27,9 @@ pub struct Case {
     pub rule: Option<RuleRef>,
     /// How binding the expectation is.
     pub level: Level,
+    /// Whether the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, what is empty or of
+    /// rank 0.
+    pub is_edge: bool,
     /// What confirms each expected output besides our own kernels.
     pub evidence: Vec<OutputEvidence>,
     /// The rule by which the case is judged other than upstream does.
@@ -208,7 +211,7 @@ pub struct Refusal {
 }
 
 /// From what a runtime can tell that it must refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RefusalClass {
     /// From the model: its types, shapes, attributes and form.
     #[serde(rename = "refusal/static")]
@@ -228,7 +231,7 @@ impl fmt::Display for RefusalClass {
 }
 
 /// How binding an expectation is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -276,6 +279,7 @@ mod tests {
             refusal: None,
             rule: None,
             level: Level::Required,
+            is_edge: false,
             evidence: Vec::new(),
             judged: None,
         }

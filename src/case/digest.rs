@@ -176,6 +176,7 @@ mod tests {
             refusal: None,
             rule: None,
             level: Level::Required,
+            is_edge: false,
             evidence: Vec::new(),
             judged: None,
         }

@@ -135,6 +135,7 @@ fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) ->
         refusal: None,
         rule: None,
         level: Level::Required,
+        is_edge: false,
         evidence: Vec::new(),
         judged: None,
     };

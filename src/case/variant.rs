@@ -36,7 +36,7 @@ impl Variant {
     /// Every variant.
     pub const ALL: [Variant; 4] = [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::DynamicShapes];
 
-    /// The variant that an id names at its end, and the id without it: `ai.onnx/Sum-13/literal@constants`.
+    /// The variant that an id names at its end, and the id without it: `ai.onnx/Sum-13/known_values@constants`.
     pub fn of_id(id: &str) -> (&str, Variant) {
         let named = |name: &str| Variant::ALL.into_iter().find(|variant| variant.name() == name);
         let split = id.rsplit_once('@').and_then(|(plain, name)| Some((plain, named(name)?)));

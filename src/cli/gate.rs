@@ -9,17 +9,20 @@ use clap::Args;
 use crate::case::{CaseId, Variant, read_text};
 use crate::cli::runtime::BUILTIN;
 use crate::cli::{options, print};
-use crate::evidence::MeasuredDigests;
-use crate::expectations::{ExpectationMatcher, Expectations, updated_expectations, with_accepted};
+use crate::expectations::{
+    ExpectationMatcher, Expectations, Provenance, updated_expectations, version_key, with_accepted, with_provenance,
+};
+use crate::measure::MeasuredDigests;
 use crate::report::escape;
-use crate::run::{CaseResult, Outcome};
+use crate::run::{CaseResult, Header, Outcome};
 use crate::runtime::{Accepted, Declaration, MissingFeature};
 use crate::whole_file::{lock_folder, write_whole};
 
 /// What is expected.
 #[derive(Debug, Args)]
 pub(crate) struct GateOptions {
-    /// What is expected besides passing [default: expectations/<runtime>.yaml for the project's suite, else nothing]
+    /// What is expected besides passing [default for the project's suite: expectations/<runtime>/<version>.yaml, else the
+    /// newest version there, else expectations/<runtime>.yaml; for another suite nothing]
     #[arg(long, value_name = "FILE")]
     pub(crate) expectations: Option<PathBuf>,
 
@@ -48,6 +51,8 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Source {
     path: Option<PathBuf>,
+    /// Whether the path follows from the runtime.
+    is_default: bool,
     runtime: Declaration,
     /// Whether the runtime is held to what is recommended, whatever the file says.
     strict: bool,
@@ -60,7 +65,7 @@ impl GateOptions {
         let path = match &self.expectations {
             Some(path) => Some(path.clone()),
             None if is_own_suite => None,
-            None => Some(default_path(&runtime.name)),
+            None => Some(default_path(runtime)),
         };
         if let Some(path) = path.as_ref().filter(|path| !path.exists())
             && self.expectations.is_some()
@@ -70,7 +75,8 @@ impl GateOptions {
             bail!("{place}: there is no such file; leave out --expectations, or write it with `onnx-conformance init`");
         }
         let strict = self.strict || runtime.name == BUILTIN;
-        let source = Source { path, runtime: runtime.clone(), strict };
+        let is_default = self.expectations.is_none();
+        let source = Source { path, is_default, runtime: runtime.clone(), strict };
         let (_, matcher) = source.read()?;
         let expectations = matcher.expectations();
         if let Some(version) = expectations.version.as_ref().filter(|version| **version != runtime.version) {
@@ -100,6 +106,14 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Where new expectations are written: a measurement of another version of the runtime stays as it is.
+    fn target(&self, read: &Expectations) -> Option<PathBuf> {
+        let is_other = read.exact && read.version.as_ref().is_some_and(|version| *version != self.runtime.version);
+        if self.is_default && is_other { Some(measured_path(&self.runtime)) } else { self.path.clone() }
+    }
+}
+
 impl Gate {
     /// The patterns of the cases that the file was measured on; none where it is about all.
     pub(crate) fn scope(&self) -> &[String] {
@@ -121,16 +135,17 @@ impl Gate {
     }
 
     /// Rewrites the file so that these results, those of a whole run in one variant, are as expected. The groups that are
-    /// `missing` have no results.
+    /// `missing` have no results. The header says of a measurement where and when it was made anew.
     pub(crate) fn update(
         &self,
         results: &mut Vec<CaseResult>,
         variant: Variant,
         missing: &[String],
         accepted: Option<&Accepted>,
+        header: Option<&Header>,
     ) -> anyhow::Result<()> {
-        let path = self.source.path.as_ref();
-        let path = path.context("there is no expectation file to rewrite; name one with --expectations")?;
+        let path = self.source.target(self.matcher.expectations());
+        let path = &path.context("there is no expectation file to rewrite; name one with --expectations")?;
         results.sort_by(|a, b| a.id.cmp(&b.id));
         let _held = hold(path)?;
         // Another run may have written the file since this one began.
@@ -141,9 +156,12 @@ impl Gate {
             check_measured(path, results)?;
         }
         let text = updated_expectations(&text, &matcher, results, variant, missing)?;
-        write(path, &accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted)))?;
+        let text = accepted.map_or_else(|| text.clone(), |accepted| with_accepted(&text, accepted));
+        let provenance = header.filter(|_| matcher.expectations().exact).map(Provenance::of);
+        write(path, &provenance.map_or_else(|| text.clone(), |provenance| with_provenance(&text, &provenance)))?;
         // What other variants do confirms nothing.
-        if variant == Variant::Runtime && !matcher.expectations().scope.is_empty() {
+        let has_digests = !matcher.expectations().scope.is_empty() || MeasuredDigests::path(path).exists();
+        if variant == Variant::Runtime && has_digests {
             let digests = self.is_recorded.then(|| MeasuredDigests::of_cases(results.iter().map(|it| it.id.as_str())));
             write_digests(path, digests, missing)?;
         }
@@ -204,10 +222,32 @@ pub(crate) fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missi
     }
 }
 
-/// Where the expectations of a runtime are: below the current folder, or in the project where only it has such a file.
-pub(crate) fn default_path(runtime: &str) -> PathBuf {
-    let file = PathBuf::from(format!("{runtime}.yaml"));
+/// Where the expectations of a runtime are, below the current folder, or in the project where only it has such a file: those of
+/// its version, else of the newest version that was measured, else `<runtime>.yaml`, where those go of a runtime that was not.
+pub(crate) fn default_path(runtime: &Declaration) -> PathBuf {
+    let measured = measured_path(runtime);
+    if measured.exists() {
+        return measured;
+    }
+    let flat = PathBuf::from(format!("{}.yaml", runtime.name));
+    let flat = options::folder_with("expectations", &flat).join(flat);
+    let folder = options::folder_with("expectations", Path::new(&runtime.name)).join(&runtime.name);
+    if flat.exists() { flat } else { newest_of(&folder).unwrap_or(flat) }
+}
+
+/// Where the measurement of a version of a runtime is: `expectations/<runtime>/<version>.yaml`.
+pub(crate) fn measured_path(runtime: &Declaration) -> PathBuf {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    let version: String = runtime.version.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let file = Path::new(&runtime.name).join(format!("{version}.yaml"));
     options::folder_with("expectations", &file).join(file)
+}
+
+/// The expectations of the newest version in a folder.
+fn newest_of(folder: &Path) -> Option<PathBuf> {
+    let files = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    let files = files.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+    files.max_by_key(|path| version_key(&path.file_stem().unwrap_or_default().to_string_lossy()))
 }
 
 #[cfg(test)]

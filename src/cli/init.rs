@@ -1,4 +1,4 @@
-//! `init`: the first expectation file of a runtime.
+//! `init`: the first expectation file of a runtime, from a run or from the results of one.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,23 @@ use clap::Args;
 
 use crate::case::Variant;
 use crate::cli::actual::Recorder;
-use crate::cli::gate::{check_measured, default_path, hold, write, write_digests};
-use crate::cli::results_file::ResultsPlace;
+use crate::cli::gate::{check_measured, default_path, hold, measured_path, write, write_digests};
+use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
 use crate::cli::session::Session;
 use crate::cli::terminal::TerminalReporter;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
-use crate::evidence::MeasuredDigests;
-use crate::expectations::{ExpectationMatcher, Expectations, first_expectations, first_measurement};
+use crate::expectations::{
+    ExpectationMatcher, Expectations, Provenance, first_expectations, first_measurement, updated_expectations,
+    with_accepted, with_provenance,
+};
+use crate::measure::MeasuredDigests;
 use crate::report::reporter::Collected;
 use crate::report::terminal::{self, Show};
 use crate::run::{CaseResult, Header, Selected, plan};
-use crate::runtime::Declaration;
-use crate::suite::Filter;
+use crate::runtime::{Accepted, Declaration};
+use crate::suite::{Filter, Suite};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -29,7 +33,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
 
-    /// Where the file is written [default: expectations/<runtime>.yaml]
+    /// Where the file is written [default: expectations/<runtime>.yaml, and expectations/<runtime>/<version>.yaml for a
+    /// measurement]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -37,81 +42,193 @@ pub(crate) struct Arguments {
     #[arg(long)]
     strict: bool,
 
-    /// Measure the cases of this pattern case by case (once for each pattern; one with a leading ! excludes): the file says
-    /// `exact: true`, its scope and the runtime's version, and what was measured stands beside it
+    /// Measure case by case: the file says `exact: true`, the runtime's version, date, platform and suite, and what was measured
+    /// stands beside it
+    #[arg(long)]
+    exact: bool,
+
+    /// Measure the cases of this pattern alone (once for each pattern; one with a leading ! excludes); implies --exact
     #[arg(long, value_name = "GLOB")]
     scope: Vec<String>,
+
+    /// Take the results of a run of the whole suite, or of the scope, from this file, and run nothing
+    #[arg(long, value_name = "RESULTS", conflicts_with_all = ["runtime", "results"])]
+    from: Option<PathBuf>,
+
+    /// With --from: bring the file up to date if there is one, keeping reasons and comments
+    #[arg(long, requires = "from")]
+    update: bool,
 
     /// Write one line a case, as JSON, to this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
 }
 
+/// What a run of all cases that a file is about has given.
+struct Outcomes {
+    header: Header,
+    accepted: Option<Accepted>,
+    /// By id.
+    results: Vec<CaseResult>,
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = Filter::new(&arguments.scope)?;
     let suite = arguments.source.open_for(&filter)?;
-    let evidence = arguments.source.evidence()?;
-    let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
-    if plan.selected == 0 {
-        print::note("no case matches");
-        return Ok(exit::NOTHING);
-    }
-    let place = arguments.results.as_deref().map(ResultsPlace::lock).transpose()?;
-    let stop = stopped_by_interrupt()?;
-    let runtime = match arguments.runtime.open(&stop) {
-        Err(_) if stop.is_set() => return ended_early(&stop),
-        runtime => runtime?,
+    let outcomes = match &arguments.from {
+        Some(path) => arguments.read(path, &suite, &filter)?,
+        None => match arguments.run(&suite, &filter)? {
+            Ok(outcomes) => outcomes,
+            Err(code) => return Ok(code),
+        },
     };
-    let accepted = arguments.source.suite.is_none().then(|| found_of(&*runtime)).flatten();
-    let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
-    let path = arguments.output.clone().unwrap_or_else(|| default_path(&declaration.name));
-    check_free(&path, &arguments.runtime)?;
-    let begin = |place: ResultsPlace| {
-        let selected = Selected { cases: plan.selected, filters: arguments.scope.clone(), ..Selected::default() };
-        place.begin(&Header::new(declaration.clone(), suite.digest()?, selected), &[])
-    };
-    let file = place.map(begin).transpose()?;
-    suite.remarks().for_each(|remark| print::note(&remark));
-    let nothing = ExpectationMatcher::new(Expectations::none(&declaration.name), &declaration, arguments.strict)?;
-    let (recorder, mut all) = (Recorder::new(&*runtime, declaration.clone()), Collected::default());
-    let session =
-        Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &nothing, kept: Vec::new(), file };
-    let show = Show::at_most(0);
-    let ended = match session.run(vec![Box::new(TerminalReporter::new(show)), Box::new(&mut all)])? {
-        Ok(ended) => ended,
-        Err(code) => return Ok(code),
-    };
-    if let Some(error) = ended.gate.broken.first() {
-        bail!("some cases could not be loaded, so that no file is written: {error}");
-    }
-    let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
-    results.sort_by(|a, b| a.id.cmp(&b.id));
-    let strict = arguments.strict || declaration.name == BUILTIN;
-    let mut expectations = if arguments.scope.is_empty() {
-        first_expectations(&declaration.name, strict, &results)
-    } else {
-        first_measurement(&declaration, arguments.scope.clone(), strict, &results)
-    };
-    expectations.accepts = accepted;
-    if expectations.exact {
-        check_measured(&path, &results)?;
-    }
+    let runtime = &outcomes.header.runtime;
+    let path = arguments.output.clone().unwrap_or_else(|| arguments.path(runtime));
     let _held = hold(&path)?;
-    check_free(&path, &arguments.runtime)?;
-    write(&path, &expectations.to_yaml())?;
-    if !arguments.scope.is_empty() {
-        let ids = results.iter().map(|result| result.id.as_str());
-        write_digests(&path, arguments.source.is_project().then(|| MeasuredDigests::of_cases(ids)), &[])?;
-    }
-    print::line(&terminal::summary(&ended.gate.summary, 0, ended.elapsed))?;
-    print::line(&format!("{} entries; write beside each why, and where it is discussed", expectations.expect.len()))?;
+    let entries = if arguments.update && path.exists() {
+        arguments.bring_up_to_date(&path, outcomes)?
+    } else {
+        arguments.check_free(&path)?;
+        arguments.write_first(&path, &outcomes)?
+    };
+    print::line(&format!("{entries} entries; write beside each why, and where it is discussed"))?;
     Ok(exit::SUCCESS)
 }
 
-fn check_free(path: &Path, runtime: &RuntimeOptions) -> anyhow::Result<()> {
-    if path.exists() {
-        let command = format!("onnx-conformance run{} --update-expectations", runtime.as_arguments());
-        bail!("{}: there is such a file already; `{command}` brings it up to date", path.display());
+impl Arguments {
+    fn is_exact(&self) -> bool {
+        self.exact || !self.scope.is_empty()
     }
-    Ok(())
+
+    fn path(&self, runtime: &Declaration) -> PathBuf {
+        if self.is_exact() { measured_path(runtime) } else { default_path(runtime) }
+    }
+
+    /// Runs the cases; the exit code of a run without cases, or that was stopped.
+    fn run(&self, suite: &Suite, filter: &Filter) -> anyhow::Result<Result<Outcomes, u8>> {
+        let evidence = self.source.evidence()?;
+        let plan = plan(suite, filter, Variant::Runtime)?.confirmed_by(&evidence);
+        if plan.selected == 0 {
+            print::note("no case matches");
+            return Ok(Err(exit::NOTHING));
+        }
+        let place = self.results.as_deref().map(ResultsPlace::lock).transpose()?;
+        let stop = stopped_by_interrupt()?;
+        let runtime = match self.runtime.open(&stop) {
+            Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop)?)),
+            runtime => runtime?,
+        };
+        let accepted = self.source.suite.is_none().then(|| found_of(&*runtime)).flatten();
+        let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
+        self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
+        let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };
+        let header = Header::new(declaration.clone(), suite.digest()?, selected);
+        let file = place.map(|place| place.begin(&header, &[])).transpose()?;
+        suite.remarks().for_each(|remark| print::note(&remark));
+        let nothing = ExpectationMatcher::new(Expectations::none(&declaration.name), &declaration, self.strict)?;
+        let (recorder, mut all) = (Recorder::new(&*runtime, declaration), Collected::default());
+        let session =
+            Session { plan: &plan, runtime: &recorder, stop: &stop, expectations: &nothing, kept: Vec::new(), file };
+        let show = Show::at_most(0);
+        let ended = match session.run(vec![Box::new(TerminalReporter::new(show)), Box::new(&mut all)])? {
+            Ok(ended) => ended,
+            Err(code) => return Ok(Err(code)),
+        };
+        if let Some(error) = ended.gate.broken.first() {
+            bail!("some cases could not be loaded, so that no file is written: {error}");
+        }
+        print::line(&terminal::summary(&ended.gate.summary, 0, ended.elapsed))?;
+        let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
+        results.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(Ok(Outcomes { header, accepted, results }))
+    }
+
+    /// The results of a whole run of this suite.
+    fn read(&self, path: &Path, suite: &Suite, filter: &Filter) -> anyhow::Result<Outcomes> {
+        let place = path.display();
+        let mut read = results_file::read(path)?;
+        let Header { selected, digest, suite: version, .. } = &read.header;
+        if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
+            bail!("{place}: is about a part of the suite; run all of it, or name its patterns by --scope");
+        }
+        let now = suite.digest()?;
+        if *digest != now {
+            bail!(
+                "{place}: is about another suite ({version} {digest}, and this is {now}), whose cases may differ; run them afresh"
+            );
+        }
+        let chosen = plan(suite, filter, Variant::Runtime)?.selected;
+        if !read.is_complete() || read.results.len() != chosen {
+            let command =
+                format!("onnx-conformance run --runtime {} --resume {place} --keep-failures", read.header.runtime.name);
+            bail!("{place}: {} of {chosen} cases have a result; `{command}` runs the others", read.results.len());
+        }
+        read.results.sort_by(|a, b| a.id.cmp(&b.id));
+        let Declaration { ir, opsets, .. } = &read.header.runtime;
+        let accepted = ir.zip(opsets.clone()).map(|(ir, opsets)| Accepted { ir, opsets });
+        Ok(Outcomes { header: read.header, accepted, results: read.results })
+    }
+
+    /// Writes a file that is new, and returns how many entries it has.
+    fn write_first(&self, path: &Path, outcomes: &Outcomes) -> anyhow::Result<usize> {
+        let Outcomes { header, accepted, results } = outcomes;
+        let (runtime, strict) = (&header.runtime, self.strict || header.runtime.name == BUILTIN);
+        let mut expectations = if self.is_exact() {
+            check_measured(path, results)?;
+            first_measurement(&runtime.name, Provenance::of(header), self.scope.clone(), strict, results)
+        } else {
+            first_expectations(&runtime.name, strict, results)
+        };
+        expectations.accepts.clone_from(accepted);
+        write(path, &expectations.to_yaml())?;
+        self.write_digests(path, results)?;
+        Ok(expectations.expect.len())
+    }
+
+    /// Brings a file up to date, and returns how many entries it has.
+    fn bring_up_to_date(&self, path: &Path, mut outcomes: Outcomes) -> anyhow::Result<usize> {
+        let name = path.display().to_string();
+        let text = crate::case::read_text(path)?;
+        let Outcomes { header, accepted, results } = &mut outcomes;
+        let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
+        if file.exact != self.is_exact() || file.scope != self.scope {
+            bail!("{name}: `exact` and `scope` are others than these results are about; run what the file says");
+        }
+        if file.exact {
+            check_measured(path, results)?;
+        }
+        let matcher = ExpectationMatcher::new(file, &header.runtime, self.strict)?;
+        let mut text = updated_expectations(&text, &matcher, results, Variant::Runtime, &[])?;
+        text = accepted.as_ref().map_or(text.clone(), |accepted| with_accepted(&text, accepted));
+        if self.is_exact() {
+            text = with_provenance(&text, &Provenance::of(header));
+        }
+        write(path, &text)?;
+        self.write_digests(path, results)?;
+        Ok(Expectations::parse(&name, &text)?.expect.len())
+    }
+
+    fn write_digests(&self, path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
+        if !self.is_exact() {
+            return Ok(());
+        }
+        let ids = results.iter().map(|result| result.id.as_str());
+        write_digests(path, self.source.is_project().then(|| MeasuredDigests::of_cases(ids)), &[])
+    }
+
+    fn check_free(&self, path: &Path) -> anyhow::Result<()> {
+        if !path.exists() {
+            return Ok(());
+        }
+        let way_out = match &self.from {
+            Some(_) => "--update brings it up to date".to_owned(),
+            None => {
+                format!(
+                    "`onnx-conformance run{} --update-expectations` brings it up to date",
+                    self.runtime.as_arguments()
+                )
+            }
+        };
+        bail!(Usage(format!("{}: there is such a file already; {way_out}", path.display())));
+    }
 }

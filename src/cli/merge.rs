@@ -66,7 +66,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         if !missing.is_empty() || is_part {
             bail!("--update-expectations needs the results of the whole suite; the expectation file stays as it was");
         }
-        gate.update(&mut results, variant, &[], None)?;
+        gate.update(&mut results, variant, &[], None, Some(&header))?;
         return Ok(exit::SUCCESS);
     }
     let elapsed = Duration::try_from_secs_f64(results.iter().map(|result| result.ms).sum::<f64>() / 1e3);

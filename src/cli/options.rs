@@ -144,7 +144,7 @@ impl Sources {
     }
 
     /// What other runtimes confirm; nothing where the cases are made from other files than the project's.
-    pub(crate) fn evidence(&self) -> anyhow::Result<ConfirmingRuntimes> {
+    pub(crate) fn evidence(&self) -> anyhow::Result<ConfirmingRuntimes<'static>> {
         Ok(if self.is_project() { ConfirmingRuntimes::embedded()? } else { ConfirmingRuntimes::none() })
     }
 

@@ -46,6 +46,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 
+    /// With --resume: take failures from the file, too, and run only what did not run or is new
+    #[arg(long, requires = "resume")]
+    keep_failures: bool,
+
     /// Write one line a case, as JSON, to this file [default: the one of --resume]
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
@@ -121,7 +125,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let within = arguments.selection.groups()?;
     let selected = Selected { cases: plan.selected, filters: patterns, within, shard: arguments.shard, variant };
     // The digest takes longer than a case.
-    let digest = if place.is_some() { suite.digest()? } else { String::new() };
+    let is_kept = place.is_some() || arguments.gate.update_expectations;
+    let digest = if is_kept { suite.digest()? } else { String::new() };
     let header = Header::new(declaration.clone(), digest, selected);
     let kept = match resumed {
         Some(read) => arguments.kept(read, &header, &plan.ids().map(|id| variant.id(id)).collect())?,
@@ -141,7 +146,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     if arguments.gate.update_expectations {
-        return update(&gate, &tally, all, variant, accepted.as_ref());
+        return update(&gate, &tally, all, &header, accepted.as_ref());
     }
     let is_whole = arguments.shard.is_none() && gate.is_about_suite;
     let told = tally.problems.len();
@@ -161,14 +166,14 @@ fn update(
     gate: &Gate,
     tally: &GateResult,
     all: Collected,
-    variant: Variant,
+    header: &Header,
     accepted: Option<&Accepted>,
 ) -> anyhow::Result<u8> {
     if let Some(error) = tally.broken.first() {
         bail!("the expectation file stays as it was, since some cases could not be loaded: {error}");
     }
     let mut results: Vec<CaseResult> = all.results.into_iter().map(|(result, _)| result).collect();
-    gate.update(&mut results, variant, &[], accepted)?;
+    gate.update(&mut results, header.selected.variant, &[], accepted, Some(header))?;
     Ok(exit::SUCCESS)
 }
 
@@ -211,7 +216,7 @@ impl Arguments {
         self.results.as_deref().or(self.resume.as_deref())
     }
 
-    /// The results of an earlier run that stand: the passes among the cases of this one.
+    /// The results of an earlier run that stand: the passes, or all, among the cases of this one.
     fn kept(&self, read: Read, header: &Header, chosen: &BTreeSet<String>) -> anyhow::Result<Vec<CaseResult>> {
         let place = self.resume.as_deref().unwrap_or(Path::new("")).display().to_string();
         results_file::check_same(&place, &read.header, header)?;
@@ -223,8 +228,10 @@ impl Arguments {
                 "{place}: {count} results would be lost, of cases that are not chosen now; name another file by --results"
             );
         }
-        let kept: Vec<CaseResult> = inside.into_iter().filter(|result| result.outcome == Outcome::Pass).collect();
-        print::note(&format!("{} cases passed before and are not run again", kept.len()));
+        let is_kept = |result: &CaseResult| self.keep_failures || result.outcome == Outcome::Pass;
+        let kept: Vec<CaseResult> = inside.into_iter().filter(is_kept).collect();
+        let how = if self.keep_failures { "ended" } else { "passed" };
+        print::note(&format!("{} cases {how} before and are not run again", kept.len()));
         Ok(kept)
     }
 

@@ -1,115 +1,60 @@
-//! What other runtimes confirm. An exact expectation file lists the very cases that its runtime does not pass, as they were
-//! measured; so a judged case that the file does not list is confirmed at the version that it names.
+//! What other runtimes confirm. A measurement lists the very cases that its runtime does not pass; so a judged case that it does
+//! not list is confirmed at the version that it names.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use crate::case::{Case, Evidence};
+use crate::expectations::ExpectationError;
+use crate::measure::{Measurement, Measurements};
+use crate::run::Confirm;
 
-use onnx_conformance_reference::spec::OperatorVersion;
-
-use crate::case::{Case, CaseId, Evidence, Level};
-use crate::evidence::digests::MeasuredDigests;
-use crate::expectations::{ExpectationError, ExpectationMatcher, Expectations};
-use crate::run::{Confirm, undeclared_feature};
-use crate::runtime::Declaration;
-
-/// Every expectation file, and the digests beside it, as they were when the program was built, by name, sorted.
-pub(crate) const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
-
-/// The runtimes whose expectation files say which cases they confirm.
+/// The runtimes that confirm cases, each in the newest version that was measured.
 #[derive(Debug, Default)]
-pub struct ConfirmingRuntimes(Vec<ConfirmingRuntime>);
+pub struct ConfirmingRuntimes<'a>(Vec<(Evidence, &'a Measurement)>);
 
-/// A runtime as its expectation file has it.
-#[derive(Debug)]
-struct ConfirmingRuntime {
-    evidence: Evidence,
-    version: String,
-    matcher: ExpectationMatcher,
-    /// The files that it takes; cases in others were not sent.
-    accepts: Declaration,
-    /// The operator versions whose cases are what they were when they were measured, where the measurement has a scope; one
-    /// of the whole suite is held to it by CI.
-    unchanged: Option<BTreeSet<OperatorVersion>>,
+impl ConfirmingRuntimes<'static> {
+    /// Those of the committed measurements, which are about the project's own suite.
+    pub fn embedded() -> Result<ConfirmingRuntimes<'static>, ExpectationError> {
+        let all = Measurements::embedded();
+        let mut confirming = Vec::new();
+        for (runtime, _) in all.runtimes() {
+            confirming.extend(Evidence::of_runtime(runtime).zip(all.newest(runtime)?));
+        }
+        Ok(ConfirmingRuntimes(confirming))
+    }
 }
 
-impl ConfirmingRuntimes {
-    /// The committed expectation files, of which those that name the version of a runtime count. They are about the
-    /// project's own suite.
-    pub fn embedded() -> Result<ConfirmingRuntimes, ExpectationError> {
-        let files = FILES.iter().filter(|(name, _)| Path::new(name).extension().is_some_and(|end| end == "yaml"));
-        let runtime = |(name, text): &(&str, &str)| {
-            let digests = MeasuredDigests::path(Path::new(name));
-            let digests = FILES.iter().find(|(name, _)| Path::new(name) == digests).map_or("", |(_, text)| text);
-            ConfirmingRuntime::read(&format!("expectations/{name}"), text, digests).transpose()
-        };
-        Ok(ConfirmingRuntimes(files.filter_map(runtime).collect::<Result<_, _>>()?))
-    }
-
+impl ConfirmingRuntimes<'_> {
     /// No runtime: nothing is known of the cases.
-    pub fn none() -> ConfirmingRuntimes {
+    pub fn none() -> Self {
         ConfirmingRuntimes::default()
     }
 
     /// Each runtime that confirms cases, with its version.
     pub fn versions(&self) -> impl Iterator<Item = (Evidence, &str)> {
-        self.0.iter().map(|runtime| (runtime.evidence, runtime.version.as_str()))
+        self.0.iter().map(|(evidence, measurement)| (*evidence, measurement.version()))
     }
 }
 
-impl Confirm for ConfirmingRuntimes {
+impl Confirm for ConfirmingRuntimes<'_> {
     /// Adds to a case's evidence the runtimes that pass it.
     fn confirm(&self, case: &mut Case) {
         if case.judged_outputs().is_empty() {
             return;
         }
-        for runtime in &self.0 {
-            if runtime.confirms(case) {
-                case.confirm(runtime.evidence);
+        for (evidence, measurement) in &self.0 {
+            if measurement.passes(case) {
+                case.confirm(*evidence);
             }
         }
     }
 }
 
-impl ConfirmingRuntime {
-    /// Reads an expectation file with its digests; nothing for one that names no runtime of note, or no version.
-    fn read(path: &str, text: &str, digests: &str) -> Result<Option<ConfirmingRuntime>, ExpectationError> {
-        let file = Expectations::parse(path, text)?;
-        let Some((evidence, version)) = Evidence::of_runtime(&file.runtime).zip(file.version.clone()) else {
-            return Ok(None);
-        };
-        let inexact = file.expect.iter().position(|entry| entry.unsupported.is_some());
-        if let Some(index) = inexact.or_else(|| (!file.exact).then_some(0)) {
-            let rule = "its runtime confirms what the file does not list, so the file says `exact: true` and lists cases alone; \
-                        `--update-expectations` writes it so"
-                .to_owned();
-            return Err(ExpectationError::Entry { path: file.path().to_owned(), number: index + 1, rule });
-        }
-        let unchanged = (!file.scope.is_empty()).then(|| MeasuredDigests::parse(digests).unchanged());
-        let accepts = file.accepts.iter().fold(Declaration::named(&file.runtime, &version), Declaration::accepting);
-        let matcher = ExpectationMatcher::of_every_condition(file)?;
-        Ok(Some(ConfirmingRuntime { evidence, version, matcher, accepts, unchanged }))
-    }
-
-    fn confirms(&self, case: &Case) -> bool {
-        let counts = case.level == Level::Required || self.matcher.is_strict();
-        counts
-            && self.was_measured(&case.id)
-            && !self.matcher.has_entry_about(&case.id)
-            && undeclared_feature(case, &self.accepts).is_none()
-    }
-
-    /// Whether the case was measured as it is.
-    fn was_measured(&self, id: &str) -> bool {
-        let id = CaseId::parse(id);
-        let is_unchanged = |versions: &BTreeSet<OperatorVersion>| id.version().is_some_and(|it| versions.contains(&it));
-        self.matcher.is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use crate::case::Expected;
+    use crate::case::{Expected, Level};
+    use crate::measure::MeasuredDigests;
     use crate::suite::{Generated, Suite};
 
     fn case(id: &str) -> Case {
@@ -118,15 +63,15 @@ mod tests {
     }
 
     fn confirmed_by(entries: &str, case: &Case) -> bool {
-        is_confirmed(&format!("expect:\n{entries}"), "", case)
+        is_confirmed(&format!("expect:\n{entries}"), None, case)
     }
 
     /// Whether a measurement confirms a case that is in these digests.
-    fn is_confirmed(rest: &str, digests: &str, case: &Case) -> bool {
+    fn is_confirmed(rest: &str, digests: Option<&str>, case: &Case) -> bool {
         let text = format!("runtime: onnxruntime\nversion: 1.2\nexact: true\n{rest}");
-        let runtime = ConfirmingRuntime::read("a.yaml", &text, digests).unwrap().unwrap();
+        let measurement = Measurement::read("a.yaml", &text, digests).unwrap().unwrap();
         let mut case = case.clone();
-        ConfirmingRuntimes(vec![runtime]).confirm(&mut case);
+        ConfirmingRuntimes(vec![(Evidence::Onnxruntime, &measurement)]).confirm(&mut case);
         case.confirmed_by().contains(&Evidence::Onnxruntime)
     }
 
@@ -147,10 +92,11 @@ mod tests {
             ("accepts: {ir: [3, 6], opsets: {ai.onnx: [1, 13]}}\n", "", false),
         ];
         for (rest, digests, expected) in rows {
-            assert_eq!(is_confirmed(rest, digests, &case), expected, "{rest} {digests}");
+            let digests = Some(digests).filter(|digests| !digests.is_empty());
+            assert_eq!(is_confirmed(rest, digests, &case), expected, "{rest} {digests:?}");
         }
         let vendored = Case { id: "onnx-1.23.2/node/test_abs".to_owned(), ..case };
-        assert!(!is_confirmed("scope: ['**']\n", &digests, &vendored) && is_confirmed("", "", &vendored));
+        assert!(!is_confirmed("scope: ['**']\n", Some(&digests), &vendored) && is_confirmed("", None, &vendored));
     }
 
     #[test]
@@ -190,7 +136,7 @@ mod tests {
     fn a_file_that_lists_missing_features_confirms_nothing() {
         for text in ["expect: []", "exact: true\nexpect:\n  - {unsupported: operator ai.onnx/Abs-13}"] {
             let text = format!("runtime: onnxruntime\nversion: 1.2\n{text}\n");
-            let error = ConfirmingRuntime::read("a.yaml", &text, "").unwrap_err();
+            let error = Measurement::read("a.yaml", &text, None).unwrap_err();
             assert!(error.to_string().contains("`exact: true`"), "{error}");
         }
     }

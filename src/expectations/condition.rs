@@ -110,6 +110,11 @@ impl fmt::Display for Versions {
     }
 }
 
+/// What versions are sorted by: their numbers, then their text.
+pub fn version_key(version: &str) -> (Vec<u64>, String) {
+    (numbers(version), version.to_owned())
+}
+
 /// The numbers that a version begins with; the first part with something else in it is the last.
 fn numbers(version: &str) -> Vec<u64> {
     let mut numbers = Vec::new();

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::case::Variant;
 use crate::expectations::entry::{Entry, quoted};
 use crate::expectations::text::ExpectationText;
+use crate::run::Header;
 use crate::runtime::{Accepted, Opsets};
 use crate::suite::Filter;
 
-/// expectations/<runtime>.yaml.
+/// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` where it is the measurement of a version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectations {
@@ -19,6 +20,15 @@ pub struct Expectations {
     /// The version of the runtime that the file was last compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// The day of a measurement, in UTC: `2026-11-23`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Where it was made: `linux-x86_64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The digest of the suite that it was made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
     /// Whether the runtime is held to what is recommended, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
@@ -131,7 +141,7 @@ impl Expectations {
         &self.origin.path
     }
 
-    /// An entry with its file and line, for people: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/literal`.
+    /// An entry with its file and line, for people: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/known_values`.
     pub fn place(&self, index: usize) -> String {
         let entry = self.expect.get(index).map(Entry::selector).unwrap_or_default();
         match self.origin.lines.get(index) {
@@ -146,8 +156,10 @@ impl Expectations {
             "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
             quoted(&self.runtime)
         );
-        if let Some(version) = &self.version {
-            text.extend(["version: ", &quoted(version), "\n"]);
+        let measured =
+            [("version", &self.version), ("date", &self.date), ("platform", &self.platform), ("suite", &self.suite)];
+        for (key, value) in measured {
+            text.extend(value.iter().map(|value| head_line(key, &quoted(value))));
         }
         if self.strict {
             text.push_str("strict: true\n");
@@ -168,17 +180,63 @@ impl Expectations {
     }
 }
 
+/// Where and when a measurement was made, and of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// The version of the runtime.
+    pub version: String,
+    /// The day in UTC: `2026-11-23`; nothing where the results do not say it.
+    pub date: Option<String>,
+    /// The platform: `linux-x86_64`.
+    pub platform: String,
+    /// The digest of the suite.
+    pub suite: String,
+}
+
+impl Provenance {
+    /// That of the results that begin with this line.
+    pub fn of(header: &Header) -> Provenance {
+        Provenance {
+            version: header.runtime.version.clone(),
+            date: header.date.clone(),
+            platform: format!("{}-{}", header.machine.os, header.machine.arch),
+            suite: header.digest.clone(),
+        }
+    }
+}
+
 /// The text of an expectation file with what the runtime takes now.
 pub fn with_accepted(text: &str, accepted: &Accepted) -> String {
-    let line = accepts_line(accepted);
+    with_head(text, "accepts", accepts_line(accepted).trim_end())
+}
+
+/// The text of a measurement with where and when it was made anew.
+pub fn with_provenance(text: &str, provenance: &Provenance) -> String {
+    let Provenance { version, date, platform, suite } = provenance;
+    let keys =
+        [("version", Some(version)), ("date", date.as_ref()), ("platform", Some(platform)), ("suite", Some(suite))];
+    keys.into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .fold(text.to_owned(), |text, (key, value)| with_head(&text, key, head_line(key, &quoted(value)).trim_end()))
+}
+
+/// The text with this line in the place of that of a key, or before `accepts` and the entries.
+fn with_head(text: &str, key: &str, line: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
-    let key = |key: &str| lines.iter().position(|line| line.starts_with(key));
-    match (key("accepts:"), key("expect:")) {
-        (Some(index), _) => lines.splice(index..=index, [line.trim_end()]),
-        (None, Some(index)) => lines.splice(index..index, [line.trim_end()]),
-        (None, None) => lines.splice(lines.len().., [line.trim_end()]),
+    let find =
+        |key: &str| lines.iter().position(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    let after =
+        ["strict", "exact", "scope", "accepts", "expect"].into_iter().filter(|_| key != "accepts").find_map(find);
+    match (find(key), after.or_else(|| find("expect"))) {
+        (Some(index), _) => lines.splice(index..=index, [line]),
+        (None, Some(index)) => lines.splice(index..index, [line]),
+        (None, None) => lines.splice(lines.len().., [line]),
     };
     lines.join("\n") + "\n"
+}
+
+fn head_line(key: &str, value: &str) -> String {
+    format!("{key}: {value}\n")
 }
 
 /// The key `accepts` of an expectation file, a line.

@@ -199,15 +199,9 @@ impl ExpectationMatcher {
     }
 
     /// The most precise entry that selects the case by its id.
-    pub(crate) fn entry_about(&self, id: &str) -> Option<&Entry> {
+    pub fn entry_about(&self, id: &str) -> Option<&Entry> {
         let (id, variant) = Variant::of_id(id);
-        self.about(id, variant).next().and_then(|index| self.entry(index))
-    }
-
-    /// Whether an entry selects the case by its id.
-    pub(crate) fn has_entry_about(&self, id: &str) -> bool {
-        let (id, variant) = Variant::of_id(id);
-        self.about(id, variant).next().is_some()
+        self.entry(self.about(id, variant).next()?)
     }
 
     fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {

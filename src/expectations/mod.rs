@@ -10,9 +10,9 @@ mod problems;
 mod text;
 mod update;
 
-pub use condition::{Condition, Versions};
+pub use condition::{Condition, Versions, version_key};
 pub use entry::Entry;
-pub use file::{ExpectationError, Expectations, with_accepted};
+pub use file::{ExpectationError, Expectations, Provenance, with_accepted, with_provenance};
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::case::Variant;
 use crate::expectations::entry::Entry;
-use crate::expectations::file::{ExpectationError, Expectations};
+use crate::expectations::file::{ExpectationError, Expectations, Provenance};
 use crate::expectations::grouping::{EntryGroup, group_failures};
 use crate::expectations::matcher::{ExpectationMatcher, Verdict};
 use crate::expectations::problems::EntryMatches;
 use crate::expectations::text::{Change, ExpectationText};
 use crate::run::{CaseResult, Outcome};
-use crate::runtime::Declaration;
 use crate::suite::{Filter, is_glob};
 
 /// The first expectation file of a runtime, whose every failure is expected.
@@ -22,14 +21,17 @@ pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -
 
 /// The expectation file of a measurement: case by case, exactly as the runtime did on the cases of a scope.
 pub fn first_measurement(
-    runtime: &Declaration,
+    runtime: &str,
+    provenance: Provenance,
     scope: Vec<String>,
     strict: bool,
     results: &[CaseResult],
 ) -> Expectations {
-    let mut expectations = Expectations::none(&runtime.name);
-    (expectations.version, expectations.exact) = (Some(runtime.version.clone()), true);
-    (expectations.strict, expectations.scope) = (strict, scope);
+    let mut expectations = Expectations::none(runtime);
+    let Provenance { version, date, platform, suite } = provenance;
+    (expectations.version, expectations.date) = (Some(version), date);
+    (expectations.platform, expectations.suite) = (Some(platform), Some(suite));
+    (expectations.exact, expectations.strict, expectations.scope) = (true, strict, scope);
     expectations.expect = first_entries(strict, results, true);
     expectations
 }
@@ -173,6 +175,7 @@ mod tests {
     use super::*;
     use crate::expectations::{Conclusion, GateResult, Scope};
     use crate::run::test_results::{lacking, result};
+    use crate::runtime::Declaration;
 
     fn matcher(text: &str) -> ExpectationMatcher {
         let file = Expectations::parse("a.yaml", text).unwrap();

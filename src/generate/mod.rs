@@ -11,5 +11,5 @@ pub use file::{
     AccuracyFile, OperatorFile, RecipeError, RecipesFile, ResolvedAccuracy, Since, TypeList, TypesFile, Words,
 };
 pub use make::{IrFile, cases, embedded_ir, ir_cases, ir_ids, read_ir};
-pub use plan::{CaseOutline, GenerateError, OperatorCatalog, ids, outlines};
+pub use plan::{GenerateError, OperatorCatalog, ids};
 pub use random::Random;

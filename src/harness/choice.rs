@@ -106,14 +106,14 @@ mod tests {
 
     #[test]
     fn the_id_of_a_case_chooses_its_unit_and_narrows_it() {
-        let id = "ai.onnx/Abs-13/literal/T=float";
+        let id = "ai.onnx/Abs-13/known_values/T=float";
         check(&["--exact", id], &[(id, "ai.onnx/Abs-13", &[id])]);
         check(&[id], &[(id, "ai.onnx/Abs-13", &[id])]);
         check(&["--exact", "ai.onnx/Abs-13"], &[("ai.onnx/Abs-13", "ai.onnx/Abs-13", &[])]);
         check(&["Abs-13"], &[("ai.onnx/Abs-13", "ai.onnx/Abs-13", &[])]);
         let varied = format!("{id}@constants");
         check(&["--exact", &varied], &[(&varied, "ai.onnx/Abs-13", &[id])]);
-        check(&["--exact", "ai.onnx/Abs-99/literal"], &[]);
+        check(&["--exact", "ai.onnx/Abs-99/known_values"], &[]);
         check(&["nothing of the kind"], &[]);
     }
 }

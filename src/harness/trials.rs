@@ -191,7 +191,7 @@ impl Trials {
             return Ok(false);
         }
         if self.updates {
-            let updated = self.gate.update(results, self.variant, &missing, self.accepted.as_ref());
+            let updated = self.gate.update(results, self.variant, &missing, self.accepted.as_ref(), None);
             updated.context("the expectations cannot be brought up to date")?;
             if !missing.is_empty() {
                 print::note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));

@@ -247,7 +247,7 @@ mod tests {
             let text = describe(&case);
             assert!(text.contains(expected) && text.contains("specs/ai.onnx/Sum/op.yaml:"), "{text}");
         };
-        check("ai.onnx/Sum-13/broadcast_literal/T=float", "\nshows C");
+        check("ai.onnx/Sum-13/broadcast_known_values/T=float", "\nshows C");
         check("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast", "\nbreaks C");
     }
 }

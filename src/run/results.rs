@@ -25,6 +25,9 @@ pub struct Header {
     pub tool: String,
     /// What was tested.
     pub runtime: Declaration,
+    /// The day on which it began, in UTC: `2026-11-23`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
     /// Where it ran.
     pub machine: Machine,
     /// Which cases were to be run.
@@ -71,6 +74,7 @@ impl Header {
             digest,
             tool: version,
             runtime,
+            date: Some(chrono::Utc::now().date_naive().to_string()),
             machine: Machine::here(),
             selected,
         }

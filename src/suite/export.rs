@@ -46,6 +46,9 @@ struct Entry {
     id: String,
     folder: String,
     level: Level,
+    /// Whether the case is about special values.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    edge: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     evidence: Vec<OutputEvidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,6 +238,7 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
         id: case.id.clone(),
         folder: folder.to_owned(),
         level: case.level,
+        edge: case.is_edge,
         evidence: case.evidence.clone(),
         judged: case.judged,
         rule: case.rule.clone(),
@@ -389,6 +393,7 @@ impl Exported {
             data,
             refusal,
             level: entry.level,
+            is_edge: entry.edge,
             evidence: entry.evidence.clone(),
             judged: entry.judged,
             rule: entry.rule.clone(),

@@ -110,8 +110,8 @@ impl Source for Generated {
         let version = version(unit)?;
         let files = self.files();
         let record = files.record(&version).filter(|record| record.is_fresh);
-        if let Some(VersionRecord { ids, .. }) = record.and_then(|record| record.index.versions.get(&version.since)) {
-            return Ok(ids.iter().map(|id| format!("{}/{id}", unit.name)).collect());
+        if let Some(VersionRecord { cases, .. }) = record.and_then(|record| record.index.versions.get(&version.since)) {
+            return Ok(cases.keys().map(|id| format!("{}/{id}", unit.name)).collect());
         }
         let mut ids = ids(&files.operators, &version)?;
         ids.sort_unstable();

@@ -6,6 +6,7 @@ mod filter;
 mod folder;
 mod generated;
 mod ir;
+mod recorded_case;
 mod records;
 mod releases;
 mod source;
@@ -20,7 +21,8 @@ pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use ir::IrCases;
-pub use records::{OperatorRecord, VersionRecord, recorded_digests, records, stale_records};
+pub use recorded_case::{CaseFacts, Needs, RecordedCase};
+pub use records::{OperatorRecord, VersionRecord, recorded_cases, recorded_digests, records, stale_records};
 pub use releases::{
     FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short,
     write_pack,

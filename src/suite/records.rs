@@ -1,16 +1,19 @@
 //! `records/<domain>/<operator>.txt`: the ids of an operator's cases, and a digest of what they are for each version.
 //!
-//! A version's line is its since, the number of its cases, and their digest. An empty line follows, then the ids behind
-//! the version's name: the versions that have them, their common beginning, and their ends.
+//! A version's line is its since, the number of its cases, and their digest. An empty line follows, then what is known of cases
+//! without making them, a numbered line each. Another empty line follows, then the ids behind the version's name: the versions
+//! that have them, the number of what is known of them, their common beginning, and their ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
 use rayon::prelude::*;
 
-use crate::case::{digest, digest_of_texts};
+use crate::case::{Case, digest, digest_of_texts};
 use crate::generate::{GenerateError, OperatorCatalog, cases};
+use crate::suite::recorded_case::{CaseFacts, RecordedCase};
 
 /// How wide a line may become by another id.
 const WIDTH: usize = 110;
@@ -30,8 +33,8 @@ pub struct OperatorRecord {
 /// What is recorded of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionRecord {
-    /// The ids behind the name of the version.
-    pub ids: BTreeSet<String>,
+    /// The ids behind the name of the version, and what is known of the cases.
+    pub cases: BTreeMap<String, Arc<CaseFacts>>,
     /// The digest of the cases.
     pub digest: String,
 }
@@ -41,22 +44,30 @@ impl OperatorRecord {
     pub fn to_text(&self) -> String {
         let mut text = "# Written by `cargo xtask gen`: what op.yaml makes, for review; do not edit.\n".to_owned();
         let _ = writeln!(text, "source {}", self.source);
-        for (since, VersionRecord { ids, digest }) in &self.versions {
-            let _ = writeln!(text, "{since} {} {digest}", ids.len());
+        for (since, VersionRecord { cases, digest }) in &self.versions {
+            let _ = writeln!(text, "{since} {} {digest}", cases.len());
+        }
+        let known: BTreeSet<&CaseFacts> =
+            self.versions.values().flat_map(|version| version.cases.values()).map(Arc::as_ref).collect();
+        let known: BTreeMap<&CaseFacts, usize> = known.into_iter().zip(1..).collect();
+        text.push('\n');
+        for (facts, number) in &known {
+            let _ = writeln!(text, "{number} {facts}");
         }
         text.push('\n');
-        let mut sinces: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        let mut sinces: BTreeMap<(&str, &CaseFacts), Vec<u32>> = BTreeMap::new();
         for (since, recorded) in &self.versions {
-            recorded.ids.iter().for_each(|id| sinces.entry(id).or_default().push(*since));
+            recorded.cases.iter().for_each(|(id, facts)| sinces.entry((id, facts)).or_default().push(*since));
         }
-        let mut groups: BTreeMap<(&str, Vec<u32>), Vec<&str>> = BTreeMap::new();
-        for (id, sinces) in sinces {
+        let mut groups: BTreeMap<(&str, Vec<u32>, usize), Vec<&str>> = BTreeMap::new();
+        for ((id, facts), sinces) in sinces {
             let (stem, end) = id.split_at(id.rfind('/').map_or(0, |slash| slash + 1));
-            groups.entry((stem, sinces)).or_default().push(end);
+            let number = known.get(facts).copied().unwrap_or_default();
+            groups.entry((stem, sinces, number)).or_default().push(end);
         }
-        for ((stem, sinces), ends) in groups {
+        for ((stem, sinces, number), ends) in groups {
             let sinces: Vec<String> = sinces.iter().map(u32::to_string).collect();
-            write_group(&mut text, &format!("{} /{stem}", sinces.join(",")), &ends);
+            write_group(&mut text, &format!("{} {number} /{stem}", sinces.join(",")), &ends);
         }
         text
     }
@@ -74,19 +85,36 @@ impl OperatorRecord {
             let recorded = VersionRecord { digest: words.next()?.to_owned(), ..VersionRecord::default() };
             index.versions.insert(since, recorded);
         }
+        let mut known: Vec<Arc<CaseFacts>> = Vec::new();
+        for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+            let (number, facts) = line.split_once(' ')?;
+            known.push(Arc::new(CaseFacts::parse(facts)?));
+            if number.parse() != Ok(known.len()) {
+                return None;
+            }
+        }
         for line in lines {
             let mut words = line.split(' ');
             let sinces = words.next()?.split(',').map(str::parse::<u32>).collect::<Result<Vec<_>, _>>().ok()?;
+            let facts = known.get(words.next()?.parse::<usize>().ok()?.checked_sub(1)?)?;
             let stem = words.next()?.strip_prefix('/')?;
             for end in words {
                 for since in &sinces {
-                    index.versions.get_mut(since)?.ids.insert(format!("{stem}{end}"));
+                    index.versions.get_mut(since)?.cases.insert(format!("{stem}{end}"), Arc::clone(facts));
                 }
             }
         }
-        let is_whole = |(since, recorded): (&u32, &VersionRecord)| counts.get(since) == Some(&recorded.ids.len());
+        let is_whole = |(since, recorded): (&u32, &VersionRecord)| counts.get(since) == Some(&recorded.cases.len());
         index.versions.iter().all(is_whole).then_some(index)
     }
+}
+
+/// What the embedded records say of the cases of an operator version; nothing where there is none.
+pub fn recorded_cases(version: &OperatorVersion) -> Vec<RecordedCase> {
+    let record = embedded_record(&format!("{}/{}", version.domain, version.name));
+    let recorded = record.and_then(|mut record| record.versions.remove(&version.since)).unwrap_or_default();
+    let case = |(id, facts): (String, _)| RecordedCase { id: format!("{}/{id}", version.qualified()), facts };
+    recorded.cases.into_iter().map(case).collect()
 }
 
 /// Where the record of an operator is.
@@ -152,8 +180,15 @@ fn record(files: &OperatorCatalog, operator: &str) -> Result<OperatorRecord, Gen
         files.check_whole(&version)?;
         let cases = cases(files, &version, &|_| true)?;
         let prefix = format!("{}/", version.qualified());
-        let ids = cases.iter().map(|case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned()).collect();
-        index.versions.insert(since, VersionRecord { ids, digest: digest(&cases) });
+        let mut known: BTreeSet<Arc<CaseFacts>> = BTreeSet::new();
+        let mut shared = |facts: CaseFacts| {
+            let facts = known.get(&facts).cloned().unwrap_or_else(|| Arc::new(facts));
+            known.insert(Arc::clone(&facts));
+            facts
+        };
+        let id = |case: &Case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned();
+        let recorded = cases.iter().map(|case| (id(case), shared(CaseFacts::of(&version, case)))).collect();
+        index.versions.insert(since, VersionRecord { cases: recorded, digest: digest(&cases) });
     }
     Ok(index)
 }
@@ -180,22 +215,26 @@ mod tests {
     use super::*;
 
     fn recorded(ids: &[&str]) -> VersionRecord {
-        VersionRecord { ids: ids.iter().map(|&id| id.to_owned()).collect(), digest: "0123".to_owned() }
+        let facts = |id: &str| {
+            Arc::new(CaseFacts::parse(if id == "b/c" { "open edge; mode=cubic rank=2" } else { "required" }).unwrap())
+        };
+        VersionRecord { cases: ids.iter().map(|&id| (id.to_owned(), facts(id))).collect(), digest: "0123".to_owned() }
     }
 
     #[test]
     fn what_is_written_reads_back() {
         let many: Vec<String> = (0..40).map(|number| format!("many/T={number}")).collect();
         let mut first = recorded(&["literal", "whole/T=float", "whole/T=int8"]);
-        first.ids.extend(many);
+        let facts = first.cases["literal"].clone();
+        first.cases.extend(many.into_iter().map(|id| (id, facts.clone())));
         let index = OperatorRecord {
             source: "89ab".to_owned(),
             versions: [(1, first), (13, recorded(&["literal", "whole/T=float"])), (28, recorded(&[]))].into(),
         };
         let text = index.to_text();
         assert_eq!(OperatorRecord::parse(&text), Some(index));
-        assert!(text.contains("\n13 2 0123\n28 0 0123\n\n1,13 / literal\n"), "{text}");
-        assert!(text.contains("\n1,13 /whole/ T=float\n"), "{text}");
+        assert!(text.contains("\n13 2 0123\n28 0 0123\n\n1 required\n\n1,13 1 / literal\n"), "{text}");
+        assert!(text.contains("\n1,13 1 /whole/ T=float\n"), "{text}");
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
     }
 
@@ -214,7 +253,7 @@ mod tests {
     fn what_is_cut_off_is_no_index() {
         let index = OperatorRecord { source: "89ab".to_owned(), versions: [(1, recorded(&["a", "b/c"]))].into() };
         let text = index.to_text();
-        assert_eq!(OperatorRecord::parse(text.strip_suffix("1 /b/ c\n").unwrap()), None);
+        assert_eq!(OperatorRecord::parse(text.strip_suffix("1 2 /b/ c\n").unwrap()), None);
         assert_eq!(OperatorRecord::parse(""), None);
         assert_eq!(OperatorRecord::parse("<<<<<<<"), None);
     }

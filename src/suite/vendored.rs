@@ -104,6 +104,7 @@ impl VendoredCases {
             refusal: None,
             rule: None,
             level: Level::Open,
+            is_edge: false,
             evidence: Vec::new(),
             judged: None,
         }))

@@ -6,13 +6,13 @@ use crate::program::{call, call_with_input};
 #[test]
 fn filters_are_read_from_a_file() {
     let folder = Folder::new();
-    let text = "# what failed\n\nai.onnx/Abs-13/literal/T=float\r\n  ai.onnx/{Neg,Sign}-13/**  \n!**/T=double\n";
+    let text = "# what failed\n\nai.onnx/Abs-13/known_values/T=float\r\n  ai.onnx/{Neg,Sign}-13/**  \n!**/T=double\n";
     let file = folder.write("filters", text);
-    let listed = call(&["list", "--from", &file]).expect(0, "ai.onnx/Abs-13/literal/T=float\nai.onnx/Neg-13/");
-    let direct = ["list", "ai.onnx/Abs-13/literal/T=float", "ai.onnx/{Neg,Sign}-13/**", "!**/T=double"];
+    let listed = call(&["list", "--from", &file]).expect(0, "ai.onnx/Abs-13/known_values/T=float\nai.onnx/Neg-13/");
+    let direct = ["list", "ai.onnx/Abs-13/known_values/T=float", "ai.onnx/{Neg,Sign}-13/**", "!**/T=double"];
     assert_eq!(listed.out, call(&direct).out);
     assert_eq!(call_with_input(&["list", "--from", "-"], text).out, listed.out);
-    let both = call(&["list", "ai.onnx/Abs-13/literal/T=int8", "--from", &file]).expect(0, "");
+    let both = call(&["list", "ai.onnx/Abs-13/known_values/T=int8", "--from", &file]).expect(0, "");
     assert_eq!(both.out.lines().count(), listed.out.lines().count() + 1);
     let count = listed.out.lines().count();
     call(&["run", "--from", &file]).expect(0, &format!("{count} cases"));

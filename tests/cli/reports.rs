@@ -195,11 +195,11 @@ fn a_trace_shows_every_value() {
     let body = call(&["trace", "onnx-1.23.2/node/test_celu", "--body"])
         .expect(0, "function body from onnx-1.23.2/node/test_celu_expanded");
     assert!(body.out.contains(" = Elu(") && !body.out.contains("= Celu("), "{body:?}");
-    call(&["trace", "ai.onnx/Sum-13/broadcast_literal/T=float", "--body"])
+    call(&["trace", "ai.onnx/Sum-13/broadcast_known_values/T=float", "--body"])
         .expect(4, "ai.onnx/Sum-13 has no function body");
     call(&["trace", "ai.onnx/Sum-13/refuse/shapes_do_not_broadcast"]).expect(0, "refused, as it must be: ");
     call(&["trace", "ai.onnx/Sum-13/broadcast_litral/T=float"])
-        .expect(4, "did you mean 'ai.onnx/Sum-13/broadcast_literal/T=float'?");
+        .expect(4, "did you mean 'ai.onnx/Sum-13/broadcast_known_values/T=float'?");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_gate_does_its_work_whoever_reads() {
 #[test]
 fn what_is_only_printed_ends_quietly() {
     for arguments in
-        [&["list"][..], &["show", "ai.onnx/Abs-13/literal/T=float"], &["diff", "Sum", "8", "13"], &["--help"]]
+        [&["list"][..], &["show", "ai.onnx/Abs-13/known_values/T=float"], &["diff", "Sum", "8", "13"], &["--help"]]
     {
         assert_eq!(code_unread(command(arguments)), Some(0), "{arguments:?}");
     }

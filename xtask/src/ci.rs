@@ -16,7 +16,7 @@ const DENY: &str = "0.20.2";
 const RUNTIME_CRATES: [&str; 2] = ["hostile-runtime", "tract-runtime"];
 
 /// The adapters that are held to every case.
-const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
+pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
 
 /// The options of the task.
 #[derive(clap::Args)]

@@ -7,6 +7,7 @@ mod faults;
 mod fuzz;
 mod generated;
 mod import_specs;
+mod measure;
 mod new_op;
 mod proto;
 mod python;
@@ -47,6 +48,8 @@ enum Task {
     Gen(generated::Arguments),
     /// Write the version files and releases.yaml under specs/ from the onnx Python package.
     ImportSpecs(import_specs::Arguments),
+    /// Measure what versions of runtimes do with every case, and write it below expectations/.
+    Measure(measure::Arguments),
     /// Write a first op.yaml for an operator.
     NewOp(new_op::Arguments),
     /// Run the whole suite on the built-in executor and write a compatibility matrix.
@@ -74,6 +77,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Fuzz(arguments) => return fuzz::main(arguments),
         Task::Gen(arguments) => generated::run(arguments)?,
         Task::ImportSpecs(arguments) => import_specs::run(arguments)?,
+        Task::Measure(arguments) => measure::main(arguments)?,
         Task::NewOp(arguments) => new_op::run(arguments)?,
         Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
         Task::Tidy => tidy::run()?,

@@ -11,6 +11,7 @@ pub mod finding;
 pub mod infer;
 pub mod rules;
 pub mod scan;
+pub mod settings;
 pub mod validity;
 
 pub use scan::{Folder, Limits, Source};

@@ -72,6 +72,7 @@ fn walk(model: Bytes) {
         refusal: None,
         rule: None,
         level: Level::Required,
+        is_edge: false,
         evidence: Vec::new(),
         judged: None,
     };

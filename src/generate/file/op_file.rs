@@ -178,6 +178,9 @@ pub struct CaseFile {
     /// How binding the expectation is.
     #[serde(default)]
     pub level: Level,
+    /// Whether the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, what is empty or of rank 0.
+    #[serde(default)]
+    pub edge: bool,
     /// The constraint that holds the case.
     #[serde(skip)]
     pub constraint: Option<String>,

@@ -64,6 +64,7 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
         refusal: None,
         rule: version.rule(planned.case.constraint.as_deref()),
         level: version.level(planned.case.level),
+        is_edge: planned.case.edge,
         evidence,
         judged: None,
     };
@@ -127,6 +128,7 @@ fn refused(
         refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control.clone()) }),
         rule: version.rule(refusal.constraint.as_deref()),
         level: version.level(refusal.level),
+        is_edge: false,
         evidence: Vec::new(),
         judged: None,
     })

@@ -16,4 +16,4 @@ pub(crate) mod version_plan;
 pub(crate) mod violation;
 
 pub use catalog::{GenerateError, OperatorCatalog};
-pub use version_plan::{CaseOutline, ids, outlines};
+pub use version_plan::ids;

@@ -2,7 +2,6 @@
 
 use onnx_conformance_reference::spec::OperatorVersion;
 
-use crate::case::Level;
 use crate::generate::plan::catalog::{GenerateError, OperatorCatalog};
 use crate::generate::plan::refusals::{PlannedRefusal, refusals};
 use crate::generate::plan::version::{PlannedCase, VersionContext};
@@ -36,25 +35,4 @@ pub fn ids(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec
     let plan = VersionPlan::new(operators, version)?;
     let cases = plan.cases.into_iter().map(|planned| planned.id);
     Ok(cases.chain(plan.refusals.into_iter().map(|refusal| refusal.id)).collect())
-}
-
-/// What is known of a case before it is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaseOutline {
-    /// The id.
-    pub id: String,
-    /// How binding the expectation is.
-    pub level: Level,
-    /// Whether it must be refused.
-    pub is_refusal: bool,
-}
-
-/// The outlines of a version's cases, in order.
-pub fn outlines(operators: &OperatorCatalog, version: &OperatorVersion) -> Result<Vec<CaseOutline>, GenerateError> {
-    let plan = VersionPlan::new(operators, version)?;
-    let level = |level: Level| plan.version.level(level);
-    let cases = plan.cases.iter().map(|planned| (&planned.id, planned.case.level, false));
-    let refusals = plan.refusals.iter().map(|refusal| (&refusal.id, refusal.level, true));
-    let all = cases.chain(refusals);
-    Ok(all.map(|(id, of, is_refusal)| CaseOutline { id: id.clone(), level: level(of), is_refusal }).collect())
 }

@@ -62,7 +62,7 @@ impl<'a> CoverageCollector<'a> {
 
     /// The survey with the versions of the runtimes that confirm cases.
     #[must_use]
-    pub fn with_runtimes(mut self, runtimes: &ConfirmingRuntimes) -> CoverageCollector<'a> {
+    pub fn with_runtimes(mut self, runtimes: &ConfirmingRuntimes<'_>) -> CoverageCollector<'a> {
         self.versions = runtimes.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
         self
     }

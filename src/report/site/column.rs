@@ -1,18 +1,16 @@
 //! The columns of the site: each version of a runtime that was measured, and each results file beside them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
 
-use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::spec::OperatorVersion;
 use serde::Serialize;
 
-use crate::case::{CaseId, Level, Variant};
-use crate::evidence::{EXPECTATION_FILES, MeasuredDigests};
-use crate::expectations::{ExpectationError, ExpectationMatcher, Expectations};
-use crate::report::site::severity::Measured;
+use crate::case::{CaseId, Variant};
+use crate::expectations::ExpectationError;
+use crate::measure::{Measured, Measurement, Measurements};
 use crate::run::{CaseResult, Outcome, Read};
 use crate::runtime::{Accepted, Opsets};
-use crate::suite::{Generated, Source as _};
+use crate::suite::{Generated, RecordedCase, Source as _};
 
 /// The most ids that a remark names.
 const MOST_NAMED: usize = 5;
@@ -48,23 +46,12 @@ pub struct Column {
 /// Where the outcomes of a column are from.
 #[derive(Debug)]
 enum Origin {
-    /// An expectation file that is a measurement.
-    Committed { matcher: Box<ExpectationMatcher>, unchanged: Option<BTreeSet<OperatorVersion>> },
+    /// A measurement that comes with the program.
+    Committed(&'static Measurement),
     /// A results file of this suite, by id without a variant.
     Results(HashMap<String, CaseResult>),
     /// A results file of another suite: nothing of it is shown beside others.
     OtherSuite { outcomes: BTreeMap<Outcome, usize> },
-}
-
-/// A case, as far as a column must know it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CaseFacts<'a> {
-    /// The id.
-    pub(crate) id: &'a str,
-    /// How binding it is.
-    pub(crate) level: Level,
-    /// The opset of the model.
-    pub(crate) opset: u32,
 }
 
 /// What a results file adds to the outcome of a case.
@@ -81,32 +68,20 @@ pub(crate) struct Detail {
 impl Column {
     /// The committed measurements, by runtime and version.
     pub fn committed() -> Result<Vec<Column>, ExpectationError> {
-        let mut columns = Vec::new();
-        for (name, text) in EXPECTATION_FILES.iter().filter(|(name, _)| is_yaml(name)) {
-            let file = Expectations::parse(&format!("expectations/{name}"), text)?;
-            let Some(version) = file.version.clone().filter(|_| file.exact) else { continue };
-            let digests = MeasuredDigests::path(Path::new(name));
-            let digests = EXPECTATION_FILES.iter().find(|(name, _)| Path::new(name) == digests);
-            let unchanged = (!file.scope.is_empty())
-                .then(|| MeasuredDigests::parse(digests.map_or("", |(_, text)| text)).unchanged());
-            let (runtime, accepts) = (file.runtime.clone(), file.accepts.clone());
-            let matcher = Box::new(ExpectationMatcher::of_every_condition(file)?);
-            columns.push(Column {
-                key: key(&format!("{runtime}-{version}")),
-                file: None,
-                date: None,
-                platform: None,
-                digest: None,
-                remarks: Vec::new(),
-                uses: BTreeMap::new(),
-                origin: Origin::Committed { matcher, unchanged },
-                runtime,
-                version,
-                accepts,
-            });
-        }
-        columns.sort_by(|a, b| (&a.runtime, version_key(&a.version)).cmp(&(&b.runtime, version_key(&b.version))));
-        Ok(columns)
+        let of = |measurement: &'static Measurement| Column {
+            key: key(&format!("{}-{}", measurement.runtime(), measurement.version())),
+            runtime: measurement.runtime().to_owned(),
+            version: measurement.version().to_owned(),
+            file: None,
+            date: measurement.date().map(str::to_owned),
+            platform: measurement.platform().map(str::to_owned),
+            digest: measurement.suite().map(str::to_owned),
+            accepts: measurement.accepts().cloned(),
+            remarks: Vec::new(),
+            uses: BTreeMap::new(),
+            origin: Origin::Committed(measurement),
+        };
+        Ok(Measurements::embedded().all()?.into_iter().map(of).collect())
     }
 
     /// A results file, called `path`, beside the suite of this digest.
@@ -152,27 +127,15 @@ impl Column {
     }
 
     /// What the runtime did with a case.
-    pub(crate) fn measured(&self, version: &OperatorVersion, case: &CaseFacts<'_>) -> Measured {
+    pub(crate) fn measured(&self, version: &OperatorVersion, case: &RecordedCase) -> Measured {
         match &self.origin {
+            Origin::Committed(measurement) => measurement.outcome(version, case),
             Origin::OtherSuite { .. } => Measured::Unknown,
-            Origin::Results(results) => match results.get(case.id).map(|result| result.outcome) {
+            Origin::Results(results) => match results.get(&case.id).map(|result| result.outcome) {
                 Some(Outcome::NotDeclared) if !self.takes(version, case) => Measured::NotAccepted,
                 Some(outcome) => Measured::Ended(outcome),
                 None => Measured::Unknown,
             },
-            Origin::Committed { matcher, unchanged } => {
-                if !self.takes(version, case) {
-                    return Measured::NotAccepted;
-                }
-                let is_measured = matcher.is_in_scope(case.id)
-                    && unchanged.as_ref().is_none_or(|versions| versions.contains(version));
-                match matcher.entry_about(case.id) {
-                    _ if !is_measured => Measured::Unknown,
-                    Some(entry) => Measured::Ended(entry.outcome()),
-                    None if case.level == Level::Required || matcher.is_strict() => Measured::Ended(Outcome::Pass),
-                    None => Measured::Unknown,
-                }
-            }
         }
     }
 
@@ -210,13 +173,14 @@ impl Column {
         }
     }
 
-    /// Whether the runtime takes the opset and the IR version of a case.
-    fn takes(&self, version: &OperatorVersion, case: &CaseFacts<'_>) -> bool {
+    /// Whether the runtime takes the opsets and the IR version of a case.
+    fn takes(&self, version: &OperatorVersion, case: &RecordedCase) -> bool {
         let Some(accepts) = &self.accepts else { return true };
-        let lowest_ir = Specs::embedded().releases().ok();
-        let lowest_ir = lowest_ir.and_then(|releases| releases.lowest_ir(&version.domain, case.opset));
-        accepts.opsets.get(&version.domain).is_some_and(|opsets| opsets.contains(i64::from(case.opset)))
-            && lowest_ir.is_none_or(|ir| accepts.ir.contains(i64::from(ir)))
+        let needs = case.facts.needs(version, CaseId::parse(&case.id));
+        let takes = |(domain, opset): &(String, u32)| {
+            accepts.opsets.get(domain).is_some_and(|opsets| opsets.contains(i64::from(*opset)))
+        };
+        accepts.ir.contains(i64::from(needs.ir)) && needs.opsets.iter().all(takes)
     }
 }
 
@@ -292,18 +256,9 @@ fn declared(read: &Read) -> Option<Accepted> {
     Some(Accepted { ir, opsets })
 }
 
-fn is_yaml(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension == "yaml")
-}
-
 /// A name of letters, digits and `.`, `_`, `-`.
 fn key(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
-}
-
-/// A version as something to sort by: numbers as numbers.
-pub(crate) fn version_key(version: &str) -> Vec<(u64, String)> {
-    version.split(['.', '-', '+']).map(|part| (part.parse().unwrap_or(0), part.to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -312,6 +267,7 @@ mod tests {
     use crate::run::test_results::result;
     use crate::run::{Header, Selected};
     use crate::runtime::Declaration;
+    use crate::suite::recorded_cases;
 
     fn read(digest: &str, ids: &[&str], cases: usize) -> Read {
         let header = Header::new(
@@ -324,7 +280,8 @@ mod tests {
 
     fn measured(column: &Column, id: &str) -> Measured {
         let version = CaseId::parse(id).version().unwrap();
-        column.measured(&version, &CaseFacts { id, level: Level::Required, opset: version.since })
+        let known = recorded_cases(&version).into_iter().find(|case| case.id == id).unwrap();
+        column.measured(&version, &known)
     }
 
     #[test]
@@ -348,7 +305,7 @@ mod tests {
         for part in ["last line is cut off", "5 of 7 cases", "not in the suite: ai.onnx/Abs-13/a, ai.onnx/Gone-1/a"] {
             assert!(remarks.contains(part), "{part}: {remarks}");
         }
-        assert_eq!(measured(&column, "ai.onnx/Abs-13/b"), Measured::Unknown);
+        assert_eq!(measured(&column, "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8"), Measured::Unknown);
     }
 
     #[test]
@@ -361,18 +318,10 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_sorted_as_numbers() {
-        assert!(version_key("1.9.0") < version_key("1.20.1") && version_key("2026.4.1") > version_key("2026.4.0"));
-    }
-
-    #[test]
     fn the_committed_measurements_are_columns() {
         let columns = Column::committed().unwrap();
         let onnxruntime = columns.iter().find(|column| column.runtime == "onnxruntime").unwrap();
-        assert_eq!(measured(onnxruntime, "ai.onnx/Abs-1/literal/T=float"), Measured::Ended(Outcome::Pass));
-        let newest = Specs::embedded().newest_opset("").unwrap();
-        let version: OperatorVersion = "ai.onnx/Abs-13".parse().unwrap();
-        let facts = CaseFacts { id: "ai.onnx/Abs-13/x", level: Level::Required, opset: newest };
-        assert_eq!(onnxruntime.measured(&version, &facts), Measured::NotAccepted);
+        assert_eq!(measured(onnxruntime, "ai.onnx/Abs-13/ranks/X=2x3x4/T=float"), Measured::Ended(Outcome::Pass));
+        assert_eq!(measured(onnxruntime, "ai.onnx/Cast-28/sign_of_nan_in_float8"), Measured::NotAccepted);
     }
 }

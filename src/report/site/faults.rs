@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::case::Level;
+use crate::measure::Measured;
 use crate::report::site::column::Column;
 use crate::report::site::operator::letter;
-use crate::report::site::severity::{Ending, Measured, Severity};
+use crate::report::site::severity::{Ending, Severity};
 use crate::report::site::table::VersionTable;
 
 /// How a behaviour that is not right ends on a column, in the versions in which it ends alike.
@@ -207,17 +208,15 @@ fn fault(table: &VersionTable, position: usize, op: &str, end: &End) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::OperatorCatalog;
     use crate::run::test_results::result;
     use crate::run::{Header, Outcome, Read, Selected};
     use crate::runtime::Declaration;
 
     /// What two runtimes do wrong of Abs, where each fails the cases that `fails` says.
     fn faults(fails: impl Fn(usize, &str) -> Option<Outcome>) -> (OperatorFaults, Vec<Column>) {
-        let catalog = OperatorCatalog::embedded();
         let versions = [6, 13].map(|since| format!("ai.onnx/Abs-{since}").parse().unwrap());
         let plain: Vec<VersionTable> =
-            versions.iter().map(|version| VersionTable::new(&catalog, version, &[]).unwrap()).collect();
+            versions.iter().map(|version| VersionTable::new(version, &[]).unwrap()).collect();
         let column = |index: usize| {
             let ids = plain.iter().flat_map(|table| {
                 table.cases.iter().map(|case| format!("{}/{}", table.version.qualified(), case.name))
@@ -230,7 +229,7 @@ mod tests {
         };
         let columns = vec![column(0), column(1)];
         let tables: Vec<VersionTable> =
-            versions.iter().map(|version| VersionTable::new(&catalog, version, &columns).unwrap()).collect();
+            versions.iter().map(|version| VersionTable::new(version, &columns).unwrap()).collect();
         (OperatorFaults::new(&tables, &columns, &[None, Some(0)], &[0, 1]), columns)
     }
 

@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use crate::case::Level;
 use crate::generate::OperatorFile;
+use crate::measure::Measured;
 use crate::report::site::case_name::type_label;
 use crate::report::site::column::{Column, Detail};
 use crate::report::site::findings::FindingData;
 use crate::report::site::front::text;
 use crate::report::site::intern::Interned;
 use crate::report::site::sample::Sample;
-use crate::report::site::severity::Measured;
 use crate::report::site::signature::{self, Row};
 use crate::report::site::table::{Levels, VersionTable, states};
 use crate::run::Outcome;

@@ -52,7 +52,7 @@ pub(crate) struct Sample {
 pub(crate) fn samples(
     catalog: &OperatorCatalog,
     tables: &[VersionTable],
-    evidence: &ConfirmingRuntimes,
+    evidence: &ConfirmingRuntimes<'_>,
 ) -> Result<BTreeMap<String, Sample>, GenerateError> {
     let mut samples = BTreeMap::new();
     for table in tables.iter().rev() {
@@ -132,7 +132,7 @@ mod tests {
     fn samples_of(version: &str) -> BTreeMap<String, Sample> {
         let catalog = OperatorCatalog::embedded();
         let version: OperatorVersion = version.parse().unwrap();
-        let table = VersionTable::new(&catalog, &version, &[]).unwrap();
+        let table = VersionTable::new(&version, &[]).unwrap();
         samples(&catalog, &[table], &ConfirmingRuntimes::none()).unwrap()
     }
 

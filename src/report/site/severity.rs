@@ -3,18 +3,8 @@
 use std::fmt::{self, Write as _};
 
 use crate::case::Level;
+use crate::measure::Measured;
 use crate::run::Outcome;
-
-/// What a measurement says of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Measured {
-    /// The case ended so.
-    Ended(Outcome),
-    /// The runtime does not take files of the case's opset or IR version.
-    NotAccepted,
-    /// The measurement does not include the case, or the case has changed since.
-    Unknown,
-}
 
 /// How bad the end of a judged case is; the order is from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

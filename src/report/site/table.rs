@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
+use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
 
 use crate::case::Level;
-use crate::generate::{CaseOutline, GenerateError, OperatorCatalog, outlines};
+use crate::measure::Measured;
 use crate::report::site::case_name::{CaseName, type_label};
-use crate::report::site::column::{CaseFacts, Column};
-use crate::report::site::severity::{CellState, Ending, Measured};
+use crate::report::site::column::Column;
+use crate::report::site::severity::{CellState, Ending};
+use crate::suite::{RecordedCase, recorded_cases};
 
 /// An operator version with what every column says of its cases.
 #[derive(Debug)]
@@ -70,31 +71,30 @@ pub(crate) enum Levels {
 impl VersionTable {
     /// Asks every column about every case of a version.
     pub(crate) fn new(
-        catalog: &OperatorCatalog,
         version: &OperatorVersion,
         columns: &[Column],
-    ) -> Result<VersionTable, GenerateError> {
+    ) -> Result<VersionTable, LookupError> {
         let spec = Specs::embedded().get(version)?;
-        let outlines = outlines(catalog, version)?;
-        let parsed: Vec<(CaseName<'_>, &CaseOutline)> =
-            outlines.iter().map(|outline| (CaseName::parse(name_of(outline, version), spec), outline)).collect();
+        let recorded = recorded_cases(version);
+        let parsed: Vec<(CaseName<'_>, &RecordedCase)> =
+            recorded.iter().map(|case| (CaseName::parse(name_of(case, version), spec), case)).collect();
         let mut behaviours: BTreeMap<&str, Behaviour> = BTreeMap::new();
-        for (name, outline) in &parsed {
+        for (name, case) in &parsed {
             let behaviour = behaviours.entry(name.behaviour).or_insert_with(|| Behaviour {
                 name: name.behaviour.to_owned(),
-                is_refusal: outline.is_refusal,
-                level: outline.level,
-                is_edge: false,
+                is_refusal: case.facts.refusal.is_some(),
+                level: case.facts.level,
+                is_edge: case.facts.is_edge,
             });
-            behaviour.level = behaviour.level.max(outline.level);
+            behaviour.level = behaviour.level.max(case.facts.level);
         }
         let positions: BTreeMap<&str, usize> =
             behaviours.keys().enumerate().map(|(position, name)| (*name, position)).collect();
         let mut cases: Vec<CaseRow> = parsed
             .iter()
-            .map(|(name, outline)| {
+            .map(|(name, case)| {
                 let behaviour = positions.get(name.behaviour).copied().unwrap_or_default();
-                case_row(spec, behaviour, name, outline, columns)
+                case_row(spec, behaviour, name, case, columns)
             })
             .collect();
         cases.sort_by(|a, b| (a.behaviour, &a.name).cmp(&(b.behaviour, &b.name)));
@@ -178,27 +178,25 @@ pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<
         .collect()
 }
 
-fn name_of<'a>(outline: &'a CaseOutline, version: &OperatorVersion) -> &'a str {
-    let rest = outline.id.strip_prefix(version.qualified().as_str()).and_then(|rest| rest.strip_prefix('/'));
-    rest.unwrap_or(&outline.id)
+fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> &'a str {
+    let rest = case.id.strip_prefix(version.qualified().as_str()).and_then(|rest| rest.strip_prefix('/'));
+    rest.unwrap_or(&case.id)
 }
 
 fn case_row(
     spec: &OpSpec,
     behaviour: usize,
     name: &CaseName<'_>,
-    outline: &CaseOutline,
+    case: &RecordedCase,
     columns: &[Column],
 ) -> CaseRow {
     let version = &spec.version;
-    let rest = name_of(outline, version);
-    let last = rest.rsplit_once("@opset=").and_then(|(_, opset)| opset.parse().ok());
-    let facts = CaseFacts { id: &outline.id, level: outline.level, opset: last.unwrap_or(version.since) };
-    let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, &facts)).collect();
-    let endings = measured.iter().map(|measured| Ending::of(*measured, outline.level, false)).collect();
+    let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, case)).collect();
+    let (level, is_edge) = (case.facts.level, case.facts.is_edge);
+    let endings = measured.iter().map(|measured| Ending::of(*measured, level, is_edge)).collect();
     let mut types: Vec<(String, String)> =
         name.types.iter().map(|(parameter, label)| ((*parameter).to_owned(), (*label).to_owned())).collect();
-    if !outline.is_refusal {
+    if case.facts.refusal.is_none() {
         // Ids leave out type parameters of one type.
         let single = spec.types.iter().filter_map(|(parameter, allowed)| match allowed.as_slice() {
             [only] => Some((parameter.clone(), type_label(only))),
@@ -206,7 +204,7 @@ fn case_row(
         });
         types.extend(single);
     }
-    CaseRow { behaviour, name: rest.to_owned(), level: outline.level, types, measured, endings }
+    CaseRow { behaviour, name: name_of(case, version).to_owned(), level, types, measured, endings }
 }
 
 #[cfg(test)]
@@ -219,22 +217,20 @@ mod tests {
 
     /// The table of a version where a results file has these outcomes and passes of all other cases.
     fn table(version: &str, outcomes: &[(&str, Outcome)]) -> VersionTable {
-        let catalog = OperatorCatalog::embedded();
         let version: OperatorVersion = version.parse().unwrap();
-        let all = outlines(&catalog, &version).unwrap();
-        let results: Vec<_> = all
+        let results: Vec<_> = recorded_cases(&version)
             .iter()
-            .map(|outline| {
-                let name = name_of(outline, &version);
+            .map(|case| {
+                let name = name_of(case, &version);
                 let outcome = outcomes.iter().find(|(known, _)| *known == name).map_or(Outcome::Pass, |(_, it)| *it);
-                result(&outline.id, outcome)
+                result(&case.id, outcome)
             })
             .collect();
         let selected = Selected { cases: results.len(), ..Selected::default() };
         let header = Header::new(Declaration::named("a", "1"), "d".to_owned(), selected);
         let column = Column::of_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
         assert!(column.remarks().is_empty(), "{:?}", column.remarks());
-        VersionTable::new(&catalog, &version, &[column]).unwrap()
+        VersionTable::new(&version, &[column]).unwrap()
     }
 
     fn state(cases: &[&CaseRow]) -> String {

@@ -10,9 +10,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::evidence::ConfirmingRuntimes;
-use crate::expectations::ExpectationError;
+use crate::expectations::{ExpectationError, version_key};
 use crate::generate::{GenerateError, OperatorCatalog};
-use crate::report::site::column::{Column, tell_apart, version_key};
+use crate::report::site::column::{Column, tell_apart};
 use crate::report::site::faults::{Changed, Disagreement, Fault, OperatorFaults};
 use crate::report::site::findings::{FindingData, Findings, FindingsError};
 use crate::report::site::front::{FrontBuilder, VersionStates};
@@ -167,7 +167,7 @@ pub fn write_site(
 struct Parts<'a> {
     catalog: &'a OperatorCatalog,
     findings: &'a Findings,
-    evidence: &'a ConfirmingRuntimes,
+    evidence: &'a ConfirmingRuntimes<'a>,
     columns: &'a [Column],
 }
 
@@ -181,7 +181,7 @@ impl Parts<'_> {
     ) -> Result<OperatorPages, SiteError> {
         let mut tables = Vec::new();
         for since in Specs::embedded().versions(domain, name) {
-            tables.push(VersionTable::new(self.catalog, &OperatorVersion::new(domain, name, since), self.columns)?);
+            tables.push(VersionTable::new(&OperatorVersion::new(domain, name, since), self.columns)?);
         }
         let version = OperatorVersion::new(domain, name, 1);
         let (file, _) = self.catalog.get(&version)?;

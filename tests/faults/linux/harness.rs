@@ -33,7 +33,7 @@ const COMMAND: &str = "    cargo test -- --exact ";
 pub(crate) fn main() -> Option<ExitCode> {
     let file = std::env::var_os(FILE)?;
     let harness = Harness::new(Mortal, file)
-        .cases(&["ai.onnx/{Abs,Acos,Acosh,Asin}-*/literal/T=float"])
+        .cases(&["ai.onnx/{Abs,Acos,Acosh,Asin}-*/known_values/T=float"])
         .timeout(Duration::from_secs(20));
     let how = std::env::var(HOW).unwrap_or_default();
     let harness = match how.parse() {
@@ -94,7 +94,7 @@ fn the_printed_command_runs_the_case() {
             assert!(text.contains("running 1 test") && text.contains(&format!("unexpected: crash {case}\n")), "{text}");
         }
     }
-    let (code, text) = run(&file, "", false, &["--exact", "ai.onnx/Abs-13/literal/T=float"]);
+    let (code, text) = run(&file, "", false, &["--exact", "ai.onnx/Abs-13/known_values/T=float"]);
     assert!(code == Some(0) && text.contains("1 passed"), "{text}");
     let (code, text) = run(&file, "", false, &["--exact", "ai.onnx/Abs-13/no_such_case"]);
     assert!(code == Some(101) && text.contains("no case of ai.onnx/Abs-13 that is chosen has this id"), "{text}");

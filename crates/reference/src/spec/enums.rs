@@ -9,7 +9,7 @@ use super::yaml::{self, YamlError};
 const PATH: &str = "enums.yaml";
 
 /// What string attributes may be.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enums {
     strings: Vec<Entry>,

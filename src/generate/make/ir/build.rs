@@ -163,6 +163,7 @@ impl IrFile {
             refusal: None,
             rule: None,
             level: case.level,
+            is_edge: false,
             evidence: Vec::new(),
             judged: None,
         };
@@ -205,6 +206,7 @@ impl IrFile {
             refusal: Some(Refusal { rule: refusal.rule.clone(), control: Box::new(control) }),
             rule: None,
             level: refusal.level,
+            is_edge: false,
             evidence: Vec::new(),
             judged: None,
         })

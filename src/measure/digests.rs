@@ -15,7 +15,8 @@ use crate::suite::recorded_digests;
 pub struct MeasuredDigests(BTreeMap<OperatorVersion, String>);
 
 impl MeasuredDigests {
-    /// Where the digests are that belong to an expectation file: `expectations/tract.digests` for `expectations/tract.yaml`.
+    /// Where the digests are that belong to an expectation file: `expectations/tract/0.23.9.digests` for
+    /// `expectations/tract/0.23.9.yaml`.
     pub fn path(expectations: &Path) -> PathBuf {
         expectations.with_extension("digests")
     }

@@ -1,0 +1,158 @@
+//! Settings: what of a node, besides its element types, decides which code of a runtime computes it. The same function classifies
+//! the nodes of cases and those of models, so that what was measured with a case says something of a model's node.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::OnceLock;
+
+use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
+use onnx_conformance_reference::spec::{AttributeType, DefaultValue, Enums, OpSpec, Presence, Specs};
+
+use crate::facts::{NodeFacts, ValueFact};
+
+/// The greatest rank that is distinguished.
+const GREATEST_RANK: usize = 5;
+
+/// The settings of a node: words in order, such as `mode=cubic antialias +roi rank=4`.
+///
+/// - `mode=cubic`: an attribute whose values the standard lists, and its value, which is the default where it is left out;
+/// - `antialias`: another optional attribute whose value is not the default;
+/// - `+roi`: an optional input that is given;
+/// - `rank=4`: the rank of the first input that is a tensor, `rank=5+` from 5 on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Settings(BTreeSet<String>);
+
+impl Settings {
+    /// The settings of a node of this operator version.
+    pub fn of(spec: &OpSpec, facts: &NodeFacts<'_>) -> Settings {
+        let mut words: BTreeSet<String> = attributes(spec, facts.node).collect();
+        for (position, input) in spec.inputs.iter().enumerate() {
+            let is_given = facts.node.input.get(position).is_some_and(|name| !name.is_empty());
+            if input.presence == Presence::Optional && is_given {
+                words.insert(format!("+{}", input.name));
+            }
+        }
+        let first = facts.inputs.iter().flatten().find(|fact| is_tensor(fact));
+        words.extend(first.and_then(ValueFact::rank).map(rank_word));
+        Settings(words)
+    }
+
+    /// The settings that a text lists, as `Display` writes them.
+    pub fn parse(text: &str) -> Settings {
+        Settings(text.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// The words.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// The settings without the rank.
+    #[must_use]
+    pub fn of_any_rank(&self) -> Settings {
+        Settings(self.0.iter().filter(|word| !word.starts_with("rank=")).cloned().collect())
+    }
+
+    /// Whether the rank is known.
+    pub fn has_rank(&self) -> bool {
+        self.0.iter().any(|word| word.starts_with("rank="))
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().map(String::as_str).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// The words of the attributes.
+fn attributes<'a>(spec: &'a OpSpec, node: &'a NodeProto) -> impl Iterator<Item = String> + 'a {
+    spec.attributes.iter().filter_map(move |(name, attribute)| {
+        let given = node.attribute.iter().find(|given| given.name() == name);
+        let is_listed = attribute.kind == AttributeType::String && !enums().values(&spec.version, name).is_empty();
+        if is_listed {
+            let default = match &attribute.default {
+                Some(DefaultValue::String(text)) => Some(text.clone()),
+                _ => None,
+            };
+            let value = given.map(|given| String::from_utf8_lossy(given.s()).into_owned()).or(default)?;
+            return Some(format!("{name}={}", value.split_whitespace().collect::<String>()));
+        }
+        let differs = given.is_some_and(|given| !attribute.default.as_ref().is_some_and(|default| has(given, default)));
+        (!attribute.required && differs).then(|| name.clone())
+    })
+}
+
+/// Whether an attribute has this value.
+fn has(given: &AttributeProto, value: &DefaultValue) -> bool {
+    match value {
+        DefaultValue::Int(value) => given.i() == *value,
+        DefaultValue::Float(value) => given.f().to_bits() == value.to_bits(),
+        DefaultValue::String(value) => given.s() == value.as_bytes(),
+        DefaultValue::Ints(values) => given.ints == *values,
+        DefaultValue::Floats(values) => given.floats.iter().map(|x| x.to_bits()).eq(values.iter().map(|x| x.to_bits())),
+        DefaultValue::Strings(values) => {
+            given.strings.iter().map(AsRef::as_ref).eq(values.iter().map(String::as_bytes))
+        }
+    }
+}
+
+/// Whether a value is a tensor, or may be one.
+fn is_tensor(fact: &ValueFact) -> bool {
+    use onnx_conformance_reference::types::ValueType;
+    fact.value_type.as_ref().is_none_or(|kind| matches!(kind, ValueType::Tensor(_)))
+}
+
+fn rank_word(rank: usize) -> String {
+    if rank >= GREATEST_RANK { format!("rank={GREATEST_RANK}+") } else { format!("rank={rank}") }
+}
+
+/// The values that the standard lists for string attributes.
+fn enums() -> &'static Enums {
+    static ENUMS: OnceLock<Enums> = OnceLock::new();
+    ENUMS.get_or_init(|| Enums::read(Specs::embedded()).unwrap_or_default())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+mod tests {
+    use onnx_conformance_reference::model::text::parse_model;
+
+    use super::*;
+    use crate::infer::infer;
+    use crate::scan::Limits;
+
+    /// The settings of the only node of a model.
+    fn check(text: &str, expected: &str) {
+        let model = parse_model(text).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
+        let opset = u32::try_from(facts.opset).unwrap();
+        let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).unwrap();
+        let settings = Settings::of(spec, &facts);
+        assert_eq!(settings.to_string(), expected);
+        assert_eq!(Settings::parse(expected), settings);
+    }
+
+    #[test]
+    fn attributes_inputs_and_rank_make_the_settings() {
+        let resize = |attributes: &str, inputs: &str| {
+            format!(
+                "<ir_version: 8, opset_import: [\"\": 13]> g (float[1, 1, 2, 2] x, float[8] r, float[4] s) => (float y) \
+                 {{ y = Resize <{attributes}> ({inputs}) }}"
+            )
+        };
+        check(
+            &resize("mode = \"cubic\", exclude_outside = 1", "x, r, s"),
+            "+roi +scales coordinate_transformation_mode=half_pixel exclude_outside mode=cubic \
+             nearest_mode=round_prefer_floor rank=4",
+        );
+        check(
+            &resize("cubic_coeff_a = -0.75", "x, , s"),
+            "+scales coordinate_transformation_mode=half_pixel mode=nearest nearest_mode=round_prefer_floor rank=4",
+        );
+        let concat =
+            "<ir_version: 8, opset_import: [\"\": 13]> g (float[a] x) => (float[b] y) { y = Concat <axis = 0> (x) }";
+        check(concat, "rank=1");
+    }
+}

@@ -1,0 +1,143 @@
+//! The measurement of one version of a runtime.
+
+use std::collections::BTreeSet;
+
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::case::{Case, CaseId, Level};
+use crate::expectations::{Entry, ExpectationError, ExpectationMatcher, Expectations};
+use crate::measure::digests::MeasuredDigests;
+use crate::run::{Outcome, undeclared_feature};
+use crate::runtime::{Accepted, Declaration};
+use crate::suite::{CaseFacts, RecordedCase};
+
+/// What a version of a runtime did: an exact expectation file, which lists the very cases that the runtime does not pass.
+#[derive(Debug)]
+pub struct Measurement {
+    matcher: ExpectationMatcher,
+    version: String,
+    /// The files that it takes; cases in others were not sent.
+    takes: Declaration,
+    /// The operator versions whose cases are what they were when they were measured; nothing where CI holds the whole suite to
+    /// the runtime, so that all are.
+    unchanged: Option<BTreeSet<OperatorVersion>>,
+}
+
+/// How a case ended on a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// It was put to the runtime, and ended so.
+    Ended(Outcome),
+    /// The runtime does not take the opset or the IR version of the case.
+    NotAccepted,
+    /// It was not measured, has changed since, or is never judged.
+    Unknown,
+}
+
+impl Measurement {
+    /// Reads an expectation file with the digests of what was measured; nothing for a file that names no version, and so is none.
+    pub fn read(path: &str, text: &str, digests: Option<&str>) -> Result<Option<Measurement>, ExpectationError> {
+        let file = Expectations::parse(path, text)?;
+        let Some(version) = file.version.clone() else { return Ok(None) };
+        let inexact = file.expect.iter().position(|entry| entry.unsupported.is_some());
+        if let Some(index) = inexact.or_else(|| (!file.exact).then_some(0)) {
+            let rule = "a measurement lists every case that does not pass, so the file says `exact: true` and lists cases alone; \
+                        `--update-expectations` writes it so"
+                .to_owned();
+            return Err(ExpectationError::Entry { path: file.path().to_owned(), number: index + 1, rule });
+        }
+        // What is measured on a part is held by nobody.
+        let digests = digests.or((!file.scope.is_empty()).then_some(""));
+        let unchanged = digests.map(|text| MeasuredDigests::parse(text).unchanged());
+        let takes = file.accepts.iter().fold(Declaration::named(&file.runtime, &version), Declaration::accepting);
+        let matcher = ExpectationMatcher::of_every_condition(file)?;
+        Ok(Some(Measurement { matcher, version, takes, unchanged }))
+    }
+
+    /// The name of the runtime.
+    pub fn runtime(&self) -> &str {
+        &self.file().runtime
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The day of the measurement, in UTC: `2026-11-23`.
+    pub fn date(&self) -> Option<&str> {
+        self.file().date.as_deref()
+    }
+
+    /// Where it was made: `linux-x86_64`.
+    pub fn platform(&self) -> Option<&str> {
+        self.file().platform.as_deref()
+    }
+
+    /// The digest of the suite that it was made with.
+    pub fn suite(&self) -> Option<&str> {
+        self.file().suite.as_deref()
+    }
+
+    /// The patterns of the cases that were measured; none where all were.
+    pub fn scope(&self) -> &[String] {
+        &self.file().scope
+    }
+
+    /// The opsets and IR versions that the runtime takes.
+    pub fn accepts(&self) -> Option<&Accepted> {
+        self.file().accepts.as_ref()
+    }
+
+    /// Whether CI holds the whole suite to the runtime.
+    pub fn is_held_by_ci(&self) -> bool {
+        self.unchanged.is_none()
+    }
+
+    /// How a case from the specs ended.
+    pub fn outcome(&self, version: &OperatorVersion, case: &RecordedCase) -> Measured {
+        let id = CaseId::parse(&case.id);
+        if !self.judges(case.facts.level) || !self.was_measured(id, Some(version)) {
+            return Measured::Unknown;
+        }
+        if !self.takes_files_of(&case.facts, version, id) {
+            return Measured::NotAccepted;
+        }
+        Measured::Ended(self.entry(&case.id).map_or(Outcome::Pass, Entry::outcome))
+    }
+
+    /// The entry about a case that the runtime does not pass.
+    pub fn entry(&self, id: &str) -> Option<&Entry> {
+        self.matcher.entry_about(id)
+    }
+
+    /// Whether the runtime was given a case, was judged by it, and passed.
+    pub fn passes(&self, case: &Case) -> bool {
+        let id = CaseId::parse(&case.id);
+        self.judges(case.level)
+            && self.was_measured(id, id.version().as_ref())
+            && self.entry(&case.id).is_none()
+            && undeclared_feature(case, &self.takes).is_none()
+    }
+
+    fn file(&self) -> &Expectations {
+        self.matcher.expectations()
+    }
+
+    fn judges(&self, level: Level) -> bool {
+        level == Level::Required || (level == Level::Recommended && self.matcher.is_strict())
+    }
+
+    /// Whether the case was measured as it is.
+    fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
+        let is_unchanged = |versions: &BTreeSet<OperatorVersion>| version.is_some_and(|it| versions.contains(it));
+        self.matcher.is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
+    }
+
+    /// Whether the runtime takes a file of the opset and IR version of a case.
+    fn takes_files_of(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> bool {
+        let needs = facts.needs(version, id);
+        self.takes.has_ir(i64::from(needs.ir))
+            && needs.opsets.iter().all(|(domain, opset)| self.takes.has_opset(domain, i64::from(*opset)))
+    }
+}

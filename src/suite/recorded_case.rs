@@ -1,0 +1,149 @@
+//! What `records/` says of a case without making it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use onnx_conformance_check::infer::infer;
+use onnx_conformance_check::scan::Limits;
+use onnx_conformance_check::settings::Settings;
+use onnx_conformance_reference::proto::decode;
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs, canonical_domain};
+
+use crate::case::{Case, CaseId, Level, RefusalClass};
+
+/// A case from the specs as `records/` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedCase {
+    /// The id.
+    pub id: String,
+    /// What is known of it; the cases of a version share it.
+    pub facts: Arc<CaseFacts>,
+}
+
+/// What is known of a case without making it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CaseFacts {
+    /// How binding the expectation is.
+    pub level: Level,
+    /// From what a runtime can tell that it must refuse the case; nothing where it must run.
+    pub refusal: Option<RefusalClass>,
+    /// Whether the case is about special values.
+    pub is_edge: bool,
+    /// The opset of ONNX's own domain, where the model of another domain imports it, too.
+    pub beside: Option<u32>,
+    /// The settings of the node under test; none of a case that must be refused.
+    pub settings: Settings,
+}
+
+/// What a runtime must take to be given a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The IR version.
+    pub ir: u32,
+    /// The opsets by domain.
+    pub opsets: Vec<(String, u32)>,
+}
+
+impl CaseFacts {
+    /// What is known of a case of an operator version.
+    pub(super) fn of(version: &OperatorVersion, case: &Case) -> CaseFacts {
+        let model = decode::model(case.model.clone()).unwrap_or_default();
+        let beside = model
+            .opset_import
+            .iter()
+            .find(|import| version.domain != DEFAULT_DOMAIN && canonical_domain(import.domain()) == DEFAULT_DOMAIN);
+        let refusal = case.refusal_class();
+        let settings = || {
+            let inferred = infer(&model, &Limits::default());
+            let spec = Specs::embedded().get(version).ok()?;
+            let facts = inferred.nodes().filter_map(|node| inferred.node_facts(node)).find(|facts| {
+                let node = facts.node;
+                node.op_type() == version.name && canonical_domain(node.domain()) == version.domain
+            })?;
+            Some(Settings::of(spec, &facts))
+        };
+        CaseFacts {
+            level: case.level,
+            refusal,
+            is_edge: case.is_edge,
+            beside: beside.and_then(|import| u32::try_from(import.version()).ok()),
+            settings: if refusal.is_some() { Settings::default() } else { settings().unwrap_or_default() },
+        }
+    }
+
+    /// What a runtime must take to be given the case of this id.
+    pub fn needs(&self, version: &OperatorVersion, id: CaseId<'_>) -> Needs {
+        let last = id.path.rsplit_once("@opset=").and_then(|(_, opset)| opset.parse().ok());
+        let mut opsets = vec![(version.domain.clone(), last.unwrap_or(version.since))];
+        opsets.extend(self.beside.map(|opset| (DEFAULT_DOMAIN.to_owned(), opset)));
+        let releases = Specs::embedded().releases().ok();
+        let lowest = |(domain, opset): &(String, u32)| releases.and_then(|all| all.lowest_ir(domain, *opset));
+        let ir = opsets.iter().filter_map(lowest).max().unwrap_or_default();
+        Needs { ir: ir.max(3), opsets }
+    }
+
+    /// Reads what `Display` writes.
+    pub(super) fn parse(text: &str) -> Option<CaseFacts> {
+        let (kind, settings) = text.split_once(';').unwrap_or((text, ""));
+        let mut facts = CaseFacts {
+            level: Level::Required,
+            refusal: None,
+            is_edge: false,
+            beside: None,
+            settings: Settings::parse(settings),
+        };
+        for word in kind.split_whitespace() {
+            match word {
+                "required" => facts.level = Level::Required,
+                "recommended" => facts.level = Level::Recommended,
+                "open" => facts.level = Level::Open,
+                "edge" => facts.is_edge = true,
+                "refusal/static" => facts.refusal = Some(RefusalClass::Static),
+                "refusal/value" => facts.refusal = Some(RefusalClass::Value),
+                _ => facts.beside = Some(word.strip_prefix("ai.onnx-")?.parse().ok()?),
+            }
+        }
+        Some(facts)
+    }
+}
+
+impl fmt::Display for CaseFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.level)?;
+        self.refusal.iter().try_for_each(|class| write!(f, " {class}"))?;
+        self.beside.iter().try_for_each(|opset| write!(f, " ai.onnx-{opset}"))?;
+        f.write_str(if self.is_edge { " edge" } else { "" })?;
+        match self.settings.words().next() {
+            Some(_) => write!(f, "; {}", self.settings),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::recorded_cases;
+
+    #[test]
+    fn facts_read_back() {
+        for text in [
+            "required",
+            "open edge; +roi mode=cubic rank=4",
+            "recommended refusal/value",
+            "required ai.onnx-28; rank=2",
+        ] {
+            assert_eq!(CaseFacts::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(CaseFacts::parse("required nonsense"), None);
+    }
+
+    #[test]
+    fn a_case_needs_its_opset_and_the_lowest_ir_version() {
+        let version = OperatorVersion::new("ai.onnx", "Abs", 6);
+        let cases = recorded_cases(&version);
+        let needs = |id: &str| cases[0].facts.needs(&version, CaseId::parse(id));
+        assert_eq!(needs("ai.onnx/Abs-6/x"), Needs { ir: 3, opsets: vec![("ai.onnx".to_owned(), 6)] });
+        assert_eq!(needs("ai.onnx/Abs-6/x@opset=12"), Needs { ir: 7, opsets: vec![("ai.onnx".to_owned(), 12)] });
+    }
+}

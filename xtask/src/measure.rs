@@ -1,0 +1,250 @@
+//! `cargo xtask measure`: what a version of a runtime does, as `expectations/<runtime>/<version>.yaml`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use onnx_conformance::expectations::version_key;
+use onnx_conformance::runtime::AdapterFile;
+use serde::Deserialize;
+
+use crate::{ci, python, workspace};
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The runtimes, each with a version of adapters/<runtime>/versions.yaml or in all that are there: onnxruntime@1.20.1, tract
+    #[arg(required = true, value_name = "RUNTIME[@VERSION]")]
+    runtimes: Vec<String>,
+
+    /// Stop a case after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    timeout: u64,
+
+    /// Stop a process that takes more memory than this
+    #[arg(long, value_name = "MB", default_value_t = 4096)]
+    memory: u64,
+
+    /// Measure afresh, also where an earlier measurement was interrupted
+    #[arg(long)]
+    afresh: bool,
+}
+
+/// `versions.yaml` of an adapter: what is installed for each version that is measured.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VersionsFile {
+    /// The PyPI package, or the crate, whose version is the runtime's.
+    #[serde(alias = "crate")]
+    package: String,
+    /// The Pythons that the packages are for, for people.
+    #[serde(default, rename = "python")]
+    _python: Option<String>,
+    /// The patterns of the cases that are measured; all without one.
+    #[serde(default)]
+    scope: Vec<String>,
+    versions: BTreeMap<String, Pins>,
+}
+
+/// What is installed for a version.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pins {
+    /// Of PyPI, with exact versions.
+    #[serde(default)]
+    requirements: Vec<String>,
+}
+
+/// Measures each version, and goes on after one that fails.
+pub(crate) fn main(arguments: &Arguments) -> Result<()> {
+    let mut failed = Vec::new();
+    for runtime in &arguments.runtimes {
+        let (name, version) =
+            runtime.split_once('@').map_or((runtime.as_str(), None), |(name, version)| (name, Some(version)));
+        let versions = VersionsFile::read(name)?;
+        for version in versions.chosen(name, version)? {
+            anstream::println!("== {name}@{version}");
+            if let Err(error) = measure(arguments, name, version, &versions) {
+                anstream::eprintln!("error: {name}@{version}: {error:#}");
+                failed.push(format!("{name}@{version}"));
+            }
+        }
+    }
+    ensure!(failed.is_empty(), "not measured: {}", failed.join(", "));
+    Ok(())
+}
+
+impl VersionsFile {
+    /// That of an adapter.
+    pub(crate) fn read(name: &str) -> Result<VersionsFile> {
+        let path = workspace::root().join("adapters").join(name).join("versions.yaml");
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!("{}: a runtime is measured in the versions that this file lists", path.display())
+        })?;
+        serde_yaml::from_str(&text).with_context(|| path.display().to_string())
+    }
+
+    /// The newest version, and what is installed for it.
+    pub(crate) fn newest(&self) -> Option<(&str, &[String])> {
+        let newest = self.versions.iter().max_by_key(|(version, _)| version_key(version));
+        newest.map(|(version, pins)| (version.as_str(), pins.requirements.as_slice()))
+    }
+
+    /// The version that is named, or all, the oldest first.
+    fn chosen<'a>(&'a self, name: &str, version: Option<&'a str>) -> Result<Vec<&'a str>> {
+        let mut all: Vec<&str> = self.versions.keys().map(String::as_str).collect();
+        all.sort_by_key(|version| version_key(version));
+        match version {
+            Some(version) if !all.contains(&version) => {
+                bail!("adapters/{name}/versions.yaml: lists no {version}; it has {}", all.join(", "))
+            }
+            Some(version) => Ok(vec![version]),
+            None => Ok(all),
+        }
+    }
+}
+
+/// Runs the suite on a version, from where an earlier run stopped, and writes the file.
+fn measure(arguments: &Arguments, name: &str, version: &str, versions: &VersionsFile) -> Result<()> {
+    let runtime = Launched::new(name, version, versions)?;
+    let folder = workspace::target().join("measure");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let results = folder.join(format!("{name}@{version}.jsonl"));
+    if results.exists() && (arguments.afresh || !is_of_this_suite(&results)?) {
+        anstream::println!("{}: what is there is left out, and the cases are run afresh", results.display());
+        fs::remove_file(&results)?;
+    }
+    let (timeout, memory) = (arguments.timeout.to_string(), arguments.memory.to_string());
+    let mut run = runtime.tool(&[
+        "run",
+        "--show",
+        "1",
+        "--strict",
+        "--restarts",
+        "20000",
+        "--timeout",
+        &timeout,
+        "--memory",
+        &memory,
+    ]);
+    run.arg(if results.exists() { "--resume" } else { "--results" }).arg(&results);
+    if results.exists() {
+        run.arg("--keep-failures");
+    }
+    run.args(["--runtime", &runtime.command]).args(["--expectations", &runtime.nothing()?]).args(&versions.scope);
+    let ended = status(&mut run)?;
+    // What the runtime does not pass is what is measured.
+    ensure!(
+        matches!(ended.code(), Some(0..=2)),
+        "the run ended with {ended}; the same command goes on where it stopped"
+    );
+    let mut init = runtime.tool(&["init", "--exact", "--strict", "--update", "--from"]);
+    init.arg(&results).args(versions.scope.iter().flat_map(|pattern| ["--scope", pattern]));
+    let ended = status(&mut init)?;
+    ensure!(ended.success(), "the file was not written: {ended}");
+    let home = workspace::root().join("expectations").join(name);
+    let measured = home.join(format!("{version}.yaml"));
+    ensure!(
+        measured.exists(),
+        "{} was not written: the adapter says that the runtime is of another version",
+        measured.display()
+    );
+    // CI holds the newest version to every case, so that a change of a case shows without digests.
+    if ci::ADAPTERS.contains(&name) && versions.newest().is_some_and(|(newest, _)| newest == version) {
+        fs::remove_file(measured.with_extension("digests"))?;
+    }
+    Ok(())
+}
+
+/// Whether results are of the suite as it is.
+fn is_of_this_suite(results: &Path) -> Result<bool> {
+    let text = fs::read_to_string(results)?;
+    let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap_or_default()).unwrap_or_default();
+    let suite = onnx_conformance::suite::Suite::open(&workspace::root().join("testdata"))?;
+    Ok(header.get("digest").and_then(serde_json::Value::as_str) == Some(suite.digest()?.as_str()))
+}
+
+/// A version of a runtime that is ready to start.
+struct Launched {
+    command: String,
+    environment: BTreeMap<String, String>,
+    name: String,
+}
+
+impl Launched {
+    fn new(name: &str, version: &str, versions: &VersionsFile) -> Result<Launched> {
+        let folder = workspace::root().join("adapters").join(name);
+        let path = folder.join("adapter.yaml");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let file: AdapterFile = serde_yaml::from_str(&text).with_context(|| path.display().to_string())?;
+        let pins = versions.versions.get(version).map(|pins| pins.requirements.as_slice()).unwrap_or_default();
+        let (python, target) = if pins.is_empty() {
+            (PathBuf::new(), built(name, &versions.package, version)?)
+        } else {
+            let pins: Vec<&str> = pins.iter().map(String::as_str).collect();
+            let python = python::environment(&format!("{name}@{version}"), &pins)?;
+            (python.clone(), python.parent().and_then(Path::parent).unwrap_or(&python).to_owned())
+        };
+        let filled = |word: &String| {
+            word.replace("{python}", &python.to_string_lossy()).replace("{target}", &target.to_string_lossy())
+        };
+        // A word of the command that is a file of the adapter's folder is one from everywhere.
+        let word = |word: &String| {
+            let filled = filled(word);
+            let own = folder.join(&filled);
+            format!("'{}'", if own.is_file() { own.display().to_string() } else { filled })
+        };
+        let command = file.command.iter().map(word).collect::<Vec<_>>().join(" ");
+        let environment = file.env.iter().map(|(key, value)| (key.clone(), filled(value))).collect();
+        Ok(Launched { command, environment, name: name.to_owned() })
+    }
+
+    /// The program with these arguments, in the workspace's root folder and the adapter's environment.
+    fn tool(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("cargo");
+        command.args(["run", "--quiet", "--"]).args(arguments).envs(&self.environment).current_dir(workspace::root());
+        command
+    }
+
+    /// An expectation file that expects nothing but passing, so that the run does not read an earlier measurement.
+    fn nothing(&self) -> Result<String> {
+        let path = workspace::target().join("measure").join(format!("{}.nothing.yaml", self.name));
+        fs::write(&path, format!("runtime: {}\nexpect: []\n", self.name))?;
+        Ok(path.display().to_string())
+    }
+}
+
+/// Builds the crate of a runtime's adapter with a version of the runtime, in a copy, and returns the target folder.
+fn built(name: &str, package: &str, version: &str) -> Result<PathBuf> {
+    let (home, root) = (workspace::crate_of(name), workspace::root());
+    let copy = workspace::target().join("measure").join(format!("{name}@{version}"));
+    fs::create_dir_all(copy.join("src"))?;
+    for entry in walkdir::WalkDir::new(&home) {
+        let entry = entry?;
+        let to = copy.join(entry.path().strip_prefix(&home)?);
+        if entry.file_type().is_dir() {
+            fs::create_dir_all(&to)?;
+        } else {
+            fs::copy(entry.path(), &to)?;
+        }
+    }
+    let manifest = copy.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest)?
+        .replace("path = \"../../..\"", &format!("path = {:?}", root.display().to_string()));
+    fs::write(&manifest, text)?;
+    let target = workspace::target().join("measure/target");
+    let cargo = |arguments: &[&str]| {
+        let mut command = Command::new("cargo");
+        status(command.args(arguments).arg("--manifest-path").arg(&manifest).env("CARGO_TARGET_DIR", &target))
+    };
+    let pinned = cargo(&["update", "--quiet", package, "--precise", version])?;
+    ensure!(pinned.success(), "{package} {version} does not fit {}", manifest.display());
+    ensure!(cargo(&["build", "--quiet"])?.success(), "the adapter does not build with {package} {version}");
+    Ok(target)
+}
+
+fn status(command: &mut Command) -> Result<ExitStatus> {
+    command.status().with_context(|| format!("cannot start {command:?}"))
+}
