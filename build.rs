@@ -1,5 +1,5 @@
-//! Embeds the text of every record of cases under `records/` by operator, every measurement and the digests beside it by
-//! name, and the packed tests of ONNX's releases by path, as sorted tables; nothing is parsed here.
+//! Embeds the text of every record of cases under `records/` by operator, every measurement and the digests beside it and every
+//! file of findings by name, and the packed tests of ONNX's releases by path, as sorted tables; nothing is parsed here.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -19,6 +19,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     write_table(&Path::new(&project).join("records"), &records, |path| path.with_extension(""), "records.rs")?;
     write_measurements(&Path::new(&project).join("expectations"))?;
+    let findings = Path::new(&project).join("findings");
+    let files = fs::read_dir(&findings)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+    write_table(&findings, &files, Path::to_owned, "findings.rs")?;
     let vendored = Path::new(&project).join("testdata").join("onnx");
     let mut files = Vec::new();
     for entry in fs::read_dir(&vendored)? {

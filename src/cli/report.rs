@@ -1,46 +1,37 @@
-//! `report`: the page and the compatibility matrix, from results files.
+//! `report`: the site, from the committed measurements and from results files beside them.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::options::open_suite;
 use crate::cli::{exit, print, results_file};
-use crate::report::pages::{Measurement, write_pages};
-use crate::report::terminal;
+use crate::report::site::{Column, Extra, write_site};
+use crate::suite::{Filter, Generated};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Results files, one for each runtime that the page compares
-    #[arg(value_name = "RESULTS", required = true)]
+    /// Results files of `run --results`, each shown as a runtime beside those that are measured already
+    #[arg(value_name = "RESULTS")]
     files: Vec<PathBuf>,
 
-    /// The folder that index.html and matrix.md are written into
+    /// The folder that the site is written into; index.html is its front page
     #[arg(short, long, value_name = "DIR", default_value = "target/report")]
     output: PathBuf,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let mut measurements = Vec::new();
+    let suite = open_suite(None, &Filter::default(), Generated::embedded())?;
+    let digest = suite.digest()?;
+    let mut columns = Column::committed()?;
     for path in &arguments.files {
-        let read = results_file::read(path)?;
-        if !read.is_complete() {
-            let (missing, cases) = (read.missing(), read.header.selected.cases);
-            print::note(&format!(
-                "{}: {missing} of {cases} cases have no result; they count as untested",
-                path.display()
-            ));
-        }
-        measurements.push(Measurement { header: read.header, results: read.results });
+        columns.push(Column::of_results(&path.display().to_string(), &results_file::read(path)?, &digest));
     }
-    let suites: BTreeSet<&str> = measurements.iter().map(|measurement| measurement.header.digest.as_str()).collect();
-    if suites.len() > 1 {
-        print::note("the results are of different suites: a case of one name may be another");
+    let written = write_site(&arguments.output, columns, &digest, Extra::default())?;
+    for remark in &written.remarks {
+        print::note(remark);
     }
-    let written = write_pages(&arguments.output, &measurements, None)?;
-    for (measurement, totals) in measurements.iter().zip(&written.totals) {
-        print::line(&format!("{}\n{totals}", terminal::runtime(&measurement.header.runtime)))?;
-    }
-    print::line(&format!("wrote {}; matrix.md is beside it", written.page.display()))?;
+    let size = written.largest.div_ceil(1024);
+    print::line(&format!("wrote {}: {} files, the largest of {size} KB", written.page.display(), written.files))?;
     Ok(exit::SUCCESS)
 }

@@ -24,9 +24,17 @@ pub fn describe(case: &Case) -> String {
         let verb = if case.refusal.is_some() { "breaks" } else { "shows" };
         let _ = write!(text, "\n{verb} {}", line(&rule.to_string()));
     }
+    text.push_str("\n\n");
+    text.push_str(&describe_parts(case));
+    text
+}
+
+/// The model, the inputs and what is expected, as text.
+pub(crate) fn describe_parts(case: &Case) -> String {
+    let mut text = String::new();
     match decode::model(case.model.clone()) {
         Ok(model) => describe_model(&mut text, &model),
-        Err(error) => drop(write!(text, "\n\nno model: {error}")),
+        Err(error) => drop(write!(text, "no model: {error}")),
     }
     describe_data(&mut text, case);
     text
@@ -41,7 +49,7 @@ fn describe_model(text: &mut String, model: &ModelProto) {
             format!("{} {}", line(domain), import.version())
         })
         .collect();
-    let _ = write!(text, "\n\nmodel of IR version {}, opset {}", model.ir_version(), imports.join(", "));
+    let _ = write!(text, "model of IR version {}, opset {}", model.ir_version(), imports.join(", "));
     if let Some(graph) = &model.graph {
         describe_graph(text, graph, 1);
     }

@@ -7,13 +7,10 @@ pub mod coverage;
 pub mod describe_case;
 pub mod diff;
 pub mod escape;
-pub mod html;
 pub mod junit;
-pub mod markdown;
-pub mod matrix;
 pub mod models;
-pub mod pages;
 pub mod reporter;
+pub mod site;
 pub mod terminal;
 pub mod version_history;
 

@@ -12,10 +12,10 @@ use onnx_conformance::expectations::{ExpectationMatcher, GateResult, Scope};
 use onnx_conformance::generate::OperatorCatalog;
 use onnx_conformance::reference::spec::Specs;
 use onnx_conformance::report::coverage::{CoverageCollector, Exclusions};
-use onnx_conformance::report::pages::{Measurement, write_pages};
 use onnx_conformance::report::reporter::{Collected, Finished, Reporter, Started};
+use onnx_conformance::report::site::{Column, Extra, write_site};
 use onnx_conformance::report::terminal::Show;
-use onnx_conformance::run::{Event, Header, Selected, plan, run_inspected, write_header, write_result};
+use onnx_conformance::run::{Event, Header, Read, Selected, plan, run_inspected, write_header, write_result};
 use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 use onnx_conformance::whole_file::write_whole;
@@ -68,22 +68,28 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let selected = Selected { cases: plan.selected, ..Selected::default() };
     let mut results: Vec<_> = collected.results.into_iter().map(|(result, _)| result).collect();
     results.sort_by(|a, b| a.id.cmp(&b.id));
-    let measurement = Measurement { header: Header::new(declaration, suite.digest()?, selected), results };
+    let digest = suite.digest()?;
+    let read = Read { header: Header::new(declaration, digest.clone(), selected), results, is_torn: false };
     let (folder, coverage) = (workspace::target().join("report"), survey.finish());
-    write_results(&folder, &measurement)?;
-    let written = write_pages(&folder, &[measurement], Some(&coverage))?;
+    write_results(&folder, &read)?;
+    let mut columns = Column::committed()?;
+    columns.insert(0, Column::of_results("results.jsonl", &read, &digest));
+    let reach = coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
+    let extra = Extra { reach: reach.collect(), evidence: coverage.evidence() };
+    let written = write_site(&folder, columns, &digest, extra)?;
+    write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;
     anstream::println!("{}", coverage.cases_line());
-    written.totals.iter().for_each(|totals| anstream::print!("\n{totals}"));
-    anstream::println!("\nmatrix.md and results.jsonl are beside file://{}", written.page.display());
+    written.remarks.iter().for_each(|remark| anstream::eprintln!("note: {remark}"));
+    anstream::println!("\ncoverage.md and results.jsonl are beside file://{}", written.page.display());
     Ok(exit::of(gate.conclusion()))
 }
 
-/// Writes results.jsonl, from which `onnx-conformance report` makes the same matrix.
-fn write_results(folder: &Path, measurement: &Measurement) -> Result<()> {
+/// Writes results.jsonl, from which `onnx-conformance report` makes the same pages.
+fn write_results(folder: &Path, read: &Read) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut lines = Vec::new();
-    write_header(&mut lines, &measurement.header)?;
-    measurement.results.iter().try_for_each(|result| write_result(&mut lines, result))?;
+    write_header(&mut lines, &read.header)?;
+    read.results.iter().try_for_each(|result| write_result(&mut lines, result))?;
     let path = folder.join("results.jsonl");
     write_whole(&path, &lines).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -147,6 +147,53 @@ impl AccuracyFile {
     }
 }
 
+impl AccuracyFile {
+    /// The rules for people: of which types, and how exact.
+    pub fn sentences(&self) -> Vec<(String, String)> {
+        let AccuracyFile::Rule(rule) = self else { return vec![("all types".to_owned(), "exact".to_owned())] };
+        let source = match rule.source {
+            Source::Standard => "by a sentence of the standard",
+            Source::Body => "by the function body that defines the operator",
+            Source::Upstream => "as ONNX's own tests have it",
+            Source::Ours => "argued in docs/accuracy.md",
+        };
+        let mut sentences = vec![("floating types".to_owned(), format!("{}, {source}", rule.number().sentence()))];
+        if let Some(narrow) = &rule.narrow {
+            sentences.push(("floating types of at most 16 bits".to_owned(), narrow.sentence()));
+        }
+        sentences.extend(rule.by_type.0.iter().map(|(name, rule)| (name.clone(), rule.sentence())));
+        sentences.push(("other types".to_owned(), "exact".to_owned()));
+        sentences
+    }
+}
+
+impl TypeRule {
+    fn sentence(&self) -> String {
+        match self {
+            TypeRule::Named(Exactness::Exact) => "exact".to_owned(),
+            TypeRule::Number(number) => number.sentence(),
+        }
+    }
+}
+
+impl NumberFile {
+    fn sentence(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.ulp.as_ref().map(|most| format!("at most {most} ULP")));
+        parts.extend(self.abs.map(|distance| format!("at most {distance} away")));
+        parts.extend(
+            self.roundoffs.map(|multiple| format!("at most {multiple} times the unit roundoff, times 1 + |expected|")),
+        );
+        parts.extend(
+            self.sum
+                .as_ref()
+                .map(|multiple| format!("at most {multiple} times the unit roundoff, times the sum of absolute terms")),
+        );
+        parts.extend(self.through.as_ref().map(|name| format!("computed in {name} and rounded once")));
+        parts.join(", ")
+    }
+}
+
 impl TypeRule {
     fn resolve(&self, names: &BTreeMap<String, i64>) -> Result<ResolvedAccuracy, String> {
         match self {
@@ -248,6 +295,21 @@ mod tests {
         assert_eq!(around_one.bound(ElementType::Bfloat16, -3.0, 16.0), ulp + 20.0 / 16_777_216.0);
         assert!(ask("{ulp: 1, source: ours, narrow: {ulp: 1, through: float}}", ElementType::Float16).is_err());
         assert!(ask("{ulp: 1, source: ours, narrow: {sum: 1, through: int8}}", ElementType::Float16).is_err());
+    }
+
+    #[test]
+    fn a_rule_reads_as_a_sentence() {
+        let text = "{sum: 8, source: ours, narrow: {sum: 64, through: float}, by_type: {double: exact}}";
+        let file: AccuracyFile = serde_yaml::from_str(text).unwrap();
+        let sum = "times the unit roundoff, times the sum of absolute terms";
+        let expected = [
+            ("floating types", format!("at most 8 {sum}, argued in docs/accuracy.md")),
+            ("floating types of at most 16 bits", format!("at most 64 {sum}, computed in float and rounded once")),
+            ("double", "exact".to_owned()),
+            ("other types", "exact".to_owned()),
+        ];
+        assert_eq!(file.sentences(), expected.map(|(types, rule)| (types.to_owned(), rule)));
+        assert_eq!(AccuracyFile::Default.sentences(), [("all types".to_owned(), "exact".to_owned())]);
     }
 
     #[test]

@@ -16,19 +16,19 @@ mod sequence;
 mod signal;
 mod training;
 
-/// The rows of every family, folder by folder.
-pub(crate) const FAMILIES: &[&[&[framework::registry::Kernel]]] = &[
-    elementwise::FAMILIES,
-    movement::FAMILIES,
-    reduction::FAMILIES,
-    linear_algebra::FAMILIES,
-    nn::FAMILIES,
-    attention::FAMILIES,
-    recurrent::FAMILIES,
-    image::FAMILIES,
-    signal::FAMILIES,
-    control_flow::FAMILIES,
-    sequence::FAMILIES,
-    ml::FAMILIES,
-    training::FAMILIES,
+/// The rows of every family, field by field.
+pub(crate) const FAMILIES: &[(&str, &[&[framework::registry::Kernel]])] = &[
+    ("elementwise", elementwise::FAMILIES),
+    ("movement", movement::FAMILIES),
+    ("reduction", reduction::FAMILIES),
+    ("linear algebra", linear_algebra::FAMILIES),
+    ("neural network", nn::FAMILIES),
+    ("attention", attention::FAMILIES),
+    ("recurrent", recurrent::FAMILIES),
+    ("image", image::FAMILIES),
+    ("signal", signal::FAMILIES),
+    ("control flow", control_flow::FAMILIES),
+    ("sequence", sequence::FAMILIES),
+    ("classical learning", ml::FAMILIES),
+    ("training", training::FAMILIES),
 ];

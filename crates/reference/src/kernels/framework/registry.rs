@@ -102,5 +102,12 @@ pub fn find(version: &OperatorVersion) -> Option<&'static Kernel> {
 
 /// Every row of every family.
 pub fn all() -> impl Iterator<Item = &'static Kernel> {
-    crate::kernels::FAMILIES.iter().copied().flatten().copied().flatten()
+    crate::kernels::FAMILIES.iter().flat_map(|(_, families)| families.iter().copied().flatten())
+}
+
+/// The field of an operator, such as `image`.
+pub fn field(domain: &str, name: &str) -> Option<&'static str> {
+    let has = |kernel: &Kernel| kernel.domain == domain && kernel.name == name;
+    let mut fields = crate::kernels::FAMILIES.iter();
+    fields.find(|(_, families)| families.iter().copied().flatten().any(has)).map(|(field, _)| *field)
 }

@@ -1,0 +1,89 @@
+"use strict";
+
+/** A case in full, and the page of a case. */
+(() => {
+  const { el, link, code } = site;
+
+  /** A script that runs the case on onnxruntime. */
+  function script(sample) {
+    const needs = sample.inputs.some(([, value]) => value.includes("tensor(\""));
+    const inputs = sample.inputs.map(([name, value]) => `    ${JSON.stringify(name)}: ${value},`).join("\n");
+    const expected = sample.text.split("\n").map((line) => `# ${line}`).join("\n");
+    return [
+      `# ${sample.id}`, expected, "import base64", "", "import numpy as np", "import onnxruntime",
+      needs ? "import onnx\nfrom onnx import numpy_helper\n\n\ndef tensor(text):\n    return numpy_helper.to_array(onnx.TensorProto.FromString(base64.b64decode(text)))\n\n" : "",
+      `model = base64.b64decode("${sample.model}")`, "inputs = {", inputs, "}",
+      "session = onnxruntime.InferenceSession(model, providers=[\"CPUExecutionProvider\"])",
+      "for output, value in zip(session.get_outputs(), session.run(None, inputs)):", "    print(output.name, value.dtype if hasattr(value, \"dtype\") else \"\", value, sep=\"\\n\")", "",
+    ].filter((line, at) => line !== "" || at === 3 || at > 8).join("\n");
+  }
+
+  const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+
+  /** A case of a behaviour: model, inputs, expected values, and how to run it. */
+  site.sample = (front, data, sample, behaviour) => {
+    if (!sample) return el("p", { class: "quiet" }, "No case of this behaviour is kept on the page.");
+    const name = sample.id.replace(/[^A-Za-z0-9._-]+/g, "_");
+    return el("div", { class: "sample" },
+      el("p", null, "For example ", link(site.caseHref(sample.id), null, sample.id), sample.evidence ? el("span", { class: "quiet" }, `, confirmed by ${sample.evidence}`) : null),
+      sample.control ? el("p", null, "The same model without the violation, which must run: ", link(site.caseHref(sample.control), null, sample.control)) : null,
+      el("pre", null, sample.text),
+      el("p", { class: "actions" },
+        sample.node ? site.copyButton("Copy make_node", sample.node) : null,
+        sample.onnx ? site.copyButton("Copy ONNX text", sample.onnx) : null,
+        sample.inputs && sample.model ? site.copyButton("Copy Python script", () => script(sample)) : null,
+        sample.model ? site.saveButton("Download model.onnx", `${name}.onnx`, "application/octet-stream", () => bytes(sample.model)) : null,
+        site.copyButton("Copy command", `onnx-conformance run '${sample.id}'`)));
+  };
+
+  site.page("case", async (parts, chosen) => {
+    const id = parts.join("/");
+    const front = await site.front();
+    const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(id);
+    const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `, link("#/", null, "All operators"))];
+    if (!found || !front.byName.has(`${found[1]}/${found[2]}`)) return missing;
+    const [, domain, name, since, rest] = found;
+    const data = await site.load(`op/${domain}/${name}`);
+    const fits = (one) => rest === one.n || ((rest.startsWith(`${one.n}/`) || rest.startsWith(`${one.n}@`)) && one.v[since]);
+    const behaviour = data.behaviours.find((one) => fits(one) && (one.v[since] || []).some(([end]) => `${one.n}${end}` === rest));
+    if (!behaviour) return missing;
+    const all = behaviour.v[since];
+    const [, outcomes] = all.find(([end]) => `${behaviour.n}${end}` === rest);
+    const rule = data.rules.find((one) => [...one.shown, ...one.broken].some((shown) => behaviour.n === shown || behaviour.n === `large/${shown}`));
+    const details = data.details[id] || {};
+    const sample = data.samples[behaviour.n];
+    const rows = front.columns.map((column, at) => {
+      const letter = data.outcomes[outcomes][at] || "?";
+      const [words, state] = site.OUTCOMES[letter];
+      const detail = details[column.key];
+      return { column, letter, row: [
+        link(site.href(["runtime", column.key]), null, front.title(column)),
+        el("td", null, site.mark({ key: state, bad: 0, total: 0 }, words, { title: words })),
+        el("td", null, detail ? el("span", { class: "message" }, detail.m || "", detail.u !== undefined ? ` (${site.count(detail.u)} ULP)` : "") : ""),
+      ] };
+    });
+    const position = all.findIndex(([end]) => `${behaviour.n}${end}` === rest);
+    const neighbour = (step, words) => {
+      const other = all[position + step];
+      return other ? link(site.caseHref(`${domain}/${name}-${since}/${behaviour.n}${other[0]}`), { class: "chip" }, words) : null;
+    };
+    const fails = (runtime) => rows.some(({ column, letter }) => column.runtime === runtime && !"P?nND".includes(letter));
+    const findings = data.findings.filter((finding) => (finding.behaviours[since] || []).includes(behaviour.n) && fails(finding.runtime));
+    return [
+      el("p", { class: "crumbs" }, link(site.operatorHref(domain, name, { v: since }), null, `${domain}/${name}-${since}`), " · ",
+        link(site.operatorHref(domain, name, { v: since, b: behaviour.n, at: "behaviour" }), null, behaviour.n), " · ",
+        `case ${position + 1} of ${all.length} `, neighbour(-1, "← before"), " ", neighbour(1, "next →")),
+      el("h1", { class: "id" }, id),
+      el("p", null, behaviour.refusal ? "Must be refused" : "Must run", `, ${behaviour.level}. `,
+        rule ? [el("b", null, rule.id), `: ${rule.says}.`] : null),
+      el("h2", null, "Outcomes"),
+      el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "message"], rows.map(({ row }) => row))),
+      el("p", { class: "quiet" }, "Committed measurements hold outcomes alone; results files also have messages and distances."),
+      findings.map((finding) => el("article", { class: "finding" }, el("h3", null, `${finding.runtime} ${finding.version}`), el("p", null, finding.text), el("p", null, finding.does))),
+      el("h2", null, "Run it"),
+      el("pre", null, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export '${id}' --folder case`),
+      el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),
+      site.sample(front, data, sample, behaviour),
+    ];
+  });
+})();

@@ -1,0 +1,169 @@
+"use strict";
+
+/** Runtimes: one in full, all in a list, two compared, where they disagree; and about the site. */
+(() => {
+  const { el, link, code, table, plural, count } = site;
+  const sentence = (front, opset, at) => {
+    const { all, counts } = site.tally(front, opset, at, -1, 0);
+    const measured = all - (counts["?"] || 0) - (counts.n || 0) - (counts.o || 0);
+    if (measured === 0) return counts.n ? `does not take opset ${opset}` : `is not measured at opset ${opset}`;
+    const parts = site.STATES.filter((state) => state.key !== "r" && !"?no".includes(state.key) && counts[state.key])
+      .map((state) => `${counts[state.key]} ${counts[state.key] === 1 ? state.name : state.many}`);
+    return `at opset ${opset}, ${counts.r || 0} of ${measured} measured operators are right in every required case${parts.length > 0 ? `; of the others: ${parts.join(", ")}` : ""}`;
+  };
+  site.sentence = sentence;
+
+  const opsetFor = (front, column, chosen) => {
+    const wanted = Number(chosen.get("opset"));
+    const range = column.opsets && column.opsets["ai.onnx"];
+    return Math.min(wanted || (range ? Math.min(21, range[1]) : 21), front.newestOpset);
+  };
+
+  function faultTable(groups, most, key) {
+    const byOperator = new Map();
+    for (const group of groups) {
+      if (!byOperator.has(group.op)) byOperator.set(group.op, []);
+      byOperator.get(group.op).push(group);
+    }
+    const operators = [...byOperator].sort((a, b) => b[1].length - a[1].length || a[0].localeCompare(b[0]));
+    return el("div", { class: "faults" }, operators.slice(0, most).map(([name, all]) => {
+      const [domain, operator] = name.split("/");
+      return el("details", { open: operators.length <= 12 }, el("summary", null, el("b", null, operator), " ", el("span", { class: "quiet" }, `${plural(all.length, "behaviour")}`)),
+        el("ul", null, all.sort((a, b) => a.b.localeCompare(b.b)).map((group) => el("li", null,
+          link(site.operatorHref(domain, operator, { v: group.v.at(-1), b: group.b, at: "behaviour", on: key }), null, group.b), " ",
+          el("span", { class: "quiet" }, `${operator}-${group.v.join(", ")}: ${site.OUTCOMES[group.o][0]} in ${group.n[0]} of ${plural(group.n[1], "case")}`,
+            group.t.length > 0 ? ` (${group.t.join(", ")})` : "", group.required ? "" : ", recommended")))));
+    }), operators.length > most ? el("p", { class: "quiet" }, `and ${operators.length - most} more operators`) : null);
+  }
+
+  function releases(front, data, column) {
+    if (!data.before) return null;
+    const before = front.columns[front.column(data.before)];
+    const of = (better) => data.changes.filter((one) => site.isWorse(one.from, one.to) === better);
+    const list = (changes) => el("ul", null, changes.slice(0, 200).map((one) => {
+      const [domain, name] = one.op.split("/");
+      return el("li", null, link(site.operatorHref(domain, name, { v: one.since, b: one.b, at: "behaviour", on: column.key }), null, `${name}-${one.since} ${one.b}`), " ",
+        el("span", { class: "quiet" }, `${site.STATE[one.from].name} → ${site.STATE[one.to].name}`));
+    }), changes.length > 200 ? el("li", null, `and ${count(changes.length - 200)} more`) : null);
+    const [better, worse] = [of(true), of(false)];
+    return el("section", { id: "releases" }, el("h2", null, `Since ${before.version}`), el("p", null, `${plural(better.length, "behaviour")} better, ${count(worse.length)} worse. `,
+      link(site.href(["compare", before.key, column.key]), null, "Compare operators")),
+    worse.length > 0 ? el("details", { open: worse.length < 30 }, el("summary", null, "worse"), list(worse)) : null,
+    better.length > 0 ? el("details", null, el("summary", null, "better"), list(better)) : null);
+  }
+
+  site.page("runtime", async ([key], chosen) => {
+    const front = await site.front();
+    const at = front.column(key);
+    if (at < 0) return [el("h1", null, "No such runtime"), el("p", null, `Nothing called '${key}' was measured. `, link("#/runtimes", null, "All runtimes"))];
+    const column = front.columns[at];
+    const data = await site.load(`runtime/${key}`);
+    const opset = opsetFor(front, column, chosen);
+    const level = chosen.get("level") === "recommended" ? 1 : 0;
+    const groups = data.faults.filter((fault) => level === 1 || fault.required);
+    const others = front.columns.filter((other) => other.runtime === column.runtime);
+    const sections = site.STATES.filter((state) => state.bad || state.key === "d").map((state) => {
+      const of = groups.filter((group) => group.s === state.key);
+      if (of.length === 0) return null;
+      return el("section", { id: `state-${state.key}` }, el("h2", null, site.mark({ key: state.key, bad: 0, total: 0 }), ` ${state.name[0].toUpperCase()}${state.name.slice(1)}: ${plural(of.length, "behaviour")}`), faultTable(of, 80, key));
+    });
+    const facts = [
+      ["Opsets", column.opsets ? Object.entries(column.opsets).map(([domain, [a, b]]) => `${domain} ${a}–${b}`).join(", ") : "not said"],
+      ["IR versions", column.ir ? `${column.ir[0]}–${column.ir[1]}` : "not said"],
+      ["Measured", [column.date, column.platform].filter(Boolean).join(", ") || "date and machine not recorded"],
+      ["From", column.file || `the committed measurement`],
+      column.digest ? ["Digest of the suite", column.digest] : null,
+    ].filter(Boolean);
+    return [
+      el("p", { class: "crumbs" }, link("#/runtimes", null, "Runtimes"), " · ", others.map((other) => link(site.href(["runtime", other.key]), { class: "chip", "aria-current": other === column ? "true" : undefined }, other.version, other.file ? ` (${other.file})` : ""))),
+      el("h1", null, front.title(column)),
+      el("p", { class: "lead" }, `${column.runtime} ${column.version}: ${sentence(front, opset, at)}.`),
+      column.remarks.map((remark) => el("p", { class: "notice" }, remark)),
+      el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
+      el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
+        site.saveButton("Download what is not right (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
+      groups.length === 0 ? el("p", null, "Everything that was measured is right.") : null,
+      sections,
+      data.findings.length > 0 ? el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map(([operator, finding]) => el("article", { class: "finding" },
+        el("h3", null, link(site.operatorHref(...operator.split("/"), { at: "findings" }), null, operator)), el("p", null, finding.text), el("p", null, finding.does)))) : null,
+      releases(front, data, column),
+    ];
+  });
+
+  site.page("runtimes", async (_, chosen) => {
+    const front = await site.front();
+    const rows = front.columns.map((column, at) => [link(site.href(["runtime", column.key]), null, front.title(column)),
+      column.opsets && column.opsets["ai.onnx"] ? column.opsets["ai.onnx"].join("–") : "not said", [column.date, column.platform].filter(Boolean).join(", "),
+      `${sentence(front, opsetFor(front, column, chosen), at)}.`]);
+    return [el("h1", null, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
+      front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
+        el("h3", null, title), el("p", null, remarks.join("; ")), el("p", null, outcomes.map(([outcome, sum]) => `${count(sum)} ${outcome}`).join(", "))))) : null];
+  });
+
+  site.page("compare", async ([first, second], chosen) => {
+    const front = await site.front();
+    const pick = (key, fallback) => (front.column(key || "") >= 0 ? front.column(key) : fallback);
+    const [a, b] = [pick(first, front.newest[0]), pick(second, front.newest[1] ?? front.newest[0])];
+    const opset = Number(chosen.get("opset")) || 21;
+    const type = front.types.indexOf(chosen.get("type") || "");
+    const options = front.columns.map((column) => [column.key, front.title(column)]);
+    const go = (one, two) => { location.hash = site.href(["compare", one, two], Object.fromEntries(chosen)); };
+    const select = (label, value, change) => el("label", { class: "choice" }, `${label} `, el("select", { id: `compare-${label}`, "data-focus": `compare-${label}`, onchange: (event) => change(event.target.value) }, options.map(([key, text]) => el("option", { value: key, selected: key === front.columns[value].key }, text))));
+    const rows = [];
+    let same = 0;
+    for (const operator of front.operators) {
+      const version = site.versionAt(front, operator, opset);
+      if (!version) continue;
+      const cells = [a, b].map((at) => site.stateAt(front, operator, version, opset, at, type, 0));
+      if (cells.some((cell) => !cell || "?no".includes(cell.key))) continue;
+      if (cells[0].key === cells[1].key && cells[0].bad === cells[1].bad) {
+        same += 1;
+        continue;
+      }
+      const domain = front.domains[operator.d].name;
+      rows.push({ worse: site.isWorse(cells[1].key, cells[0].key) || (cells[0].key === cells[1].key && cells[1].bad > cells[0].bad), row: [
+        link(site.operatorHref(domain, operator.n, { v: version.since, cols: [a, b].map((at) => front.columns[at].key).join(",") }), null, `${operator.n}-${version.since}`),
+        ...cells.map((cell) => el("td", null, site.mark(cell, site.cellNumbers(cell)))),
+        site.cellWords(cells[1])] });
+    }
+    rows.sort((x, y) => Number(y.worse) - Number(x.worse));
+    const types = [["", "all"], ...[...front.types].sort().map((name) => [name, name])];
+    return [el("h1", null, `${front.title(front.columns[a])} and ${front.title(front.columns[b])}`),
+      el("div", { class: "filters" }, select("First", a, (key) => go(key, front.columns[b].key)), select("second", b, (key) => go(front.columns[a].key, key)),
+        site.select("at opset", "opset", Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]), opset), site.select("Type", "type", types, type < 0 ? "" : front.types[type])),
+      el("p", { role: "status" }, `${plural(rows.length, "operator")} differ, ${count(same)} do not; what is not measured on both is left out.`),
+      el("div", { class: "scroll" }, table({ class: "compare" }, ["operator", front.title(front.columns[a]), front.title(front.columns[b]), "the second"], rows.map(({ row }) => row)))];
+  });
+
+  site.page("disagreements", async () => {
+    const [front, all] = [await site.front(), await site.load("disagreements")];
+    const shown = front.newest.filter((at) => all.some((one) => one.ends[front.columns[at].key]));
+    const list = (some) => el("div", { class: "scroll" }, table({ class: "disagreements" }, ["operator", "behaviour", ...shown.map((at) => front.title(front.columns[at]))], some.map((one) => {
+      const [domain, name] = one.op.split("/");
+      return [`${name}-${one.v.join(", ")}`, link(site.operatorHref(domain, name, { v: one.v.at(-1), b: one.b, at: "behaviour" }), null, one.b),
+        ...shown.map((at) => {
+          const letter = one.ends[front.columns[at].key];
+          return letter ? site.mark({ key: site.OUTCOMES[letter][1], bad: 0, total: 0 }, site.OUTCOMES[letter][0].replace(" what must be refused", ""), { title: site.OUTCOMES[letter][0] }) : "";
+        })];
+    })));
+    const [open, against] = [all.filter((one) => one.open), all.filter((one) => !one.open)];
+    return [el("h1", null, "Disagreements"),
+      el("p", { class: "lead" }, "Where two or more runtimes end alike, and not as the standard's text says: perhaps it is the text that has to change. The newest version of each runtime counts. ",
+        "That two give wrong values does not say that they give the same ones."),
+      el("h2", null, `Against the text: ${plural(against.length, "behaviour")}`), against.length > 0 ? list(against) : el("p", null, "None."),
+      el("h2", null, `Left open by the text, and done differently: ${plural(open.length, "behaviour")}`), open.length > 0 ? list(open) : el("p", null, "None.")];
+  });
+
+  site.page("about", async () => {
+    const front = await site.front();
+    return [el("h1", null, "About"),
+      el("p", { class: "lead" }, `Made by onnx-conformance ${front.suite[0]} from ${plural(front.cases, "case")} of suite ${front.suite[1]}. Nothing here is loaded from a network.`),
+      el("h2", null, "How to read it"),
+      el("p", null, "A cell sums up the cases of an operator version on a runtime. The worst end decides, in this order, and the numbers count behaviours: `wrong 1/25` is one behaviour of 25 with a wrong output. What a type is held against leaves out cases in which another type parameter has an unusual type. Required cases follow from a sentence of the standard; recommended ones are implied by it."),
+      el("dl", { class: "facts" }, site.STATES.map((state) => [el("dt", null, site.mark({ key: state.key, bad: 0, total: 0 }), ` ${state.name}`), el("dd", null, state.one)])),
+      front.reach.length > 0 ? [el("h2", null, "What the cases reach"), table(null, ["", "reached", "excused", "of"], front.reach.map(([title, counts]) => [title, ...counts.map(count)]))] : null,
+      front.evidence.length > 0 ? [el("h2", null, "What confirms the expected outputs"), table(null, ["source", "cases"], front.evidence.map(([source, sum]) => [source, count(sum)]))] : null];
+  });
+
+  site.page("missing", async () => [el("h1", null, "No such page"), el("p", null, link("#/", null, "All operators"))]);
+})();

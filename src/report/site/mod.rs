@@ -1,0 +1,22 @@
+//! The static site: what every measured runtime does with every operator version, opened from files, without a network.
+//!
+//! `severity` and `case_name` are pure; `column` is where outcomes are from; `table` asks all columns about all cases of a version;
+//! the others are the data of one kind of page each, and `write` the files.
+
+mod case_name;
+mod column;
+mod faults;
+mod findings;
+mod front;
+mod intern;
+mod onnx_text;
+mod operator;
+mod sample;
+mod severity;
+mod signature;
+mod table;
+mod write;
+
+pub use column::Column;
+pub use findings::FindingsError;
+pub use write::{Extra, SiteError, Written, write_site};
