@@ -52,7 +52,7 @@ enum Task {
     Measure(measure::Arguments),
     /// Write a first op.yaml for an operator.
     NewOp(new_op::Arguments),
-    /// Run the whole suite on the built-in executor and write a compatibility matrix.
+    /// Run the whole suite on the built-in executor, and write the site that shows it beside all measurements.
     Report(report::Arguments),
     /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
     Tidy,

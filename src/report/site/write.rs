@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use onnx_conformance_reference::spec::diff::DiffError;
-use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs};
+use onnx_conformance_reference::spec::yaml::YamlError;
+use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Texts};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -63,6 +64,9 @@ pub enum SiteError {
     /// Two versions cannot be compared.
     #[error(transparent)]
     Diff(#[from] DiffError),
+    /// The list of texts cannot be read.
+    #[error(transparent)]
+    Texts(#[from] Box<YamlError>),
     /// A file of findings is wrong.
     #[error(transparent)]
     Findings(#[from] FindingsError),
@@ -137,7 +141,9 @@ pub fn write_site(
     let specs = Specs::embedded();
     let names: Vec<(&str, &str)> =
         specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
-    let parts = Parts { catalog: &catalog, findings: &findings, evidence: &evidence, columns: &columns };
+    let texts = Texts::read(specs)?;
+    let parts =
+        Parts { catalog: &catalog, findings: &findings, evidence: &evidence, texts: &texts, columns: &columns };
     let operators: Vec<OperatorPages> = names
         .into_par_iter()
         .map(|(domain, name)| parts.pages(domain, name, &before, &newest))
@@ -168,6 +174,7 @@ struct Parts<'a> {
     catalog: &'a OperatorCatalog,
     findings: &'a Findings,
     evidence: &'a ConfirmingRuntimes<'a>,
+    texts: &'a Texts,
     columns: &'a [Column],
 }
 
@@ -188,7 +195,7 @@ impl Parts<'_> {
         let findings = self.findings.about(&tables);
         let samples = samples(self.catalog, &tables, self.evidence)?;
         let parts =
-            OperatorParts { file, tables: &tables, columns: self.columns, samples, findings: findings.clone() };
+            OperatorParts { file, tables: &tables, texts: self.texts, columns: self.columns, samples, findings: findings.clone() };
         let path = format!("data/op/{domain}/{name}.js");
         let data = serde_json::to_string(&operator(parts)?).map_err(|error| SiteError::Json { path, error })?;
         Ok(OperatorPages {
