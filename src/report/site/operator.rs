@@ -172,7 +172,8 @@ fn rules(file: &OperatorFile) -> Vec<RuleData<'_>> {
 
 fn version_data<'a>(table: &'a VersionTable, columns: usize, rows: &mut Interned) -> VersionData<'a> {
     let spec = table.spec;
-    let mut both = |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
+    let mut both =
+        |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
     let types = spec.types.iter().map(|(parameter, allowed)| {
         let cell = |value_type: &ValueType| {
             let label = type_label(value_type);
