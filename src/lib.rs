@@ -8,6 +8,7 @@ pub mod cli;
 pub mod compare;
 pub mod evidence;
 pub mod expectations;
+pub mod findings;
 pub mod generate;
 pub mod harness;
 pub mod measure;

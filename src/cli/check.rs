@@ -126,13 +126,15 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
             }
             continue;
         }
-        let (runtime, version) = name.split_once('@').map_or((name.as_str(), None), |(name, version)| (name, Some(version)));
+        let (runtime, version) =
+            name.split_once('@').map_or((name.as_str(), None), |(name, version)| (name, Some(version)));
         let measurement = match version {
             Some(version) => all.get(runtime, version)?,
             None => all.newest(runtime)?,
         };
         let unknown = || {
-            let runtimes = all.runtimes().into_iter().map(|(name, versions)| format!("{name} ({})", versions.join(", ")));
+            let runtimes =
+                all.runtimes().into_iter().map(|(name, versions)| format!("{name} ({})", versions.join(", ")));
             let known = runtimes.collect::<Vec<_>>().join(", ");
             Usage(format!("--runtime {name}: it was not measured; there are measurements of {known}"))
         };

@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, convert, coverage, diff, exit, export, init, list, merge, print, report, run, show, smoke, trace,
+    check, compare, convert, coverage, diff, exit, export, finding, init, list, merge, print, report, run, show, smoke,
+    trace,
 };
 use crate::suite::FilterError;
 
@@ -32,6 +33,8 @@ enum Command {
     Diff(diff::Arguments),
     /// Write cases as ordinary ONNX test folders, with a manifest.
     Export(export::Arguments),
+    /// List what was found of runtimes, show a finding, or print an issue about it.
+    Finding(finding::Arguments),
     /// Run a runtime for the first time and write its expectation file.
     Init(init::Arguments),
     /// List the ids of the cases that the filters choose.
@@ -68,6 +71,7 @@ pub fn main() -> ExitCode {
         Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),
         Command::Export(arguments) => export::main(arguments),
+        Command::Finding(arguments) => finding::main(arguments),
         Command::Init(arguments) => init::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Merge(arguments) => merge::main(arguments),

@@ -11,6 +11,7 @@ mod diff;
 pub mod exit;
 mod export;
 mod failures;
+mod finding;
 pub(crate) mod gate;
 mod init;
 mod list;

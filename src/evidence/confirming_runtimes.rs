@@ -141,11 +141,11 @@ mod tests {
         }
     }
 
-    /// Where the version of each runtime is pinned: a file, and the text before the version.
+    /// Where the newest version of each runtime is pinned: a file, and the text before the version.
     const PINS: [(Evidence, &str, &str); 4] = [
-        (Evidence::OnnxReference, "adapters/onnx-reference/requirements.txt", "\nonnx=="),
-        (Evidence::Onnxruntime, "adapters/onnxruntime/requirements.txt", "\nonnxruntime=="),
-        (Evidence::Openvino, "adapters/openvino/requirements.txt", "\nopenvino=="),
+        (Evidence::OnnxReference, "adapters/onnx-reference/versions.yaml", "requirements: [onnx=="),
+        (Evidence::Onnxruntime, "adapters/onnxruntime/versions.yaml", "requirements: [onnxruntime=="),
+        (Evidence::Openvino, "adapters/openvino/versions.yaml", "requirements: [openvino=="),
         (Evidence::Tract, "tests/crates/tract-runtime/Cargo.lock", "\nname = \"tract-onnx\"\nversion = \""),
     ];
 
@@ -153,7 +153,7 @@ mod tests {
         let (_, path, before) = PINS.iter().find(|(pinned, ..)| *pinned == runtime).unwrap();
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let text = format!("\n{}", std::fs::read_to_string(path).unwrap());
-        let (_, version) = text.split_once(before).unwrap();
+        let (_, version) = text.rsplit_once(before).unwrap();
         version.chars().take_while(|c| c.is_ascii_alphanumeric() || ".+-".contains(*c)).collect()
     }
 

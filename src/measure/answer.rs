@@ -134,7 +134,8 @@ impl Measurement {
         let worst = verdicts.iter().copied().max().unwrap_or(NodeVerdict::Unknown);
         let is_it = |verdict: &NodeVerdict| *verdict == worst;
         let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
-        let case = ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
+        let case =
+            ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
         let is_part = worst == NodeVerdict::NotHere && of_these < ended.len();
         let reason = case.as_ref().filter(|_| worst > NodeVerdict::Runs).and_then(|id| self.entry(id)?.reason.clone());
         NodeAnswer {
@@ -178,7 +179,9 @@ mod tests {
     }
 
     fn softmax(axis: &str, rank: &str) -> String {
-        format!("<ir_version: 7, opset_import: [\"\": 13]> g (float[{rank}] x) => (float[{rank}] y) {{ y = Softmax {axis} (x) }}")
+        format!(
+            "<ir_version: 7, opset_import: [\"\": 13]> g (float[{rank}] x) => (float[{rank}] y) {{ y = Softmax {axis} (x) }}"
+        )
     }
 
     #[test]

@@ -38,7 +38,11 @@ pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
         verdict: String::new(),
         findings: report.findings,
         same_operators: same_operators(&facts),
-        unedited: if has_errors || wanted.is_something() || !wanted.runtimes.is_empty() { BTreeMap::new() } else { unedited(&scan.model, &facts) },
+        unedited: if has_errors || wanted.is_something() || !wanted.runtimes.is_empty() {
+            BTreeMap::new()
+        } else {
+            unedited(&scan.model, &facts)
+        },
         runtimes: if has_errors { Vec::new() } else { on_runtimes(&scan.model, &facts, wanted, limits) },
         facts: Some(facts),
         target,

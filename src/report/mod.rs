@@ -7,6 +7,7 @@ pub mod coverage;
 pub mod describe_case;
 pub mod diff;
 pub mod escape;
+pub mod issue;
 pub mod junit;
 pub mod models;
 pub mod reporter;

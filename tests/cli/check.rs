@@ -124,7 +124,8 @@ fn what_runtimes_were_measured_to_do_is_told_in_every_form() {
         assert!(scan["cases"].is_u64() && scan["first"].as_str().unwrap().contains("Sc_Scan"), "{scan:#}");
     }
     let sarif: Value =
-        serde_json::from_str(&call(&["check", "--format", "sarif", "--runtime", "all", model]).expect_verdict("").out).unwrap();
+        serde_json::from_str(&call(&["check", "--format", "sarif", "--runtime", "all", model]).expect_verdict("").out)
+            .unwrap();
     assert!(sarif["runs"][0]["results"].is_array());
     for form in ["markdown", "html"] {
         let called = call(&["check", "--format", form, "--runtime", "onnxruntime", model]).expect_verdict("Scan-16");

@@ -106,7 +106,9 @@ fn results_that_do_not_fit_are_warned_of_and_not_mixed_in() {
     fs::write(folder.path().join("hostile.jsonl"), hostile).unwrap();
     fs::write(&torn, text[..text.len() - 20].replacen("/extremes/", "/gone/", 1)).unwrap();
     let called = call(&["report", &other, &torn, &torn, "-o", &report]).expect(0, "index.html");
-    for part in ["another suite", "last line is cut off", "1 of", "not in the suite: ai.onnx/Abs-13/gone/", "more than once"] {
+    for part in
+        ["another suite", "last line is cut off", "1 of", "not in the suite: ai.onnx/Abs-13/gone/", "more than once"]
+    {
         assert!(called.err.contains(part), "no {part} in {}", called.err);
     }
     let front = data(&folder, "front");
@@ -155,7 +157,15 @@ fn the_site_asks_nothing_of_the_network_and_no_file_is_large() {
         let name = entry.path().display().to_string();
         assert!(entry.metadata().unwrap().len() < 2_000_000, "{name}");
         let text = fs::read_to_string(entry.path()).unwrap();
-        for loads in ["src=\"http", "<link rel=\"stylesheet\" href=\"http", "@import", "url(http", "fetch(", "XMLHttpRequest", "innerHTML"] {
+        for loads in [
+            "src=\"http",
+            "<link rel=\"stylesheet\" href=\"http",
+            "@import",
+            "url(http",
+            "fetch(",
+            "XMLHttpRequest",
+            "innerHTML",
+        ] {
             assert!(!text.contains(loads), "{loads} in {name}");
         }
     }
@@ -184,8 +194,11 @@ fn a_case_of_a_rule_says_it_everywhere() {
     let page = folder.file("report");
     call(&["report", &results, "-o", &page]).expect(0, "wrote");
     let rules = data(&folder, "op/ai.onnx/Resize")["rules"].clone();
-    assert!(rules.as_array().unwrap().iter().any(|rule| rule["id"] == "C9"
-        && says.ends_with(&rule["says"].as_str().unwrap()[.."nearest_mode rounds down".len()])), "{rules}");
+    assert!(
+        rules.as_array().unwrap().iter().any(|rule| rule["id"] == "C9"
+            && says.ends_with(&rule["says"].as_str().unwrap()[.."nearest_mode rounds down".len()])),
+        "{rules}"
+    );
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! `cargo xtask ci`: everything that CI does, a step at a time, with the time of each.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::workspace;
+use crate::{adapters, workspace};
 
 /// The version of cargo-deny.
 const DENY: &str = "0.20.2";
@@ -17,6 +16,9 @@ const RUNTIME_CRATES: [&str; 2] = ["hostile-runtime", "tract-runtime"];
 
 /// The adapters that are held to every case.
 pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
+
+/// The adapters that are held to a tenth of the cases that they were measured on.
+const SHARDED: [&str; 1] = ["openvino"];
 
 /// The options of the task.
 #[derive(clap::Args)]
@@ -34,7 +36,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "cargo fmt", is_fast: true, run: || cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", is_fast: true, run: clippy },
     Step { name: "cargo test", is_fast: true, run: || cargo(&["test"]) },
@@ -49,7 +51,8 @@ const STEPS: [Step; 13] = [
         is_fast: false,
         run: || cargo(&["xtask", "import-specs", "--check"]),
     },
-    Step { name: "the adapters", is_fast: false, run: adapters },
+    Step { name: "the adapters", is_fast: false, run: whole_suite },
+    Step { name: "a tenth of the suite on more adapters", is_fast: false, run: shards },
     Step { name: "the site in a browser", is_fast: false, run: site },
     Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
 ];
@@ -106,11 +109,20 @@ fn deny() -> Result<()> {
 }
 
 /// The whole suite on the adapters.
-fn adapters() -> Result<()> {
+fn whole_suite() -> Result<()> {
     for name in ADAPTERS {
-        environment(name)?;
+        adapters::setup(name)?;
         cargo(&["run", "--quiet", "--", "smoke", "--runtime", name])?;
         cargo(&["run", "--quiet", "--", "run", "--runtime", name])?;
+    }
+    Ok(())
+}
+
+/// A part of the suite, always the same, on adapters that are measured and not held to every case.
+fn shards() -> Result<()> {
+    for name in SHARDED {
+        adapters::setup(name)?;
+        cargo(&["run", "--quiet", "--", "run", "--runtime", name, "--shard", "1/10"])?;
     }
     Ok(())
 }
@@ -139,24 +151,6 @@ fn site() -> Result<()> {
     run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&home))?;
     cargo(&["build", "--quiet"])?;
     run(Command::new("npm").arg("test").env("CARGO_TARGET_DIR", workspace::target()).current_dir(&home))
-}
-
-/// The Python environment of an adapter, made anew when its requirements have changed. It is where adapter.yaml says.
-fn environment(name: &str) -> Result<()> {
-    let requirements = workspace::root().join("adapters").join(name).join("requirements.txt");
-    let home = workspace::root().join("target/adapters").join(name);
-    let (wanted, made) = (fs::read(&requirements)?, home.join("requirements.txt"));
-    if fs::read(&made).is_ok_and(|made| made == wanted) {
-        return Ok(());
-    }
-    if home.exists() {
-        fs::remove_dir_all(&home).with_context(|| format!("cannot remove {}", home.display()))?;
-    }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
-    let pip = ["install", "--quiet", "--disable-pip-version-check", "-r"];
-    run(Command::new(home.join("bin/pip")).args(pip).arg(&requirements))?;
-    // Written last, so that an interrupted installation is made again.
-    fs::write(&made, wanted).with_context(|| format!("cannot write {}", made.display()))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The project's own tasks.
 
+mod adapters;
 mod bench_protocol;
 mod ci;
 mod emit;
@@ -54,6 +55,8 @@ enum Task {
     NewOp(new_op::Arguments),
     /// Run the whole suite on the built-in executor, and write the site that shows it beside all measurements.
     Report(report::Arguments),
+    /// Make the Python environments of adapters, in the newest versions that they are for.
+    Setup(adapters::Arguments),
     /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
     Tidy,
     /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
@@ -80,6 +83,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Measure(arguments) => measure::main(arguments)?,
         Task::NewOp(arguments) => new_op::run(arguments)?,
         Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
+        Task::Setup(arguments) => adapters::main(arguments)?,
         Task::Tidy => tidy::run()?,
         Task::Vendor(arguments) => vendor::run(arguments)?,
     }

@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use onnx_conformance::expectations::version_key;
+use anyhow::{Context as _, Result, ensure};
 use onnx_conformance::runtime::AdapterFile;
-use serde::Deserialize;
 
+use crate::adapters::VersionsFile;
 use crate::{ci, python, workspace};
 
 /// The options of the task.
@@ -32,31 +31,6 @@ pub(crate) struct Arguments {
     afresh: bool,
 }
 
-/// `versions.yaml` of an adapter: what is installed for each version that is measured.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VersionsFile {
-    /// The `PyPI` package, or the crate, whose version is the runtime's.
-    #[serde(alias = "crate")]
-    package: String,
-    /// The Pythons that the packages are for, for people.
-    #[serde(default, rename = "python")]
-    _python: Option<String>,
-    /// The patterns of the cases that are measured; all without one.
-    #[serde(default)]
-    scope: Vec<String>,
-    versions: BTreeMap<String, Pins>,
-}
-
-/// What is installed for a version.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Pins {
-    /// Of `PyPI`, with exact versions.
-    #[serde(default)]
-    requirements: Vec<String>,
-}
-
 /// Measures each version, and goes on after one that fails.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     let mut failed = Vec::new();
@@ -74,36 +48,6 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     }
     ensure!(failed.is_empty(), "not measured: {}", failed.join(", "));
     Ok(())
-}
-
-impl VersionsFile {
-    /// That of an adapter.
-    pub(crate) fn read(name: &str) -> Result<VersionsFile> {
-        let path = workspace::root().join("adapters").join(name).join("versions.yaml");
-        let text = fs::read_to_string(&path).with_context(|| {
-            format!("{}: a runtime is measured in the versions that this file lists", path.display())
-        })?;
-        serde_yaml::from_str(&text).with_context(|| path.display().to_string())
-    }
-
-    /// The newest version, and what is installed for it.
-    pub(crate) fn newest(&self) -> Option<(&str, &[String])> {
-        let newest = self.versions.iter().max_by_key(|(version, _)| version_key(version));
-        newest.map(|(version, pins)| (version.as_str(), pins.requirements.as_slice()))
-    }
-
-    /// The version that is named, or all, the oldest first.
-    fn chosen<'a>(&'a self, name: &str, version: Option<&'a str>) -> Result<Vec<&'a str>> {
-        let mut all: Vec<&str> = self.versions.keys().map(String::as_str).collect();
-        all.sort_by_key(|version| version_key(version));
-        match version {
-            Some(version) if !all.contains(&version) => {
-                bail!("adapters/{name}/versions.yaml: lists no {version}; it has {}", all.join(", "))
-            }
-            Some(version) => Ok(vec![version]),
-            None => Ok(all),
-        }
-    }
 }
 
 /// Runs the suite on a version, from where an earlier run stopped, and writes the file.
@@ -179,7 +123,7 @@ impl Launched {
         let path = folder.join("adapter.yaml");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let file: AdapterFile = serde_yaml::from_str(&text).with_context(|| path.display().to_string())?;
-        let pins = versions.versions.get(version).map(|pins| pins.requirements.as_slice()).unwrap_or_default();
+        let pins = versions.requirements(version);
         let (python, target) = if pins.is_empty() {
             (PathBuf::new(), built(name, &versions.package, version)?)
         } else {

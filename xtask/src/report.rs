@@ -74,7 +74,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     write_results(&folder, &read)?;
     let mut columns = Column::committed()?;
     columns.insert(0, Column::of_results("results.jsonl", &read, &digest));
-    let reach = coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
+    let reach =
+        coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
     let extra = Extra { reach: reach.collect(), evidence: coverage.evidence() };
     let written = write_site(&folder, columns, &digest, extra)?;
     write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;

@@ -64,7 +64,13 @@ fn runtimes(text: &mut String, report: &ModelReport) {
     text.push_str("<table>\n<thead><tr><th>nodes</th>");
     for runtime in &report.runtimes {
         let date = runtime.date.as_deref().unwrap_or_default();
-        let _ = write!(text, "<th>{} {}<br><small>{}</small></th>", html(&runtime.runtime), html(&runtime.version), html(date));
+        let _ = write!(
+            text,
+            "<th>{} {}<br><small>{}</small></th>",
+            html(&runtime.runtime),
+            html(&runtime.version),
+            html(date)
+        );
     }
     text.push_str("</tr></thead>\n<tbody>\n");
     for row in kind_rows(&report.runtimes) {

@@ -68,9 +68,11 @@ fn runtimes_table(report: &ModelReport) -> String {
     });
     let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(report.runtimes.len()));
     for row in kind_rows(&report.runtimes) {
-        let _ = write!(text, "| {} x{} | {} |", markdown_cell_code(row.kind), row.nodes, markdown_cell_code(row.settings));
+        let _ =
+            write!(text, "| {} x{} | {} |", markdown_cell_code(row.kind), row.nodes, markdown_cell_code(row.settings));
         for kind in row.answers {
-            let case = kind.answer.case.as_ref().map(|case| format!("<br>{}", markdown_cell_code(case))).unwrap_or_default();
+            let case =
+                kind.answer.case.as_ref().map(|case| format!("<br>{}", markdown_cell_code(case))).unwrap_or_default();
             let _ = write!(text, " {}{case} |", markdown(&kind.says()));
         }
         text.push('\n');

@@ -155,7 +155,9 @@ impl Column {
     /// The outcomes of a results file of another suite, counted.
     pub(crate) fn outcomes_elsewhere(&self) -> Vec<(&'static str, usize)> {
         match &self.origin {
-            Origin::OtherSuite { outcomes } => outcomes.iter().map(|(outcome, count)| (outcome.name(), *count)).collect(),
+            Origin::OtherSuite { outcomes } => {
+                outcomes.iter().map(|(outcome, count)| (outcome.name(), *count)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -270,11 +272,8 @@ mod tests {
     use crate::suite::recorded_cases;
 
     fn read(digest: &str, ids: &[&str], cases: usize) -> Read {
-        let header = Header::new(
-            Declaration::named("mine", "1"),
-            digest.to_owned(),
-            Selected { cases, ..Selected::default() },
-        );
+        let header =
+            Header::new(Declaration::named("mine", "1"), digest.to_owned(), Selected { cases, ..Selected::default() });
         Read { header, results: ids.iter().map(|id| result(id, Outcome::Crash)).collect(), is_torn: false }
     }
 

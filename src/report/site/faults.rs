@@ -221,8 +221,7 @@ mod tests {
             let ids = plain.iter().flat_map(|table| {
                 table.cases.iter().map(|case| format!("{}/{}", table.version.qualified(), case.name))
             });
-            let results: Vec<_> =
-                ids.map(|id| result(&id, fails(index, &id).unwrap_or(Outcome::Pass))).collect();
+            let results: Vec<_> = ids.map(|id| result(&id, fails(index, &id).unwrap_or(Outcome::Pass))).collect();
             let selected = Selected { cases: results.len(), ..Selected::default() };
             let header = Header::new(Declaration::named(format!("r{index}"), "1"), "d".to_owned(), selected);
             Column::of_results("a", &Read { header, results, is_torn: false }, "d")

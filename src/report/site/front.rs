@@ -118,7 +118,8 @@ pub(crate) struct VersionStates {
 impl VersionStates {
     /// Sums up a table.
     pub(crate) fn new(table: &VersionTable, columns: usize) -> VersionStates {
-        let both = |of: &dyn Fn(Levels) -> Vec<CellState>| [Levels::Required, Levels::Recommended].map(|it| text(&of(it)));
+        let both =
+            |of: &dyn Fn(Levels) -> Vec<CellState>| [Levels::Required, Levels::Recommended].map(|it| text(&of(it)));
         let of_type = |(label, parameters): (String, Vec<&str>)| {
             let cases = table.cases_of_type(&parameters, &label);
             (label, both(&|levels| states(&cases, levels, columns)))
@@ -179,9 +180,7 @@ impl FrontBuilder {
                 entry.1 = release.opsets.clone();
             }
         }
-        let domain = |name: &str| {
-            Ok(DomainData { name: name.to_owned(), newest: specs.newest_opset(name)? })
-        };
+        let domain = |name: &str| Ok(DomainData { name: name.to_owned(), newest: specs.newest_opset(name)? });
         Ok(Front {
             suite: (env!("CARGO_PKG_VERSION"), digest.to_owned()),
             columns: columns.iter().map(ColumnData::new).collect(),

@@ -18,5 +18,6 @@ mod table;
 mod write;
 
 pub use column::Column;
-pub use findings::FindingsError;
+pub(crate) use onnx_text::model as model_text;
+pub(crate) use sample::expression as python_expression;
 pub use write::{Extra, SiteError, Written, write_site};

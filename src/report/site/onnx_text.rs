@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::onnx::attribute_proto::AttributeType as Kind;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::dimension::Value as Dim;
@@ -9,7 +10,6 @@ use onnx_conformance_reference::proto::onnx::type_proto::Value as Type;
 use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, decode,
 };
-use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
 
 /// The most elements of a tensor in a text.
@@ -192,9 +192,8 @@ fn quoted(text: &str) -> String {
 
 /// A node as `helper.make_node("Conv", ["X", "W"], ["Y"], group=2)`; nothing where it has a graph or more than numbers and text.
 pub(crate) fn make_node(node: &NodeProto) -> Option<String> {
-    let names = |names: &[String]| {
-        format!("[{}]", names.iter().map(|name| python_string(name)).collect::<Vec<_>>().join(", "))
-    };
+    let names =
+        |names: &[String]| format!("[{}]", names.iter().map(|name| python_string(name)).collect::<Vec<_>>().join(", "));
     let mut text =
         format!("helper.make_node({}, {}, {}", python_string(node.op_type()), names(&node.input), names(&node.output));
     for attribute in &node.attribute {

@@ -182,7 +182,8 @@ fn version_data<'a>(
     rows: &mut Interned,
 ) -> VersionData<'a> {
     let spec = table.spec;
-    let mut both = |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
+    let mut both =
+        |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
     let types = spec.types.iter().map(|(parameter, allowed)| {
         let cell = |value_type: &ValueType| {
             let label = type_label(value_type);

@@ -104,7 +104,7 @@ fn sample(case: &Case) -> Sample {
 }
 
 /// A value as an expression of Python: a numpy array, or a list of them. Types that numpy does not have are read by onnx.
-fn expression(value: &Value) -> Option<String> {
+pub(crate) fn expression(value: &Value) -> Option<String> {
     match value {
         Value::Tensor(tensor) => {
             if let (Some(name), Some(elements)) = (numpy_type(tensor.element_type()), python_elements(tensor)) {

@@ -81,14 +81,12 @@ pub(crate) fn compare(old: &[String], new: &[String]) -> Vec<Row> {
         let (before, after) = (op.old_range(), op.new_range());
         let count = before.len().max(after.len());
         for (left, right) in padded(before, count).zip(padded(after, count)) {
-            let text = |lines: &[String], at: Option<usize>| at.and_then(|at| lines.get(at)).cloned().unwrap_or_default();
+            let text =
+                |lines: &[String], at: Option<usize>| at.and_then(|at| lines.get(at)).cloned().unwrap_or_default();
             let is_pair = left.is_some() && right.is_some();
             let (marks_left, marks_right) =
                 if is_pair { marks(&text(old, left), &text(new, right)) } else { Default::default() };
-            rows.push(Row::Other {
-                old: left.map(|at| (at, marks_left)),
-                new: right.map(|at| (at, marks_right)),
-            });
+            rows.push(Row::Other { old: left.map(|at| (at, marks_left)), new: right.map(|at| (at, marks_right)) });
         }
     }
     rows

@@ -70,10 +70,7 @@ pub(crate) enum Levels {
 
 impl VersionTable {
     /// Asks every column about every case of a version.
-    pub(crate) fn new(
-        version: &OperatorVersion,
-        columns: &[Column],
-    ) -> Result<VersionTable, LookupError> {
+    pub(crate) fn new(version: &OperatorVersion, columns: &[Column]) -> Result<VersionTable, LookupError> {
         let spec = Specs::embedded().get(version)?;
         let recorded = recorded_cases(version);
         let parsed: Vec<(CaseName<'_>, &RecordedCase)> =
@@ -175,9 +172,8 @@ pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<
     let counts = |case: &&&CaseRow| levels == Levels::Recommended || case.level != Level::Recommended;
     (0..columns)
         .map(|column| {
-            let ending = |case: &&CaseRow| {
-                (case.behaviour, case.endings.get(column).copied().unwrap_or(Ending::Unknown))
-            };
+            let ending =
+                |case: &&CaseRow| (case.behaviour, case.endings.get(column).copied().unwrap_or(Ending::Unknown));
             CellState::of(cases.iter().filter(counts).map(ending))
         })
         .collect()
@@ -188,13 +184,7 @@ fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> &'a str {
     rest.unwrap_or(&case.id)
 }
 
-fn case_row(
-    spec: &OpSpec,
-    behaviour: usize,
-    name: &CaseName<'_>,
-    case: &RecordedCase,
-    columns: &[Column],
-) -> CaseRow {
+fn case_row(spec: &OpSpec, behaviour: usize, name: &CaseName<'_>, case: &RecordedCase, columns: &[Column]) -> CaseRow {
     let version = &spec.version;
     let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, case)).collect();
     let (level, is_edge) = (case.facts.level, case.facts.is_edge);

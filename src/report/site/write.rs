@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use crate::evidence::ConfirmingRuntimes;
 use crate::expectations::{ExpectationError, version_key};
+use crate::findings::{FindingError, Findings};
 use crate::generate::{GenerateError, OperatorCatalog};
 use crate::report::site::column::{Column, tell_apart};
 use crate::report::site::faults::{Changed, Disagreement, Fault, OperatorFaults};
-use crate::report::site::findings::{FindingData, Findings, FindingsError};
+use crate::report::site::findings::{self, FindingData};
 use crate::report::site::front::{FrontBuilder, VersionStates};
 use crate::report::site::operator::{OperatorParts, operator};
 use crate::report::site::sample::samples;
@@ -69,7 +70,7 @@ pub enum SiteError {
     Texts(#[from] Box<YamlError>),
     /// A file of findings is wrong.
     #[error(transparent)]
-    Findings(#[from] FindingsError),
+    Findings(#[from] FindingError),
     /// An expectation file is wrong.
     #[error(transparent)]
     Expectations(#[from] ExpectationError),
@@ -121,12 +122,7 @@ struct RuntimeData<'a> {
 }
 
 /// Writes the site into a folder, which is made where it is missing. `digest` is that of the suite.
-pub fn write_site(
-    folder: &Path,
-    mut columns: Vec<Column>,
-    digest: &str,
-    extra: Extra,
-) -> Result<Written, SiteError> {
+pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: Extra) -> Result<Written, SiteError> {
     tell_apart(&mut columns);
     let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
@@ -155,8 +151,7 @@ pub fn write_site(
         let data = runtime_data(index, column, &columns, &before, &operators);
         out.json(&format!("data/runtime/{}.js", column.key), &data)?;
     }
-    let disagreements: Vec<&Disagreement> =
-        operators.iter().flat_map(|pages| &pages.faults.disagreements).collect();
+    let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.faults.disagreements).collect();
     out.json("data/disagreements.js", &disagreements)?;
     let mut builder = FrontBuilder::default();
     for pages in operators {
@@ -192,10 +187,10 @@ impl Parts<'_> {
         }
         let version = OperatorVersion::new(domain, name, 1);
         let (file, _) = self.catalog.get(&version)?;
-        let findings = self.findings.about(&tables);
+        let findings = findings::about(self.findings, &tables)?;
         let samples = samples(self.catalog, &tables, self.evidence)?;
-        let parts =
-            OperatorParts { file, tables: &tables, texts: self.texts, columns: self.columns, samples, findings: findings.clone() };
+        let (texts, columns) = (self.texts, self.columns);
+        let parts = OperatorParts { file, tables: &tables, texts, columns, samples, findings: findings.clone() };
         let path = format!("data/op/{domain}/{name}.js");
         let data = serde_json::to_string(&operator(parts)?).map_err(|error| SiteError::Json { path, error })?;
         Ok(OperatorPages {
@@ -266,8 +261,7 @@ struct Output {
 
 impl Output {
     fn json(&mut self, path: &str, data: &impl Serialize) -> Result<(), SiteError> {
-        let text =
-            serde_json::to_string(data).map_err(|error| SiteError::Json { path: path.to_owned(), error })?;
+        let text = serde_json::to_string(data).map_err(|error| SiteError::Json { path: path.to_owned(), error })?;
         self.data(path, &text)
     }
 

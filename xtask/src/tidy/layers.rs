@@ -20,7 +20,7 @@ const LAYERS: [Layers; 3] = [
     Layers {
         folder: "crates/check/src/",
         heading: "## The check crate",
-        modules: &["rules", "facts", "finding", "scan", "infer", "validity", "convert"],
+        modules: &["rules", "facts", "finding", "scan", "infer", "settings", "validity", "convert"],
     },
     Layers {
         folder: "src/",
@@ -34,7 +34,9 @@ const LAYERS: [Layers; 3] = [
             "runtime",
             "run",
             "expectations",
+            "measure",
             "evidence",
+            "findings",
             "models",
             "report",
             "cli",

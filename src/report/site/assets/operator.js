@@ -242,7 +242,7 @@
   function findings(data) {
     if (data.findings.length === 0) return null;
     return el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map((finding) => el("article", { class: "finding" },
-      el("h3", null, `${finding.runtime} ${finding.version}`),
+      el("h3", null, `${finding.runtime} ${finding.versions}`),
       el("p", null, el("span", { class: "quiet" }, "The text: "), finding.text),
       el("p", null, el("span", { class: "quiet" }, "The runtime: "), finding.does),
       finding.url ? el("p", null, link(finding.url, { rel: "noreferrer" }, finding.url)) : null,

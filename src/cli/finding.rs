@@ -1,0 +1,97 @@
+//! `finding`: what was found of runtimes, one finding, or the issue that tells a project of it.
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use crate::cli::options::Sources;
+use crate::cli::show::find;
+use crate::cli::usage::Usage;
+use crate::cli::{exit, print};
+use crate::findings::{Finding, Findings, MeasuredVersions};
+use crate::measure::Measurements;
+use crate::report::escape::line;
+use crate::report::issue::issue;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The finding: its id, with its runtime where several have it; all are listed without one
+    #[arg(value_name = "ID")]
+    finding: Option<String>,
+
+    /// Print an issue in markdown, with a program that shows it
+    #[arg(long, requires = "finding")]
+    issue: bool,
+
+    /// List the findings of this runtime alone
+    #[arg(long, value_name = "NAME", conflicts_with = "finding")]
+    runtime: Option<String>,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let all = Findings::embedded()?;
+    let Some(id) = &arguments.finding else { return list(all, arguments.runtime.as_deref()) };
+    let finding = match &all.named(id)[..] {
+        [finding] => *finding,
+        [] => bail!(Usage(format!("there is no finding '{id}'; `onnx-conformance finding` lists them"))),
+        several => {
+            let names: Vec<String> = several.iter().map(|finding| finding.full_id()).collect();
+            bail!(Usage(format!("several runtimes have a finding '{id}'; name one: {}", names.join(", "))))
+        }
+    };
+    let versions = MeasuredVersions::of(finding)?;
+    if arguments.issue {
+        let sample = sample(finding, &versions)?;
+        let id = sample
+            .context("no case of the finding fails in a version that was measured, so there is nothing to file")?;
+        let sources = Sources::default();
+        print::line(issue(finding, &versions, &find(&sources, &id)?).trim_end())?;
+    } else {
+        show(finding, &versions)?;
+    }
+    Ok(exit::SUCCESS)
+}
+
+fn list(all: &Findings, runtime: Option<&str>) -> anyhow::Result<u8> {
+    let wanted: Vec<&Finding> =
+        all.all().filter(|finding| runtime.is_none_or(|name| finding.runtime == name)).collect();
+    if wanted.is_empty() {
+        print::note("no finding is about this runtime");
+        return Ok(exit::NOTHING);
+    }
+    let width = wanted.iter().map(|finding| finding.full_id().len()).max().unwrap_or(0);
+    for finding in wanted {
+        print::line(&format!("{:width$}  {}", finding.full_id(), line(&finding.does)))?;
+    }
+    Ok(exit::SUCCESS)
+}
+
+fn show(finding: &Finding, versions: &MeasuredVersions) -> anyhow::Result<()> {
+    print::line(&format!(
+        "{}\n  standard  {}\n  runtime   {}",
+        finding.full_id(),
+        line(&finding.text),
+        line(&finding.does)
+    ))?;
+    print::line(&format!("  versions  {versions}\n  cases     {}", finding.cases.join(", ")))?;
+    if let Some(version) = versions.fails.last()
+        && let Some(measurement) = Measurements::embedded().get(finding.runtime, version)?
+    {
+        print::line(&format!("  fails     {} cases in {version}", finding.failures(measurement).len()))?;
+    }
+    if let Some(sample) = sample(finding, versions)? {
+        print::line(&format!("  run       onnx-conformance run --runtime {} '{sample}'", finding.runtime))?;
+    }
+    Ok(())
+}
+
+/// The case that shows a finding best: the one that it names, else the first required one that fails in the newest version.
+fn sample(finding: &Finding, versions: &MeasuredVersions) -> anyhow::Result<Option<String>> {
+    if finding.sample.is_some() {
+        return Ok(finding.sample.clone());
+    }
+    let Some(version) = versions.fails.last() else { return Ok(None) };
+    let Some(measurement) = Measurements::embedded().get(finding.runtime, version)? else { return Ok(None) };
+    let mut failures = finding.failures(measurement);
+    failures.sort_by_key(|(case, _)| (case.facts.level, case.id.contains("/large/"), case.id.len(), case.id.clone()));
+    Ok(failures.into_iter().next().map(|(case, _)| case.id))
+}

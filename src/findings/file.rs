@@ -1,0 +1,183 @@
+//! `findings/<runtime>.yaml`.
+
+use std::sync::OnceLock;
+
+use miette::Diagnostic;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use serde::{Deserialize, Serialize};
+
+use crate::measure::{Measured, Measurement};
+use crate::run::Outcome;
+use crate::suite::{Filter, FilterError, RecordedCase, recorded_cases};
+
+/// Every file, as it was when the program was built, by name.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/findings.rs"));
+
+/// Everything that was found of the measured runtimes.
+#[derive(Debug)]
+pub struct Findings(Vec<Finding>);
+
+/// A cause of failures of a runtime.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// The runtime.
+    pub runtime: &'static str,
+    /// The id, unique for its runtime: `gather-strings`.
+    pub id: String,
+    /// The cases that show it, as patterns over ids.
+    pub cases: Vec<String>,
+    /// What the standard says.
+    pub text: String,
+    /// What the runtime does instead.
+    pub does: String,
+    /// The case that shows it best, with as little as possible.
+    pub sample: Option<String>,
+    /// The title of an issue, where the finding is clear enough to be filed.
+    pub issue: Option<String>,
+    #[serde(skip)]
+    filter: Filter,
+}
+
+/// A file of findings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FindingsFile {
+    runtime: String,
+    findings: Vec<FindingEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FindingEntry {
+    id: String,
+    cases: Vec<String>,
+    text: String,
+    runtime: String,
+    sample: Option<String>,
+    issue: Option<String>,
+}
+
+/// A file of findings that cannot be used.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum FindingError {
+    /// The text is not such a file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Yaml(#[from] Box<YamlError>),
+    /// A pattern is none.
+    #[error("{path}: finding '{id}': {error}")]
+    Pattern {
+        /// The file.
+        path: String,
+        /// The finding.
+        id: String,
+        /// What is wrong.
+        error: FilterError,
+    },
+    /// Two findings of a runtime have one id, or the file is about another runtime than its name says.
+    #[error("{path}: {rule}")]
+    Rule {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        rule: String,
+    },
+}
+
+impl Findings {
+    /// The findings that the program was built with.
+    pub fn embedded() -> Result<&'static Findings, FindingError> {
+        static ALL: OnceLock<Findings> = OnceLock::new();
+        if let Some(all) = ALL.get() {
+            return Ok(all);
+        }
+        let mut all = Vec::new();
+        for (name, text) in FILES {
+            all.extend(read(name, text)?);
+        }
+        Ok(ALL.get_or_init(|| Findings(all)))
+    }
+
+    /// Every finding, by runtime, in the order of its file.
+    pub fn all(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+
+    /// The finding that a case which failed on a runtime shows.
+    pub fn of_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
+        self.0.iter().find(|finding| finding.runtime == runtime && finding.filter.matches(id))
+    }
+
+    /// The findings of a runtime that are about an operator version.
+    pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
+        self.0.iter().filter(move |finding| finding.filter.may_choose_from(&version.qualified()))
+    }
+
+    /// The findings of an id, of every runtime that has one.
+    pub fn named(&self, id: &str) -> Vec<&Finding> {
+        self.0.iter().filter(|finding| finding.id == id || finding.full_id() == id).collect()
+    }
+}
+
+impl Finding {
+    /// The id with its runtime: `onnxruntime/gather-strings`.
+    pub fn full_id(&self) -> String {
+        format!("{}/{}", self.runtime, self.id)
+    }
+
+    /// Whether a case is among those that show it, by its id.
+    pub fn is_about(&self, id: &str) -> bool {
+        self.filter.matches(id)
+    }
+
+    /// The cases of a measurement that show the finding: those that the patterns choose and that fail.
+    pub fn failures(&self, measurement: &Measurement) -> Vec<(RecordedCase, Outcome)> {
+        let mut failures = Vec::new();
+        for version in self.versions() {
+            for case in recorded_cases(&version).into_iter().filter(|case| self.filter.matches(&case.id)) {
+                if let Measured::Ended(outcome) = measurement.outcome(&version, &case)
+                    && outcome != Outcome::Pass
+                {
+                    failures.push((case, outcome));
+                }
+            }
+        }
+        failures
+    }
+
+    /// Whether a version of the runtime was given a case of the finding.
+    pub fn was_measured(&self, measurement: &Measurement) -> bool {
+        self.versions().any(|version| {
+            let cases = recorded_cases(&version);
+            let is_measured = |case: &&RecordedCase| matches!(measurement.outcome(&version, case), Measured::Ended(_));
+            cases.iter().filter(|case| self.filter.matches(&case.id)).any(|case| is_measured(&case))
+        })
+    }
+
+    /// The operator versions that the patterns may be about.
+    fn versions(&self) -> impl Iterator<Item = OperatorVersion> + '_ {
+        let specs = Specs::embedded();
+        specs.all().filter(|version| self.filter.may_choose_from(&version.qualified()))
+    }
+}
+
+/// The findings of a file.
+fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
+    let (path, name) = (format!("findings/{file}"), file.strip_suffix(".yaml").unwrap_or(file));
+    let file: FindingsFile = yaml::read(&path, text)?;
+    let rule = |rule: String| FindingError::Rule { path: path.clone(), rule };
+    if file.runtime != name {
+        return Err(rule(format!("is about {}; call it findings/{}.yaml", file.runtime, file.runtime)));
+    }
+    let mut found: Vec<Finding> = Vec::new();
+    for FindingEntry { id, cases, text, runtime, sample, issue } in file.findings {
+        if found.iter().any(|other| other.id == id) {
+            return Err(rule(format!("two findings are called '{id}'")));
+        }
+        let filter = Filter::new(&cases);
+        let filter = filter.map_err(|error| FindingError::Pattern { path: path.clone(), id: id.clone(), error })?;
+        found.push(Finding { runtime: name, id, cases, text, does: runtime, sample, issue, filter });
+    }
+    Ok(found)
+}
