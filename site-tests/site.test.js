@@ -170,9 +170,9 @@ test("what changed between any two versions", async () => {
   const page = await open("#/op/ai.onnx/Cast?from=1&to=28");
   assert.match(await page.locator("dl.changes").textContent(), /added to T1/);
   assert.ok(await page.locator(".diff td.new").count() > 5);
-  assert.match(await page.locator(".diff").textContent(), /lines the same/);
-  await page.selectOption("#choose-from", "24");
-  await page.waitForFunction(() => location.hash.includes("from=24"));
+  await page.selectOption("#choose-from", "25");
+  await page.waitForFunction(() => location.hash.includes("from=25"));
+  await page.waitForFunction(() => /lines the same/.test(document.querySelector(".diff").textContent));
   await close(page);
 });
 
@@ -201,24 +201,27 @@ for (const [name, options] of [
   ["narrow", { viewport: { width: 390, height: 800 } }],
 ]) {
   test(`no rule of accessibility is broken: ${name}`, async () => {
+    const found = [];
     for (const address of [...PAGES, "#/runtime/own-0.1.0"]) {
       const page = await open(address, options);
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() => axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
-      const found = violations.map(({ id, nodes }) => `${address} ${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-      assert.deepEqual(found, []);
+      found.push(...violations.map(({ id, nodes }) => `${address} ${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | ")}`));
       await close(page);
     }
+    assert.deepEqual(found, []);
   });
 }
 
 test("a phone scrolls down, not sideways", async () => {
+  const wide = [];
   for (const address of PAGES) {
     const page = await open(address, { viewport: { width: 390, height: 800 } });
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= 390, `${address} is ${width} wide`);
+    if (width > 390) wide.push(`${address} is ${width} wide`);
     await close(page);
   }
+  assert.deepEqual(wide, []);
 });
 
 test("states are told apart without colours, and on paper", async () => {
