@@ -202,11 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn cases_of_other_ranks_stand_in_where_none_is_of_the_rank() {
-        let resize = "<ir_version: 10, opset_import: [\"\": 19]> g (float[1] x, float[1] s) => (float[2] y) \
-                      { y = Resize <mode = \"cubic\", cubic_coeff_a = -0.25> (x, , s) }";
-        let found = answer(resize, "  []\n");
-        assert!(found.verdict == NodeVerdict::Unknown || found.other_ranks, "{found:?}");
+    fn what_no_case_has_as_a_whole_is_answered_by_its_parts() {
+        let relu = "<ir_version: 8, opset_import: [\"\": 14]> g (float[1, 2, 2, 2] x) => (float[1, 2, 2, 2] y) { y = Relu (x) }";
+        let found = answer(relu, "  []\n");
+        assert!(found.verdict == NodeVerdict::Runs && found.cases > 2, "{found:?}");
+        let resize = "<ir_version: 10, opset_import: [\"\": 19]> g (float[1, 1, 2, 2] x, float[4] s) => (float[1, 1, 4, 4] y) \
+                      { y = Resize <mode = \"cubic\", cubic_coeff_a = -0.25, extrapolation_value = 3.0> (x, , s) }";
+        assert_eq!(answer(resize, "  []\n").verdict, NodeVerdict::LikelyRuns);
+        let declined = "  - {cases: 'ai.onnx/Resize-19/**/T1=float*', outcome: unsupported}\n";
+        let declined = answer(resize, declined);
+        assert_eq!(declined.verdict, NodeVerdict::NotHere, "{declined:?}");
+        assert!(declined.reason.as_ref().is_some_and(|reason| reason.starts_with("every case with ")), "{declined:?}");
         let special = answer(
             &softmax("", "2, 3"),
             "  - {cases: 'ai.onnx/Softmax-13/{nan,infinities,infinity,overflow,extremes}*/**', outcome: mismatch}\n",
