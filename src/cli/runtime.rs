@@ -72,7 +72,9 @@ impl RuntimeOptions {
         let (name, _) = Launch::name_and_provider(&self.runtime);
         let adapters = options::folder_with("adapters", &Path::new(name).join("adapter.yaml"));
         let launch = match Launch::find(&self.runtime, &adapters) {
-            Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_) | LaunchError::NoProviders { .. })) => bail!(Usage(error.to_string())),
+            Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_) | LaunchError::NoProviders { .. })) => {
+                bail!(Usage(error.to_string()))
+            }
             launch => launch?,
         };
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))

@@ -118,7 +118,8 @@ impl Launch {
         let filled = |word: &String| {
             word.replace("{python}", &python.to_string_lossy()).replace("{target}", &target.to_string_lossy())
         };
-        let chosen = provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
+        let chosen =
+            provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
         let mut words = file.command.iter().map(filled).chain(chosen);
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("{}: `command`", path.display())))?;
         // A path is relative to the adapter's folder; a bare name is looked for where the system looks.
