@@ -12,7 +12,8 @@ use crate::{adapters, workspace};
 const DENY: &str = "0.20.2";
 
 /// The crates outside of the workspace that make the suite their tests.
-const RUNTIME_CRATES: [&str; 2] = ["hostile-runtime", "tract-runtime"];
+/// The crate of candle is none of them: its build needs `protoc`.
+const RUNTIME_CRATES: [&str; 3] = ["hostile-runtime", "rten-runtime", "tract-runtime"];
 
 /// The adapters that are held to every case.
 pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
