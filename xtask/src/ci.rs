@@ -25,7 +25,7 @@ const SHARDED: [&str; 1] = ["openvino"];
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Leave out what takes long or needs more than a Rust toolchain: the crates of runtimes, cargo-deny, faults, fuzzing, the
-    /// comparison with the Python package, and the adapters
+    /// comparison with the Python package, the adapters, and the site in a browser
     #[arg(long)]
     fast: bool,
 }
@@ -37,7 +37,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "cargo fmt", is_fast: true, run: || cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", is_fast: true, run: clippy },
     Step { name: "cargo test", is_fast: true, run: || cargo(&["test"]) },
@@ -54,6 +54,7 @@ const STEPS: [Step; 13] = [
     },
     Step { name: "the adapters", is_fast: false, run: whole_suite },
     Step { name: "a tenth of the suite on more adapters", is_fast: false, run: shards },
+    Step { name: "the site in a browser", is_fast: false, run: site },
     Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
 ];
 
@@ -137,6 +138,20 @@ fn older_releases() -> Result<()> {
         cargo(&[&run[..], &filters].concat())?;
     }
     Ok(())
+}
+
+/// The site of `onnx-conformance report` in Chromium. Node.js has to be there; Chromium is installed where it is missing.
+fn site() -> Result<()> {
+    let home = workspace::root().join("site-tests");
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    ensure!(is_there("npm"), "npm is missing, which the browser tests are run with; install Node.js 20 or newer");
+    if !["chromium", "chromium-browser", "google-chrome"].into_iter().any(is_there) {
+        run(Command::new("apt-get").args(["install", "--yes", "--quiet", "chromium"]))
+            .context("Chromium is missing and cannot be installed; install it, or name one in CHROMIUM")?;
+    }
+    run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&home))?;
+    cargo(&["build", "--quiet"])?;
+    run(Command::new("npm").arg("test").env("CARGO_TARGET_DIR", workspace::target()).current_dir(&home))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
