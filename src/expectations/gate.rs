@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn the_gravest_of_each_kind_stands_first() {
-        let failing = |id: &str, outcome, message: &str| CaseResult { message: message.to_owned(), ..result(id, outcome) };
+        let failing =
+            |id: &str, outcome, message: &str| CaseResult { message: message.to_owned(), ..result(id, outcome) };
         let mut results = vec![
             failing("ai.onnx/Abs-13/a", Outcome::Mismatch, "y at [2] is 1.5"),
             failing("ai.onnx/Abs-13/b", Outcome::Mismatch, "y at [7] is 2.5"),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use onnx_conformance_reference::spec::{
-    AttributeSpec, AttributeValue, Behaviour, DefaultValue, FormalParameter, OneOf, OpSpec, Presence, Releases, TextFacts, Texts,
+    AttributeSpec, AttributeValue, Behaviour, DefaultValue, FormalParameter, OneOf, OpSpec, Presence, Releases,
+    TextFacts, Texts,
 };
 
 /// How wide a line of prose may be.

@@ -175,12 +175,7 @@ fn rules(file: &OperatorFile) -> Vec<RuleData<'_>> {
     rules
 }
 
-fn version_data<'a>(
-    table: &'a VersionTable,
-    texts: &Texts,
-    columns: usize,
-    rows: &mut Interned,
-) -> VersionData<'a> {
+fn version_data<'a>(table: &'a VersionTable, texts: &Texts, columns: usize, rows: &mut Interned) -> VersionData<'a> {
     let spec = table.spec;
     let mut both =
         |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));

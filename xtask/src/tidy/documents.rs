@@ -48,7 +48,8 @@ fn names_folder(line: &str, folder: &str) -> bool {
 /// A generated file names its command in line 1; in JSON, which has no comments, in the first entry.
 pub(crate) fn check_generated(files: &[File], findings: &mut Vec<Finding>) {
     let generated = generated::paths().map(|path| (path, "cargo xtask gen"));
-    let imported = ["specs/releases.yaml", "specs/texts.yaml"].map(|path| (path.to_owned(), "cargo xtask import-specs"));
+    let imported =
+        ["specs/releases.yaml", "specs/texts.yaml"].map(|path| (path.to_owned(), "cargo xtask import-specs"));
     for (path, command) in generated.chain(imported) {
         let text = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
         let line = usize::from(has_extension(&path, "json")) + 1;
