@@ -213,10 +213,16 @@ mod tests {
         let declined = answer(resize, declined);
         assert_eq!(declined.verdict, NodeVerdict::NotHere, "{declined:?}");
         assert!(declined.reason.as_ref().is_some_and(|reason| reason.starts_with("every case with ")), "{declined:?}");
-        let special = answer(
-            &softmax("", "2, 3"),
-            "  - {cases: 'ai.onnx/Softmax-13/{nan,infinities,infinity,overflow,extremes}*/**', outcome: mismatch}\n",
-        );
-        assert_eq!(special.verdict, NodeVerdict::RunsButForSpecialValues, "{special:?}");
+    }
+
+    #[test]
+    fn cases_about_special_values_weigh_less() {
+        let cases = recorded_cases(&"ai.onnx/Relu-14".parse().unwrap());
+        let (edge, plain) = (cases.iter().find(|case| case.facts.is_edge), cases.iter().find(|case| !case.facts.is_edge));
+        for outcome in [Outcome::Mismatch, Outcome::Error, Outcome::Crash] {
+            assert_eq!(of_outcome(edge.unwrap(), outcome), NodeVerdict::RunsButForSpecialValues);
+            assert!(of_outcome(plain.unwrap(), outcome) > NodeVerdict::Unknown);
+        }
+        assert_eq!(of_outcome(edge.unwrap(), Outcome::Pass), NodeVerdict::Runs);
     }
 }
