@@ -61,7 +61,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
         model.set_input_fact(at, InferenceFact::dt_shape(tensor.datum_type(), tensor.shape())).map_err(load_error)?;
         inputs.push(tensor.into_tvalue());
     }
-    let model = model.into_optimized().and_then(|model| model.into_runnable()).map_err(load_error)?;
+    let model = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(load_error)?;
     let outputs = model.run(inputs).map_err(|error| Response::run_error(format!("{error:#}")))?;
     let asked = request.outputs.iter().map(|asked| {
         let graph = proto.graph.iter().flat_map(|graph| &graph.output);
@@ -146,12 +146,12 @@ fn bytes<T: Datum + Copy, const N: usize>(
     element: ElementType,
     to_bytes: fn(T) -> [u8; N],
 ) -> TractResult<OnnxTensor> {
-    let elements = output.view().as_slice::<T>()?;
-    Ok(tensor_of(element, output.shape().to_vec(), elements.iter().copied(), to_bytes)?)
+    let view = output.to_plain_array_view::<T>()?;
+    Ok(tensor_of(element, output.shape().to_vec(), view.iter().copied(), to_bytes)?)
 }
 
 fn strings(output: &Tensor) -> TractResult<OnnxTensor> {
-    let elements = output.view().as_slice::<String>()?.iter();
-    let strings: Vec<Arc<str>> = elements.map(|string| Arc::from(string.as_str())).collect();
+    let view = output.to_plain_array_view::<String>()?;
+    let strings: Vec<Arc<str>> = view.iter().map(|string| Arc::from(string.as_str())).collect();
     Ok(OnnxTensor::from_strings(output.shape().to_vec(), strings.into())?)
 }
