@@ -218,7 +218,8 @@ mod tests {
     #[test]
     fn cases_about_special_values_weigh_less() {
         let cases = recorded_cases(&"ai.onnx/Relu-14".parse().unwrap());
-        let (edge, plain) = (cases.iter().find(|case| case.facts.is_edge), cases.iter().find(|case| !case.facts.is_edge));
+        let (edge, plain) =
+            (cases.iter().find(|case| case.facts.is_edge), cases.iter().find(|case| !case.facts.is_edge));
         for outcome in [Outcome::Mismatch, Outcome::Error, Outcome::Crash] {
             assert_eq!(of_outcome(edge.unwrap(), outcome), NodeVerdict::RunsButForSpecialValues);
             assert!(of_outcome(plain.unwrap(), outcome) > NodeVerdict::Unknown);
