@@ -70,22 +70,22 @@ pub struct NodeAnswer {
 impl Measurement {
     /// What is measured of a kind of node.
     pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
-        let mut cases = recorded_cases(&kind.version);
-        cases.retain(|case| {
+        let is_about = |case: &&RecordedCase| {
             case.facts.refusal.is_none() && case.facts.level == Level::Required && kind.has_types_of(&case.id)
-        });
+        };
+        let cases: Vec<&RecordedCase> = recorded_cases(&kind.version).iter().filter(is_about).collect();
         let alike = |case: &&RecordedCase| case.facts.settings == kind.settings;
-        let exact = self.ended(kind, cases.iter().filter(alike));
+        let exact = self.ended(kind, cases.iter().copied().filter(alike));
         if !exact.is_empty() {
             return self.summed(&exact, false);
         }
         let settings = kind.settings.of_any_rank();
         let alike = |case: &&RecordedCase| case.facts.settings.of_any_rank() == settings;
-        let of_other_ranks = self.ended(kind, cases.iter().filter(alike));
+        let of_other_ranks = self.ended(kind, cases.iter().copied().filter(alike));
         if !of_other_ranks.is_empty() {
             return self.summed(&of_other_ranks, kind.settings.has_rank());
         }
-        self.by_parts(&self.ended(kind, cases.iter()), kind)
+        self.by_parts(&self.ended(kind, cases.iter().copied()), kind)
     }
 
     /// The answer where no case has all settings of the node: each setting by itself.
