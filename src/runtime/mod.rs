@@ -1,6 +1,7 @@
 //! What is tested: anything that takes a model and inputs, and gives outputs or a reason.
 
 mod accepted;
+mod adapters;
 mod builtin;
 mod declaration;
 mod exchange;
@@ -22,6 +23,7 @@ mod subprocess;
 mod worker;
 
 pub use accepted::accepted;
+pub use adapters::Adapters;
 pub use builtin::Builtin;
 pub use declaration::{Accepted, Declaration, ElementName, Opsets};
 pub(crate) use external::has_external_data;
