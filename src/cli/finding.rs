@@ -38,15 +38,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
             bail!(Usage(format!("several runtimes have a finding '{id}'; name one: {}", names.join(", "))))
         }
     };
-    let versions = MeasuredVersions::of(finding)?;
+    let versions = finding.measured_in()?;
     if arguments.issue {
-        let sample = sample(finding, &versions)?;
+        let sample = sample(finding, versions)?;
         let id = sample
             .context("no case of the finding fails in a version that was measured, so there is nothing to file")?;
         let sources = Sources::default();
-        print::line(issue(finding, &versions, &find(&sources, &id)?).trim_end())?;
+        print::line(issue(finding, versions, &find(&sources, &id)?).trim_end())?;
     } else {
-        show(finding, &versions)?;
+        show(finding, versions)?;
     }
     Ok(exit::SUCCESS)
 }
@@ -93,5 +93,5 @@ fn sample(finding: &Finding, versions: &MeasuredVersions) -> anyhow::Result<Opti
     let Some(measurement) = Measurements::embedded().get(finding.runtime, version)? else { return Ok(None) };
     let mut failures = finding.failures(measurement);
     failures.sort_by_key(|(case, _)| (case.facts.level, case.id.contains("/large/"), case.id.len(), case.id.clone()));
-    Ok(failures.into_iter().next().map(|(case, _)| case.id))
+    Ok(failures.into_iter().next().map(|(case, _)| case.id.clone()))
 }

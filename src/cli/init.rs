@@ -12,7 +12,6 @@ use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
 use crate::cli::session::Session;
 use crate::cli::terminal::TerminalReporter;
-use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::expectations::{
     ExpectationMatcher, Expectations, Provenance, first_expectations, first_measurement, updated_expectations,
@@ -229,6 +228,6 @@ impl Arguments {
                 )
             }
         };
-        bail!(Usage(format!("{}: there is such a file already; {way_out}", path.display())));
+        bail!("{}: there is such a file already; {way_out}", path.display())
     }
 }

@@ -1,16 +1,23 @@
 //! `smoke`: whether an adapter follows the protocol, in words.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
 use crate::cli::{exit, print};
 use crate::report::{escape, terminal};
 use crate::runtime::{Verdict, smoke};
+use crate::suite::export_case;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeOptions,
+
+    /// Write each model that is not ok, with its inputs and what is expected, as a test folder below this one
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
@@ -21,10 +28,14 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let declaration = runtime.declaration();
     print::line(&terminal::runtime(&declaration))?;
-    let (mut correct, mut unsupported, mut wrong, mut printed) = (0_usize, 0_usize, 0_usize, Ok(()));
-    smoke(&*runtime, |about, verdict| {
+    let (mut correct, mut unsupported, mut failing, mut wrong) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let (mut printed, mut kept) = (Ok(()), Ok(()));
+    smoke(&*runtime, |about, verdict, case| {
         if stop.is_set() || printed.is_err() {
             return;
+        }
+        if let Some(folder) = arguments.keep.as_ref().filter(|_| verdict != Verdict::Correct && kept.is_ok()) {
+            kept = export_case(&folder.join(about.replace(' ', "_")), case);
         }
         printed = match verdict {
             Verdict::Correct => {
@@ -35,6 +46,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
                 unsupported += 1;
                 print::line(&format!("unsupported  {about}: {}", escape::message(&message)))
             }
+            Verdict::Runtime(message) => {
+                failing += 1;
+                print::line(&format!("RUNTIME      {about}: {}", escape::message(&message)))
+            }
             Verdict::Wrong(message) => {
                 wrong += 1;
                 print::line(&format!("WRONG        {about}: {}", escape::message(&message)))
@@ -42,6 +57,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         };
     })?;
     printed?;
+    kept?;
     for problem in runtime.finish() {
         wrong += 1;
         print::line(&format!("WRONG        {problem}"))?;
@@ -50,6 +66,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return ended_early(&stop);
     }
     let advice = if wrong > 0 { "; docs/protocol.md has the rules" } else { "" };
-    print::line(&format!("{correct} ok, {unsupported} unsupported, {wrong} wrong{advice}"))?;
+    print::line(&format!(
+        "{correct} ok, {unsupported} unsupported, {failing} failing in the runtime, {wrong} wrong{advice}"
+    ))?;
     Ok(if wrong == 0 { exit::SUCCESS } else { exit::REGRESSION })
 }

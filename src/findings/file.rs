@@ -7,7 +7,9 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Measured, Measurement};
+use crate::expectations::ExpectationError;
+use crate::findings::versions::MeasuredVersions;
+use crate::measure::{Measured, Measurement, Measurements};
 use crate::run::Outcome;
 use crate::suite::{Filter, FilterError, RecordedCase, recorded_cases};
 
@@ -37,6 +39,12 @@ pub struct Finding {
     pub issue: Option<String>,
     #[serde(skip)]
     filter: Filter,
+    /// The cases that the patterns choose, when they are first asked for.
+    #[serde(skip)]
+    chosen: OnceLock<Vec<(OperatorVersion, &'static RecordedCase)>>,
+    /// In which versions of the runtime it was measured.
+    #[serde(skip)]
+    measured: OnceLock<MeasuredVersions>,
 }
 
 /// A file of findings.
@@ -132,26 +140,49 @@ impl Finding {
     }
 
     /// The cases of a measurement that show the finding: those that the patterns choose and that fail.
-    pub fn failures(&self, measurement: &Measurement) -> Vec<(RecordedCase, Outcome)> {
-        let mut failures = Vec::new();
-        for version in self.versions() {
-            for case in recorded_cases(&version).into_iter().filter(|case| self.filter.matches(&case.id)) {
-                if let Measured::Ended(outcome) = measurement.outcome(&version, &case)
-                    && outcome != Outcome::Pass
-                {
-                    failures.push((case, outcome));
-                }
-            }
-        }
-        failures
+    pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
+        let failure = |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
+            Measured::Ended(outcome) if outcome != Outcome::Pass => Some((*case, outcome)),
+            _ => None,
+        };
+        self.shown_by().iter().filter_map(failure).collect()
     }
 
     /// Whether a version of the runtime was given a case of the finding.
     pub fn was_measured(&self, measurement: &Measurement) -> bool {
-        self.versions().any(|version| {
-            let cases = recorded_cases(&version);
-            let is_measured = |case: &&RecordedCase| matches!(measurement.outcome(&version, case), Measured::Ended(_));
-            cases.iter().filter(|case| self.filter.matches(&case.id)).any(|case| is_measured(&case))
+        let is_measured = |(version, case): &(OperatorVersion, &'static RecordedCase)| {
+            matches!(measurement.outcome(version, case), Measured::Ended(_))
+        };
+        self.shown_by().iter().any(is_measured)
+    }
+
+    /// In which versions of the runtime the finding was measured.
+    pub fn measured_in(&self) -> Result<&MeasuredVersions, ExpectationError> {
+        if let Some(known) = self.measured.get() {
+            return Ok(known);
+        }
+        let all = Measurements::embedded();
+        let versions = all.runtimes().into_iter().find(|(runtime, _)| *runtime == self.runtime);
+        let mut measured = MeasuredVersions::default();
+        for version in versions.map(|(_, versions)| versions).unwrap_or_default() {
+            let Some(measurement) = all.get(self.runtime, version)? else { continue };
+            if !self.failures(measurement).is_empty() {
+                measured.fails.push(version);
+            } else if self.was_measured(measurement) {
+                measured.passes.push(version);
+            }
+        }
+        Ok(self.measured.get_or_init(|| measured))
+    }
+
+    /// The cases that the patterns choose, each with its operator version.
+    fn shown_by(&self) -> &[(OperatorVersion, &'static RecordedCase)] {
+        self.chosen.get_or_init(|| {
+            let cases = |version: OperatorVersion| {
+                let chosen = recorded_cases(&version).iter().filter(|case| self.filter.matches(&case.id));
+                chosen.map(|case| (version.clone(), case)).collect::<Vec<_>>()
+            };
+            self.versions().flat_map(cases).collect()
         })
     }
 
@@ -177,7 +208,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
         }
         let filter = Filter::new(&cases);
         let filter = filter.map_err(|error| FindingError::Pattern { path: path.clone(), id: id.clone(), error })?;
-        found.push(Finding { runtime: name, id, cases, text, does: runtime, sample, issue, filter });
+        found.push(Finding { runtime: name, id, cases, text, does: runtime, sample, issue, filter, chosen: OnceLock::new(), measured: OnceLock::new() });
     }
     Ok(found)
 }

@@ -28,6 +28,9 @@ pub struct Comparison<'a> {
     pub crashes: Vec<Change<'a>>,
     /// What ends otherwise, and neither passes now nor did, or is not judged.
     pub changed: Vec<Change<'a>>,
+    /// What only one of the runtimes takes: the other was not given it, as it declares, or since it takes no such opset or IR
+    /// version.
+    pub taken_by_one: Vec<Change<'a>>,
     /// What only the newer run has.
     pub added: Vec<Change<'a>>,
     /// What only the older run has.
@@ -69,6 +72,7 @@ impl<'a> Comparison<'a> {
             let change = Change { id, old: Some(before.outcome), new: Some(after.outcome), message: &after.message };
             let is_crash = |outcome| matches!(outcome, Outcome::Crash | Outcome::ProtocolError);
             let list = match (before.outcome, after.outcome) {
+                (Outcome::NotDeclared, _) | (_, Outcome::NotDeclared) => &mut comparison.taken_by_one,
                 _ if after.level == Level::Open => &mut comparison.changed,
                 (old, new) if is_crash(new) && !is_crash(old) => &mut comparison.crashes,
                 (Outcome::Pass, new) if !new.is_inconclusive() => &mut comparison.broken,
@@ -89,12 +93,13 @@ impl<'a> Comparison<'a> {
     }
 
     /// The kinds of changes, worst first, with the cases of each.
-    fn lists(&self) -> [(&'static str, &[Change<'a>]); 6] {
+    fn lists(&self) -> [(&'static str, &[Change<'a>]); 7] {
         [
             ("new crashes", &self.crashes),
             ("broken", &self.broken),
             ("fixed", &self.fixed),
             ("changed", &self.changed),
+            ("taken by one alone", &self.taken_by_one),
             ("added", &self.added),
             ("removed", &self.removed),
         ]
@@ -111,7 +116,9 @@ impl<'a> Comparison<'a> {
     /// The comparison for people at a terminal; at most `most` cases of each kind.
     pub fn text(&self, most: usize) -> String {
         let mut text = String::new();
-        for (name, changes) in self.lists() {
+        for (name, changes) in
+            self.lists().into_iter().filter(|(_, changes)| !is_same_list(changes, &self.taken_by_one))
+        {
             for change in changes.iter().take(most) {
                 let _ = writeln!(text, "{name}: {} ({})", escape::line(change.id), change.outcomes());
                 if !change.message.is_empty() {
@@ -131,7 +138,8 @@ impl<'a> Comparison<'a> {
     pub fn markdown(&self, most: usize) -> String {
         let mut text =
             format!("## {} → {}\n\n{}\n", escape::markdown(&self.old), escape::markdown(&self.new), self.counts());
-        for (name, changes) in self.lists().into_iter().filter(|(_, changes)| !changes.is_empty()) {
+        let is_listed = |changes: &[Change<'_>]| !changes.is_empty() && !is_same_list(changes, &self.taken_by_one);
+        for (name, changes) in self.lists().into_iter().filter(|(_, changes)| is_listed(changes)) {
             let _ = write!(text, "\n### {name}: {}\n\n| case | outcome |\n|---|---|\n", changes.len());
             for change in changes.iter().take(most) {
                 let _ = writeln!(text, "| {} | {} |", escape::markdown_cell_code(change.id), change.outcomes());
@@ -149,6 +157,11 @@ impl Change<'_> {
         let outcomes = [self.old, self.new].into_iter().flatten().map(Outcome::name).collect::<Vec<_>>();
         outcomes.join(" -> ")
     }
+}
+
+/// Whether two lists are one. What only one runtime takes is counted, and listed in JSON alone: it is one fact of a whole opset.
+fn is_same_list(one: &[Change<'_>], other: &[Change<'_>]) -> bool {
+    std::ptr::eq(one, other)
 }
 
 fn by_id(results: &[CaseResult]) -> BTreeMap<&str, &CaseResult> {
@@ -204,7 +217,8 @@ mod tests {
         assert_eq!(ids(&comparison.fixed), ["fixed"]);
         assert_eq!(ids(&comparison.broken), ["broken"]);
         assert_eq!(ids(&comparison.crashes), ["crash", "crashed"]);
-        assert_eq!(ids(&comparison.changed), ["open", "other", "quiet"]);
+        assert_eq!(ids(&comparison.changed), ["open", "other"]);
+        assert_eq!(ids(&comparison.taken_by_one), ["quiet"]);
         assert_eq!(
             (ids(&comparison.added), ids(&comparison.removed)),
             (vec!["new".to_owned()], vec!["gone".to_owned()])
@@ -212,7 +226,7 @@ mod tests {
         assert!(comparison.is_worse());
         let text = comparison.text(30);
         assert!(text.starts_with("new crashes: crash (error -> crash)\n"), "{text}");
-        let line = "a 1 -> a 2: 2 new crashes, 1 broken, 1 fixed, 3 changed, 1 added, 1 removed, 1 as before";
+        let line = "a 1 -> a 2: 2 new crashes, 1 broken, 1 fixed, 2 changed, 1 taken by one alone, 1 added, 1 removed, 1 as before";
         assert!(text.ends_with(line), "{text}");
         assert!(comparison.markdown(30).contains("| `fixed` | mismatch -> pass |"));
         assert!(!Comparison::new(&new, &new).is_worse());

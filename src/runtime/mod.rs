@@ -1,6 +1,7 @@
 //! What is tested: anything that takes a model and inputs, and gives outputs or a reason.
 
 mod accepted;
+pub mod adapter;
 mod adapters;
 mod builtin;
 mod declaration;

@@ -6,6 +6,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::TensorError;
 use onnx_conformance_reference::value::Value;
 
+use crate::case::{self, Case, DataSet, ExpectedOutput, Level};
 use crate::compare::{Accuracy, compare};
 use crate::runtime::{Ended, Host, Phase, Request, Response};
 use model::{Expected, Probe, probes};
@@ -17,12 +18,14 @@ pub enum Verdict {
     Correct,
     /// The runtime says that it cannot, which may well be.
     Unsupported(String),
+    /// The runtime fails or ends, which is no fault of the adapter's.
+    Runtime(String),
     /// The adapter does wrong.
     Wrong(String),
 }
 
-/// What the probes show of a runtime, each told to `sink` as it comes, with what it is about.
-pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict)) -> Result<(), TensorError> {
+/// What the probes show of a runtime, each told to `sink` as it comes, with what it is about and the model and its inputs as a case.
+pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> Result<(), TensorError> {
     let mut earlier = None;
     let declaration = runtime.declaration();
     for probe in probes()? {
@@ -34,7 +37,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict)) -> Result<
         if let Expected::Outputs(values) = &probe.expected {
             earlier = Some(values.clone());
         }
-        sink(probe.about, verdict);
+        sink(probe.about, verdict, &probe.case());
     }
     Ok(())
 }
@@ -51,18 +54,22 @@ fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdi
         (Ended::Answered(response), None) => response,
         (Ended::Timeout(message) | Ended::Crash(message) | Ended::OutOfMemory(message), _)
         | (Ended::Answered(_), Some(message)) => {
-            return Verdict::Wrong(format!("the process did not live through it: {message}"));
+            let message = format!("the process did not live through it: {message}");
+            return if probe.is_basic { Verdict::Wrong(message) } else { Verdict::Runtime(message) };
         }
         (Ended::ProtocolError(message), _) => return Verdict::Wrong(message),
     };
     match (&probe.expected, response) {
         (Expected::Outputs(values), Response::Outputs { values: actual, .. }) => judge(values, &actual, earlier),
-        (Expected::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. }) => {
-            if probe.is_basic {
-                Verdict::Wrong(format!("any runtime can do this, but it says: {message}"))
-            } else {
-                Verdict::Unsupported(message)
-            }
+        (Expected::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. })
+            if probe.is_basic =>
+        {
+            Verdict::Wrong(format!("any runtime can do this, but it says: {message}"))
+        }
+        (Expected::Outputs(_), Response::Unsupported { message, .. }) => Verdict::Unsupported(message),
+        (Expected::Outputs(_), Response::Error { message, phase, .. }) => {
+            let phase = if phase == Phase::Load { "load" } else { "run" };
+            Verdict::Runtime(format!("an error at `{phase}`, where `unsupported` would say that it cannot: {message}"))
         }
         (Expected::NoModel, Response::Error { phase: Phase::Load, .. })
         | (Expected::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Correct,
@@ -103,6 +110,30 @@ fn judge(expected: &[Value], actual: &[Value], earlier: Option<&Vec<Value>>) -> 
 }
 
 impl Probe {
+    /// The probe as a case, for a test folder.
+    fn case(&self) -> Case {
+        let outputs = match &self.expected {
+            Expected::Outputs(values) => values.as_slice(),
+            Expected::NoModel | Expected::Failure => &[],
+        };
+        let expected = self.outputs.iter().zip(outputs).map(|(output, value)| ExpectedOutput {
+            name: output.name.clone(),
+            expected: case::Expected::Value(value.clone(), Accuracy::Exact),
+        });
+        Case {
+            id: self.about.to_owned(),
+            model: self.model.clone(),
+            folder: None,
+            data: vec![DataSet { inputs: self.inputs.clone(), outputs: expected.collect() }],
+            refusal: None,
+            rule: None,
+            level: Level::Required,
+            is_edge: false,
+            evidence: Vec::new(),
+            judged: None,
+        }
+    }
+
     /// The element types that go in and out.
     fn elements(&self) -> Vec<ElementType> {
         let inputs = self.inputs.iter().map(|input| input.value.value_type());
@@ -136,7 +167,7 @@ mod tests {
 
     fn wrong(spoil: fn(Response) -> Response) -> Vec<(String, Verdict)> {
         let mut all = Vec::new();
-        smoke(&Spoilt(spoil), |about, verdict| all.push((about.to_owned(), verdict))).unwrap();
+        smoke(&Spoilt(spoil), |about, verdict, _| all.push((about.to_owned(), verdict))).unwrap();
         assert!(all.len() >= 12, "{all:?}");
         all.retain(|(_, verdict)| *verdict != Verdict::Correct);
         all

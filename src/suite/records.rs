@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
 use rayon::prelude::*;
@@ -109,12 +109,23 @@ impl OperatorRecord {
     }
 }
 
-/// What the embedded records say of the cases of an operator version; nothing where there is none.
-pub fn recorded_cases(version: &OperatorVersion) -> Vec<RecordedCase> {
-    let record = embedded_record(&format!("{}/{}", version.domain, version.name));
-    let recorded = record.and_then(|mut record| record.versions.remove(&version.since)).unwrap_or_default();
-    let case = |(id, facts): (String, _)| RecordedCase { id: format!("{}/{id}", version.qualified()), facts };
-    recorded.cases.into_iter().map(case).collect()
+/// What the embedded records say of the cases of an operator version; nothing where there is none. A record is read once.
+pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
+    /// By since.
+    type Versions = BTreeMap<u32, Vec<RecordedCase>>;
+    static READ: OnceLock<Vec<OnceLock<Versions>>> = OnceLock::new();
+    let operator = format!("{}/{}", version.domain, version.name);
+    let Ok(at) = RECORDS.binary_search_by_key(&operator.as_str(), |(name, _)| name) else { return &[] };
+    let slot = READ.get_or_init(|| RECORDS.iter().map(|_| OnceLock::new()).collect()).get(at);
+    let read = || {
+        let cases = |(since, recorded): (u32, VersionRecord)| {
+            let name = OperatorVersion::new(&version.domain, &version.name, since).qualified();
+            let case = |(id, facts): (String, _)| RecordedCase { id: format!("{name}/{id}"), facts };
+            (since, recorded.cases.into_iter().map(case).collect())
+        };
+        embedded_record(&operator).unwrap_or_default().versions.into_iter().map(cases).collect()
+    };
+    slot.and_then(|slot| slot.get_or_init(read).get(&version.since)).map_or(&[], Vec::as_slice)
 }
 
 /// Where the record of an operator is.

@@ -62,6 +62,9 @@ pub(crate) struct VersionsFile {
     /// The Pythons that the packages are for, for people.
     #[serde(default, rename = "python")]
     _python: Option<String>,
+    /// The folder of the adapter's crate, where it is written in Rust.
+    #[serde(default)]
+    pub(crate) manifest: Option<String>,
     /// The patterns of the cases that are measured; all without one.
     #[serde(default)]
     pub(crate) scope: Vec<String>,

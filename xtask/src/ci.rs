@@ -12,6 +12,7 @@ use crate::{adapters, workspace};
 const DENY: &str = "0.20.2";
 
 /// The crates outside of the workspace that make the suite their tests.
+/// The crate of candle is none of them: its build needs `protoc`.
 const RUNTIME_CRATES: [&str; 2] = ["hostile-runtime", "tract-runtime"];
 
 /// The adapters that are held to every case.
@@ -24,7 +25,7 @@ const SHARDED: [&str; 1] = ["openvino"];
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Leave out what takes long or needs more than a Rust toolchain: the crates of runtimes, cargo-deny, faults, fuzzing, the
-    /// comparison with the Python package, and the adapters
+    /// comparison with the Python package, the adapters, and the site in a browser
     #[arg(long)]
     fast: bool,
 }
@@ -54,6 +55,7 @@ const STEPS: [Step; 14] = [
     Step { name: "cargo xtask wheel", is_fast: false, run: || cargo(&["xtask", "wheel"]) },
     Step { name: "the adapters", is_fast: false, run: whole_suite },
     Step { name: "a tenth of the suite on more adapters", is_fast: false, run: shards },
+    Step { name: "the site in a browser", is_fast: false, run: site },
     Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
 ];
 
@@ -137,6 +139,29 @@ fn older_releases() -> Result<()> {
         cargo(&[&run[..], &filters].concat())?;
     }
     Ok(())
+}
+
+/// The site of `onnx-conformance report` in Chromium. What is missing is installed; where it cannot be, the step says that it did not
+/// run.
+fn site() -> Result<()> {
+    let home = workspace::root().join("site-tests");
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let wanted = [("npm", &["npm"][..]), ("chromium", &browsers[..])];
+    for (package, _) in wanted.into_iter().filter(|(_, programs)| !programs.iter().any(|it| is_there(it))) {
+        // The lists of packages may be old, or not there.
+        let apt = |arguments: &[&str]| Command::new("apt-get").args(arguments).status().is_ok_and(|it| it.success());
+        let install = ["install", "--yes", "--quiet", package];
+        if !apt(&install) && !(apt(&["update", "--quiet"]) && apt(&install)) {
+            anstream::eprintln!(
+                "NOT RUN: {package} is missing and cannot be installed by apt-get; the site was not tried in a browser"
+            );
+            return Ok(());
+        }
+    }
+    run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&home))?;
+    cargo(&["build", "--quiet"])?;
+    run(Command::new("npm").arg("test").env("CARGO_TARGET_DIR", workspace::target()).current_dir(&home))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_reference::spec::{
     AttributeSpec, AttributeValue, Behaviour, DefaultValue, FormalParameter, OneOf, OpSpec, Presence, Releases,
+    TextFacts, Texts,
 };
 
 /// How wide a line of prose may be.
@@ -94,6 +95,15 @@ pub(crate) fn releases_file(releases: &Releases) -> String {
         let opsets: Vec<String> = release.opsets.iter().map(|(domain, opset)| format!("{domain}: {opset}")).collect();
         let (onnx, ir, opsets) = (&release.onnx, release.ir, opsets.join(", "));
         line(&mut text, &format!("  - {{onnx: \"{onnx}\", ir: {ir}, opsets: {{{opsets}}}}}"));
+    }
+    text
+}
+
+/// The text of texts.yaml.
+pub(crate) fn texts_file(texts: &Texts) -> String {
+    let mut text = String::from("# Written by `cargo xtask import-specs`; do not edit.\ntexts:\n");
+    for (version, TextFacts { lines, digest }) in &texts.texts {
+        line(&mut text, &format!("  {version}: {{lines: {lines}, digest: \"{digest}\"}}"));
     }
     text
 }

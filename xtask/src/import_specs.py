@@ -1,5 +1,6 @@
-"""Prints names, numbers and types of every operator schema of the installed onnx package as JSON; no texts."""
+"""Prints names, numbers and types of every operator schema of the installed onnx package as JSON; of texts only digests."""
 
+import hashlib
 import json
 import sys
 
@@ -24,7 +25,23 @@ UNTABLED_RELEASES = {
 
 def main():
     schemas = [schema(s) for s in onnx.defs.get_all_schemas_with_history()]
-    json.dump({"onnx": onnx.__version__, "schemas": schemas, "releases": {"releases": releases()}}, sys.stdout)
+    texts = {name(s): standard_text(s) for s in onnx.defs.get_all_schemas_with_history()}
+    dump = {"onnx": onnx.__version__, "schemas": schemas, "releases": {"releases": releases()}, "texts": texts}
+    json.dump(dump, sys.stdout)
+
+
+def name(s):
+    return f"{s.domain or 'ai.onnx'}/{s.name}-{s.since_version}"
+
+
+def standard_text(s):
+    """How many lines the text of a schema has, and their digest: its description, and those of attributes, inputs, outputs."""
+    named = [*s.attributes.values(), *s.inputs, *s.outputs]
+    parts = [s.doc, *(f"{part.name}: {part.description}" for part in named)]
+    lines = [line.strip() for part in parts for line in part.splitlines()]
+    lines = [line for line in lines if line]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    return {"lines": len(lines), "digest": digest}
 
 
 def schema(s):

@@ -1,4 +1,4 @@
-//! `cargo xtask import-specs`: the version files and releases.yaml, from the onnx package, and the check against it.
+//! `cargo xtask import-specs`: the version files, releases.yaml and texts.yaml, from the onnx package, and the check against it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use onnx_conformance_reference::spec::diff::compare;
-use onnx_conformance_reference::spec::{Behaviour, OpSpec, Releases, yaml};
+use onnx_conformance_reference::spec::{Behaviour, OpSpec, Releases, TextFacts, Texts, yaml};
 use serde::Deserialize;
 use walkdir::WalkDir;
 
@@ -15,6 +15,7 @@ use crate::{emit, python, workspace};
 const ONNX: &str = "onnx==1.23.2";
 const SCRIPT: &str = include_str!("import_specs.py");
 const RELEASES: &str = "releases.yaml";
+const TEXTS: &str = "texts.yaml";
 
 /// The options of the task.
 #[derive(clap::Args)]
@@ -24,11 +25,23 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// What the script prints: version files without `changes` and `behaviour`, and releases.yaml.
+/// What the script prints: version files without `changes` and `behaviour`, releases.yaml and texts.yaml.
 #[derive(Deserialize)]
 struct Dump {
     schemas: Vec<OpSpec>,
     releases: Releases,
+    texts: BTreeMap<String, TextFacts>,
+}
+
+impl Dump {
+    /// The files that no person writes in, by their paths below specs/.
+    fn whole_files(&self) -> BTreeMap<String, String> {
+        let texts = Texts { texts: self.texts.clone() };
+        BTreeMap::from([
+            (RELEASES.to_owned(), emit::releases_file(&self.releases)),
+            (TEXTS.to_owned(), emit::texts_file(&texts)),
+        ])
+    }
 }
 
 /// Writes the files, or checks them.
@@ -40,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for line in &found {
         anstream::println!("{line}");
     }
-    let (files, what) = (dump.schemas.len() + 1, ONNX);
+    let (files, what) = (dump.schemas.len() + dump.whole_files().len(), ONNX);
     if !found.is_empty() && arguments.check {
         bail!("specs/ differs from {what} in {} places; run `cargo xtask import-specs`", found.len());
     }
@@ -48,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The version files and releases.yaml under specs/, by their paths below it.
+/// The version files, releases.yaml and texts.yaml under specs/, by their paths below it.
 fn committed() -> Result<BTreeMap<String, String>> {
     let root = workspace::root().join("specs");
     let mut files = BTreeMap::new();
@@ -57,7 +70,7 @@ fn committed() -> Result<BTreeMap<String, String>> {
         let path = entry.path().strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
         let stem = path.rsplit('/').next().and_then(|name| name.strip_suffix(".yaml"));
         let is_version = stem.is_some_and(|stem| stem.starts_with(|c: char| c.is_ascii_digit()));
-        if entry.file_type().is_file() && (is_version || path == RELEASES) {
+        if entry.file_type().is_file() && (is_version || [RELEASES, TEXTS].contains(&path.as_str())) {
             files.insert(path, fs::read_to_string(entry.path())?);
         }
     }
@@ -71,7 +84,7 @@ fn path_of(spec: &OpSpec) -> String {
 /// Writes every file that differs and removes those of no version; returns what it did.
 fn write(dump: &Dump, committed: &BTreeMap<String, String>) -> Result<Vec<String>> {
     let root = workspace::root().join("specs");
-    let mut files = BTreeMap::from([(RELEASES.to_owned(), emit::releases_file(&dump.releases))]);
+    let mut files = dump.whole_files();
     for schema in &dump.schemas {
         let path = path_of(schema);
         let written = committed.get(&path).map(|text| hand_written(&path, text)).transpose()?.unwrap_or_default();
@@ -123,8 +136,10 @@ fn check(dump: &Dump, committed: &BTreeMap<String, String>) -> Vec<String> {
         };
         found.extend(differences.into_iter().map(|difference| format!("specs/{path}: {difference}")));
     }
-    if extra.remove(RELEASES) != Some(emit::releases_file(&dump.releases).as_str()) {
-        found.push(format!("specs/{RELEASES}: the releases differ"));
+    for (path, text) in dump.whole_files() {
+        if extra.remove(path.as_str()) != Some(text.as_str()) {
+            found.push(format!("specs/{path}: the package says otherwise"));
+        }
     }
     found.extend(extra.keys().map(|path| format!("specs/{path}: {ONNX} has no such operator version")));
     found
@@ -167,6 +182,8 @@ mod tests {
         }
         let releases = emit::releases_file(specs.releases().unwrap());
         assert_eq!(embedded::file(RELEASES), Some(releases.as_str()));
+        let texts = emit::texts_file(&Texts::read(specs).unwrap());
+        assert_eq!(embedded::file(TEXTS), Some(texts.as_str()));
     }
 
     #[test]

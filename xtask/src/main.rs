@@ -54,7 +54,7 @@ enum Task {
     Measure(measure::Arguments),
     /// Write a first op.yaml for an operator.
     NewOp(new_op::Arguments),
-    /// Run the whole suite on the built-in executor and write a compatibility matrix.
+    /// Run the whole suite on the built-in executor, and write the site that shows it beside all measurements.
     Report(report::Arguments),
     /// Make the Python environments of adapters, in the newest versions that they are for.
     Setup(adapters::Arguments),

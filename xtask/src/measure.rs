@@ -125,7 +125,7 @@ impl Launched {
         let file: AdapterFile = serde_yaml::from_str(&text).with_context(|| path.display().to_string())?;
         let pins = versions.requirements(version);
         let (python, target) = if pins.is_empty() {
-            (PathBuf::new(), built(name, &versions.package, version)?)
+            (PathBuf::new(), built(name, versions, version)?)
         } else {
             let pins: Vec<&str> = pins.iter().map(String::as_str).collect();
             let python = python::environment(&format!("{name}@{version}"), &pins)?;
@@ -161,10 +161,13 @@ impl Launched {
 }
 
 /// Builds the crate of a runtime's adapter with a version of the runtime, in a copy, and returns the target folder.
-fn built(name: &str, package: &str, version: &str) -> Result<PathBuf> {
-    let (home, root) = (workspace::crate_of(name), workspace::root());
-    let copy = workspace::target().join("measure").join(format!("{name}@{version}"));
-    fs::create_dir_all(copy.join("src"))?;
+fn built(name: &str, versions: &VersionsFile, version: &str) -> Result<PathBuf> {
+    let (root, package) = (workspace::root(), versions.package.as_str());
+    let folder =
+        versions.manifest.as_ref().context("versions.yaml names neither requirements nor the crate of the adapter")?;
+    let home = root.join(folder);
+    let around = workspace::target().join("measure").join(format!("{name}@{version}"));
+    let copy = around.join("crate");
     for entry in walkdir::WalkDir::new(&home) {
         let entry = entry?;
         let to = copy.join(entry.path().strip_prefix(&home)?);
@@ -173,6 +176,11 @@ fn built(name: &str, package: &str, version: &str) -> Result<PathBuf> {
         } else {
             fs::copy(entry.path(), &to)?;
         }
+    }
+    // What the crates of adapters share stands beside them.
+    for shared in fs::read_dir(home.parent().unwrap_or(&home))?.filter_map(Result::ok).filter(|it| it.path().is_file())
+    {
+        fs::copy(shared.path(), around.join(shared.file_name()))?;
     }
     let manifest = copy.join("Cargo.toml");
     let text = fs::read_to_string(&manifest)?

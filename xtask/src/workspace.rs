@@ -13,8 +13,3 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
-
-/// The crate of a runtime's adapter that is written in Rust.
-pub(crate) fn crate_of(runtime: &str) -> PathBuf {
-    root().join("tests/crates").join(format!("{runtime}-runtime"))
-}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::expectations::ExpectationError;
-use crate::findings::{Findings, MeasuredVersions};
+use crate::findings::Findings;
 use crate::report::site::table::{CaseRow, VersionTable};
 
 /// A finding as pages have it.
@@ -40,7 +40,7 @@ pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<
             found.push(FindingData {
                 runtime: finding.runtime,
                 id: finding.id.clone(),
-                versions: MeasuredVersions::of(finding)?.to_string(),
+                versions: finding.measured_in()?.to_string(),
                 text: finding.text.clone(),
                 does: finding.does.clone(),
                 behaviours,

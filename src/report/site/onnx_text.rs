@@ -181,8 +181,8 @@ fn float(value: f32) -> Option<String> {
 }
 
 fn name(name: &str) -> String {
-    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let is_plain =
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
     if is_plain { name.to_owned() } else { quoted(name) }
 }
 

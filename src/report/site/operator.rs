@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::spec::diff::{self, Change, DiffError};
-use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Specs};
+use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Specs, Texts};
 use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
@@ -64,6 +64,9 @@ struct VersionData<'a> {
     /// The release of ONNX that it came with.
     #[serde(skip_serializing_if = "Option::is_none")]
     release: Option<&'a str>,
+    /// The number of lines of the standard's text, and their digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<(usize, String)>,
     signature: String,
     lines: Vec<String>,
     /// Name, type, default, whether it is required.
@@ -107,6 +110,8 @@ pub(crate) struct OperatorParts<'a> {
     pub(crate) file: &'a OperatorFile,
     /// Its versions, oldest first.
     pub(crate) tables: &'a [VersionTable],
+    /// What is known of the standard's texts.
+    pub(crate) texts: &'a Texts,
     /// The columns.
     pub(crate) columns: &'a [Column],
     /// A case of each behaviour.
@@ -117,10 +122,10 @@ pub(crate) struct OperatorParts<'a> {
 
 /// The data of an operator's page.
 pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
-    let OperatorParts { file, tables, columns, samples, findings } = parts;
+    let OperatorParts { file, tables, texts, columns, samples, findings } = parts;
     let (mut rows, mut outcomes) = (Interned::default(), Interned::default());
     let versions: Vec<VersionData<'a>> =
-        tables.iter().map(|table| version_data(table, columns.len(), &mut rows)).collect();
+        tables.iter().map(|table| version_data(table, texts, columns.len(), &mut rows)).collect();
     let behaviours = behaviours(tables, &mut outcomes);
     let mut details: BTreeMap<String, BTreeMap<&str, Detail>> = BTreeMap::new();
     for column in columns.iter().filter(|column| column.file.is_some()) {
@@ -170,7 +175,7 @@ fn rules(file: &OperatorFile) -> Vec<RuleData<'_>> {
     rules
 }
 
-fn version_data<'a>(table: &'a VersionTable, columns: usize, rows: &mut Interned) -> VersionData<'a> {
+fn version_data<'a>(table: &'a VersionTable, texts: &Texts, columns: usize, rows: &mut Interned) -> VersionData<'a> {
     let spec = table.spec;
     let mut both =
         |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
@@ -192,6 +197,7 @@ fn version_data<'a>(table: &'a VersionTable, columns: usize, rows: &mut Interned
         inference: spec.shape_inference,
         function: spec.function.map(|kind| kind.to_string()),
         release: release(spec),
+        text: texts.get(&spec.version).map(|text| (text.lines, text.digest.clone())),
         signature: signature::line(spec),
         lines: signature::lines(spec),
         attributes: spec

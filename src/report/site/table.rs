@@ -124,17 +124,22 @@ impl VersionTable {
     }
 
     /// The cases that say something of a type of a type parameter: those in which the other parameters have their plain
-    /// types, so that a fault of another type is not held against this one; all where there are no such cases.
+    /// types, so that a fault of another type is not held against this one. A behaviour without such cases says something of
+    /// the types that are not plain.
     pub(crate) fn cases_of(&self, parameter: &str, label: &str) -> Vec<&CaseRow> {
         let has = |case: &&CaseRow| case.types.iter().any(|(name, known)| name == parameter && known == label);
         let with_type: Vec<&CaseRow> = self.cases.iter().filter(has).collect();
         let is_plain = |case: &&CaseRow| {
             case.types.iter().all(|(name, known)| name == parameter || self.plain.get(name) == Some(known))
         };
+        let is_unusual = self.plain.get(parameter).is_none_or(|plain| plain != label);
         let mut chosen: Vec<&CaseRow> = Vec::new();
         for of_behaviour in with_type.chunk_by(|a, b| a.behaviour == b.behaviour) {
             let plain: Vec<&CaseRow> = of_behaviour.iter().copied().filter(|case| is_plain(case)).collect();
-            chosen.extend(if plain.is_empty() { of_behaviour } else { &plain });
+            match plain.as_slice() {
+                [] if is_unusual => chosen.extend(of_behaviour),
+                plain => chosen.extend(plain),
+            }
         }
         chosen
     }

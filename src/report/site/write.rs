@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use onnx_conformance_reference::spec::diff::DiffError;
-use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs};
+use onnx_conformance_reference::spec::yaml::YamlError;
+use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Texts};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -64,6 +65,9 @@ pub enum SiteError {
     /// Two versions cannot be compared.
     #[error(transparent)]
     Diff(#[from] DiffError),
+    /// The list of texts cannot be read.
+    #[error(transparent)]
+    Texts(#[from] Box<YamlError>),
     /// A file of findings is wrong.
     #[error(transparent)]
     Findings(#[from] FindingError),
@@ -133,7 +137,8 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let specs = Specs::embedded();
     let names: Vec<(&str, &str)> =
         specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
-    let parts = Parts { catalog: &catalog, findings: &findings, evidence: &evidence, columns: &columns };
+    let texts = Texts::read(specs)?;
+    let parts = Parts { catalog: &catalog, findings: &findings, evidence: &evidence, texts: &texts, columns: &columns };
     let operators: Vec<OperatorPages> = names
         .into_par_iter()
         .map(|(domain, name)| parts.pages(domain, name, &before, &newest))
@@ -163,6 +168,7 @@ struct Parts<'a> {
     catalog: &'a OperatorCatalog,
     findings: &'a Findings,
     evidence: &'a ConfirmingRuntimes<'a>,
+    texts: &'a Texts,
     columns: &'a [Column],
 }
 
@@ -182,7 +188,8 @@ impl Parts<'_> {
         let (file, _) = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
         let samples = samples(self.catalog, &tables, self.evidence)?;
-        let parts = OperatorParts { file, tables: &tables, columns: self.columns, samples, findings: findings.clone() };
+        let (texts, columns) = (self.texts, self.columns);
+        let parts = OperatorParts { file, tables: &tables, texts, columns, samples, findings: findings.clone() };
         let path = format!("data/op/{domain}/{name}.js");
         let data = serde_json::to_string(&operator(parts)?).map_err(|error| SiteError::Json { path, error })?;
         Ok(OperatorPages {

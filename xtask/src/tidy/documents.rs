@@ -48,8 +48,9 @@ fn names_folder(line: &str, folder: &str) -> bool {
 /// A generated file names its command in line 1; in JSON, which has no comments, in the first entry.
 pub(crate) fn check_generated(files: &[File], findings: &mut Vec<Finding>) {
     let generated = generated::paths().map(|path| (path, "cargo xtask gen"));
-    let releases = ("specs/releases.yaml".to_owned(), "cargo xtask import-specs");
-    for (path, command) in generated.chain([releases]) {
+    let imported =
+        ["specs/releases.yaml", "specs/texts.yaml"].map(|path| (path.to_owned(), "cargo xtask import-specs"));
+    for (path, command) in generated.chain(imported) {
         let text = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
         let line = usize::from(has_extension(&path, "json")) + 1;
         if !text.lines().nth(line - 1).is_some_and(|head| head.contains(command)) {

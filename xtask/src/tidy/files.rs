@@ -73,7 +73,11 @@ pub(crate) fn read(root: &Path) -> Result<Vec<File>> {
 fn is_ours(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let is_cache = entry.file_type().is_dir() && entry.path().join("CACHEDIR.TAG").exists();
-    !is_cache && name != ".git" && name != "target" && !(name == "testdata" && entry.depth() == 1)
+    !is_cache
+        && name != ".git"
+        && name != "target"
+        && name != "node_modules"
+        && !(name == "testdata" && entry.depth() == 1)
 }
 
 /// The files of the modules that a file declares for tests only.

@@ -57,7 +57,7 @@ pub enum SpecError {
     /// The file stands where no file belongs.
     #[error("{path}: no file is expected here")]
     #[diagnostic(help(
-        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, types.yaml, enums.yaml and exclusions.yaml"
+        "specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml, recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
     ))]
     Unexpected {
         /// The file.
@@ -341,7 +341,7 @@ enum Place {
 fn place(path: &str) -> Option<Place> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
-        ["enums.yaml" | "exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "types.yaml"]
+        ["enums.yaml" | "exclusions.yaml" | "recipes.yaml" | "releases.yaml" | "texts.yaml" | "types.yaml"]
         | ["ir", _]
         | [_, _, "op.yaml"] => Some(Place::Other),
         [domain, name, file] => {

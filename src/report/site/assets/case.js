@@ -6,16 +6,18 @@
 
   /** A script that runs the case on onnxruntime. */
   function script(sample) {
-    const needs = sample.inputs.some(([, value]) => value.includes("tensor(\""));
-    const inputs = sample.inputs.map(([name, value]) => `    ${JSON.stringify(name)}: ${value},`).join("\n");
-    const expected = sample.text.split("\n").map((line) => `# ${line}`).join("\n");
+    const needsOnnx = sample.inputs.some(([, value]) => value.includes("tensor(\""));
+    const reader = ["import onnx", "from onnx import numpy_helper", "", "", "def tensor(text):",
+      "    return numpy_helper.to_array(onnx.TensorProto.FromString(base64.b64decode(text)))", "", ""];
     return [
-      `# ${sample.id}`, expected, "import base64", "", "import numpy as np", "import onnxruntime",
-      needs ? "import onnx\nfrom onnx import numpy_helper\n\n\ndef tensor(text):\n    return numpy_helper.to_array(onnx.TensorProto.FromString(base64.b64decode(text)))\n\n" : "",
-      `model = base64.b64decode("${sample.model}")`, "inputs = {", inputs, "}",
+      `# ${sample.id}`, ...sample.text.split("\n").map((line) => `# ${line}`.trimEnd()),
+      "import base64", "", "import numpy as np", "import onnxruntime", ...(needsOnnx ? reader : [""]),
+      `model = base64.b64decode("${sample.model}")`,
+      "inputs = {", ...sample.inputs.map(([name, value]) => `    ${JSON.stringify(name)}: ${value},`), "}",
       "session = onnxruntime.InferenceSession(model, providers=[\"CPUExecutionProvider\"])",
-      "for output, value in zip(session.get_outputs(), session.run(None, inputs)):", "    print(output.name, value.dtype if hasattr(value, \"dtype\") else \"\", value, sep=\"\\n\")", "",
-    ].filter((line, at) => line !== "" || at === 3 || at > 8).join("\n");
+      "for output, value in zip(session.get_outputs(), session.run(None, inputs)):",
+      "    print(output.name, value)", "",
+    ].join("\n");
   }
 
   const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
@@ -27,7 +29,7 @@
     return el("div", { class: "sample" },
       el("p", null, "For example ", link(site.caseHref(sample.id), null, sample.id), sample.evidence ? el("span", { class: "quiet" }, `, confirmed by ${sample.evidence}`) : null),
       sample.control ? el("p", null, "The same model without the violation, which must run: ", link(site.caseHref(sample.control), null, sample.control)) : null,
-      el("pre", null, sample.text),
+      el("pre", { tabindex: "0" }, sample.text),
       el("p", { class: "actions" },
         sample.node ? site.copyButton("Copy make_node", sample.node) : null,
         sample.onnx ? site.copyButton("Copy ONNX text", sample.onnx) : null,
@@ -81,7 +83,7 @@
       el("p", { class: "quiet" }, "Committed measurements hold outcomes alone; results files also have messages and distances."),
       findings.map((finding) => el("article", { class: "finding" }, el("h3", null, `${finding.runtime} ${finding.versions}`), el("p", null, finding.text), el("p", null, finding.does))),
       el("h2", null, "Run it"),
-      el("pre", null, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export '${id}' --folder case`),
+      el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export '${id}' --folder case`),
       el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),
       site.sample(front, data, sample, behaviour),
     ];

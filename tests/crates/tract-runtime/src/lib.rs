@@ -9,9 +9,9 @@ use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::tensor::Tensor as OnnxTensor;
 use onnx_conformance::reference::types::ValueType;
 use onnx_conformance::reference::value::Value;
+use onnx_conformance::runtime::adapter::{elements, lacking_operator, lacking_type, tensor_of};
 use onnx_conformance::runtime::{Declaration, Request, Response, Runtime};
 use tract_onnx::model::ParseResult;
-use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
 use tract_onnx::prelude::tract_ndarray::ArrayD;
 use tract_onnx::prelude::*;
 
@@ -21,7 +21,11 @@ pub struct Tract;
 impl Runtime for Tract {
     fn declaration(&self) -> Declaration {
         let issues = Some("https://github.com/sonos/tract/issues".to_owned());
-        Declaration { language: Some("Rust".to_owned()), issues, ..Declaration::named("tract", "0.23.9") }
+        Declaration {
+            language: Some("Rust".to_owned()),
+            issues,
+            ..Declaration::named("tract", env!("RUNTIME_VERSION"))
+        }
     }
 
     fn run(&self, request: &Request<'_>) -> Response {
@@ -35,7 +39,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     let load_error = |error: TractError| Response::load_error(format!("{error:#}"));
     let onnx = tract_onnx::onnx();
     let proto = onnx.proto_model_for_read(&mut Cursor::new(request.model)).map_err(load_error)?;
-    if let Some(missing) = missing(&onnx, &proto, request) {
+    if let Some(missing) = missing(&onnx, request) {
         return Err(missing);
     }
     let folder = request.folder.and_then(Path::to_str);
@@ -70,32 +74,8 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
 
 /// What tract does not have, before it reads the model: an operator, which it looks up by name alone, or a type of the values
 /// that go in and out.
-fn missing(onnx: &tract_onnx::Onnx, proto: &ModelProto, request: &Request<'_>) -> Option<Response> {
-    let mut nodes = Vec::new();
-    proto.graph.iter().for_each(|graph| collect(graph, &mut nodes));
-    if let Some(node) = nodes.iter().find(|node| !onnx.op_register.0.contains_key(&node.op_type)) {
-        let domain = if node.domain.is_empty() { "ai.onnx" } else { &node.domain };
-        let message = format!("no operator is registered as {}", node.op_type);
-        // A function of the model itself is no operator that could be lacking.
-        let operator = domain.starts_with("ai.onnx").then(|| format!("operator {domain}/{}", node.op_type));
-        return Some(
-            operator.map_or_else(|| Response::load_error(&message), |what| Response::unsupported(what, &message)),
-        );
-    }
-    let inputs = request.inputs.iter().map(|input| input.value.value_type());
-    let outputs = request.outputs.iter().map(|output| output.value_type.clone());
-    let lacking = inputs.chain(outputs).find(|value_type| !has(value_type))?;
-    Some(Response::unsupported(lacking.to_string(), format!("no {lacking} goes in or out")))
-}
-
-/// The nodes of a graph and of the graphs in it.
-fn collect<'a>(graph: &'a GraphProto, nodes: &mut Vec<&'a NodeProto>) {
-    for node in &graph.node {
-        nodes.push(node);
-        for attribute in &node.attribute {
-            attribute.g.iter().chain(&attribute.graphs).for_each(|graph| collect(graph, nodes));
-        }
-    }
+fn missing(onnx: &tract_onnx::Onnx, request: &Request<'_>) -> Option<Response> {
+    lacking_operator(request.model, |name| onnx.op_register.0.contains_key(name)).or_else(|| lacking_type(request, has))
 }
 
 /// Whether tract has values of the type.
@@ -134,8 +114,7 @@ fn tensor(input: &Named) -> Result<Tensor, Response> {
 
 /// A tensor of the elements that the bytes are.
 fn plain<T: Datum + Copy, const N: usize>(tensor: &OnnxTensor, element: fn([u8; N]) -> T) -> TractResult<Tensor> {
-    let bytes = tensor.bytes().chunks_exact(N).map(|bytes| std::array::from_fn(|at| bytes[at]));
-    Tensor::from_shape(tensor.shape(), &bytes.map(element).collect::<Vec<_>>())
+    Tensor::from_shape(tensor.shape(), &elements(tensor, element))
 }
 
 fn value(output: &Tensor) -> Result<Value, Response> {
@@ -168,8 +147,7 @@ fn bytes<T: Datum + Copy, const N: usize>(
     to_bytes: fn(T) -> [u8; N],
 ) -> TractResult<OnnxTensor> {
     let view = output.to_plain_array_view::<T>()?;
-    let bytes: Vec<u8> = view.iter().flat_map(|value| to_bytes(*value)).collect();
-    Ok(OnnxTensor::from_bytes(element, output.shape().to_vec(), bytes.into())?)
+    Ok(tensor_of(element, output.shape().to_vec(), view.iter().copied(), to_bytes)?)
 }
 
 fn strings(output: &Tensor) -> TractResult<OnnxTensor> {

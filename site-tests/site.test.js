@@ -1,0 +1,236 @@
+// The site in Chromium: what a reader does, in light and dark, wide and narrow, with and without a mouse.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+
+import { HOSTILE, launch, site } from "./browser.js";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare"];
+let browser;
+let home;
+
+before(async () => {
+  home = site();
+  browser = await launch();
+});
+
+after(() => browser?.close());
+
+/** A page at an address, which must report no error and ask nothing of a network. */
+async function open(address, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1300, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.problems = [];
+  page.on("pageerror", (error) => page.problems.push(error.message));
+  page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
+  page.on("request", (request) => /^(file|data|blob):/.test(request.url()) || page.problems.push(request.url()));
+  await page.goto(`${home}${address}`);
+  await ready(page);
+  return page;
+}
+
+const ready = (page) => page.waitForFunction(() => document.querySelector("main h1"));
+
+async function close(page) {
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+}
+
+test("the front page can be used within a second", async () => {
+  const page = await open("#/");
+  const times = await page.evaluate(async () => {
+    const started = performance.now();
+    location.hash = "#/?opset=17&type=float";
+    await new Promise((resolve) => { const look = () => (document.querySelector("#operators").textContent.includes("17") ? resolve() : setTimeout(look, 5)); look(); });
+    return { load: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd, redraw: performance.now() - started };
+  });
+  assert.ok(times.load < 1000 && times.redraw < 1000, JSON.stringify(times));
+  assert.ok(await page.locator("#grid tbody tr").count() > 150);
+  await close(page);
+});
+
+test("a search ranks what is called so first", async () => {
+  const page = await open("#/");
+  const first = async (text) => {
+    await page.fill("#search", text);
+    await page.waitForSelector("#found li");
+    return page.locator("#found li b").first().textContent();
+  };
+  assert.equal(await first("sum"), "Sum");
+  assert.equal(await first("bf16"), "bfloat16");
+  assert.equal(await first("opset 13"), "Opset 13");
+  assert.match(await first("fp8"), /^float8/);
+  assert.equal(await first("softmax-11"), "Softmax");
+  assert.equal(await first("own"), "own 0.1.0 (" + await page.evaluate(() => site.front().then((front) => front.columns.find((column) => column.runtime === "own").file)) + ")");
+  await first("softmax-11");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "Softmax-11");
+  await close(page);
+});
+
+test("filters narrow the operators, stand in the address and survive a new start", async () => {
+  const page = await open("#/");
+  const rows = () => page.locator("#grid tbody tr[data-operator]").count();
+  const all = await rows();
+  await page.selectOption("#choose-type", "bfloat16");
+  await page.waitForFunction(() => location.hash.includes("type=bfloat16"));
+  const some = await rows();
+  assert.ok(some > 20 && some < all, `${some} of ${all}`);
+  await page.getByRole("button", { name: /crashes/ }).click();
+  await page.waitForFunction(() => location.hash.includes("state=c"));
+  const few = await rows();
+  assert.ok(few < some);
+  const again = await open(new URL(page.url()).hash);
+  assert.equal(await again.locator("#grid tbody tr[data-operator]").count(), few);
+  await close(again);
+  await page.goBack();
+  await page.waitForFunction(() => !location.hash.includes("state=c"));
+  assert.equal(await rows(), some);
+  await close(page);
+});
+
+test("from a cell to the case and back", async () => {
+  const page = await open("#/?cols=own-0.1.0");
+  const cell = page.locator("tr[data-operator='ai.onnx/Abs'] a.mark");
+  assert.match(await cell.getAttribute("class"), /s-w/);
+  await cell.click();
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "Abs-13");
+  await page.locator("a.behaviour", { hasText: /^ranks$/ }).click();
+  await page.waitForSelector(".sample pre");
+  assert.match(await page.locator(".sample pre").textContent(), /Abs/);
+  await page.locator(".sample a").first().click();
+  await page.waitForFunction(() => document.querySelector("h1").textContent.startsWith("ai.onnx/Abs-13/ranks/"));
+  assert.ok(await page.locator(".outcomes .s-w").count() >= 1);
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "Abs-13");
+  await page.goBack();
+  await page.goBack();
+  await page.waitForSelector("#grid");
+  await close(page);
+});
+
+test("a script in a message stays text", async () => {
+  const page = await open(`#/case/${CASE}`);
+  assert.ok((await page.locator(".outcomes").textContent()).includes(HOSTILE));
+  assert.ok((await page.locator(".outcomes").textContent()).includes("7 ULP"));
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  const wrong = await open("#/runtime/%3Cimg%20src=x%20onerror=alert(1)%3E");
+  assert.equal(await wrong.locator("main img").count(), 0);
+  await close(wrong);
+  await close(page);
+});
+
+test("the grid is one stop of the tab key, and arrows move in it", async () => {
+  const page = await open("#/");
+  assert.equal(await page.locator("#grid .cell[tabindex='0']").count(), 1);
+  assert.equal(await page.locator("#grid tbody button:not([tabindex='-1'])").count(), 0);
+  await page.locator("#grid .cell[tabindex='0']").focus();
+  const focused = () => page.evaluate(() => document.activeElement.textContent);
+  assert.equal(await focused(), "Abs");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await focused(), "Acos");
+  await page.keyboard.press("Space");
+  assert.ok(await page.locator(".timeline").isVisible());
+  await page.keyboard.press("ArrowRight");
+  assert.match(await page.evaluate(() => document.activeElement.className), /mark/);
+  assert.equal(await page.locator("#grid .cell[tabindex='0']").count(), 1);
+  await page.keyboard.press("?");
+  assert.ok(await page.locator("#help").isVisible());
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("/");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "search");
+  await close(page);
+});
+
+test("two runtimes are compared", async () => {
+  const page = await open("#/compare");
+  await page.selectOption("#compare-second", { index: 0 });
+  await page.waitForFunction(() => /compare\/[^/]+\/[^/]+/.test(location.hash));
+  await page.goto(`${home}#/compare/onnxruntime-1.31.1/tract-0.23.9`);
+  await page.waitForFunction(() => document.querySelector("h1").textContent.includes("tract"));
+  assert.ok(await page.locator("table.compare tbody tr").count() > 20);
+  await close(page);
+});
+
+test("what changed between any two versions", async () => {
+  const page = await open("#/op/ai.onnx/Cast?from=1&to=28");
+  assert.match(await page.locator("dl.changes").textContent(), /added to T1/);
+  assert.ok(await page.locator(".diff td.new").count() > 5);
+  assert.match(await page.locator(".diff").textContent(), /lines the same/);
+  await page.selectOption("#choose-from", "24");
+  await page.waitForFunction(() => location.hash.includes("from=24"));
+  await close(page);
+});
+
+test("every operator has a page", async () => {
+  const page = await open("#/");
+  const failed = await page.evaluate(async () => {
+    const front = await site.front();
+    const wrong = [];
+    for (const operator of front.operators) {
+      const name = `${front.domains[operator.d].name}/${operator.n}`;
+      location.hash = `#/op/${name}`;
+      const limit = Date.now() + 3000;
+      const shown = () => document.querySelector("main h1")?.textContent === `${operator.n}-${operator.v.at(-1).since}`;
+      while (!shown() && Date.now() < limit) await new Promise((resolve) => { setTimeout(resolve, 5); });
+      if (!shown()) wrong.push(name);
+    }
+    return wrong;
+  });
+  assert.deepEqual(failed, []);
+  await close(page);
+});
+
+for (const [name, options] of [
+  ["light", {}],
+  ["dark", { colorScheme: "dark" }],
+  ["narrow", { viewport: { width: 390, height: 800 } }],
+]) {
+  test(`no rule of accessibility is broken: ${name}`, async () => {
+    for (const address of [...PAGES, "#/runtime/onnxruntime-1.31.1"]) {
+      const page = await open(address, options);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+      const found = violations.map(({ id, nodes }) => `${address} ${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+      assert.deepEqual(found, []);
+      await close(page);
+    }
+  });
+}
+
+test("a phone scrolls down, not sideways", async () => {
+  for (const address of PAGES) {
+    const page = await open(address, { viewport: { width: 390, height: 800 } });
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${address} is ${width} wide`);
+    await close(page);
+  }
+});
+
+test("states are told apart without colours, and on paper", async () => {
+  const page = await open("#/", { forcedColors: "active" });
+  const border = await page.locator("#grid .mark").first().evaluate((mark) => getComputedStyle(mark).borderTopWidth);
+  assert.equal(border, "1px");
+  assert.notEqual((await page.locator("#grid .mark").first().textContent()).trim(), "");
+  await page.emulateMedia({ media: "print" });
+  assert.ok(!await page.locator("header.top").isVisible());
+  await close(page);
+});
+
+test("the model of a case is downloaded, and what is missing is said", async () => {
+  const page = await open("#/op/ai.onnx/Abs?b=ranks");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download model.onnx" }).click()]);
+  assert.match(download.suggestedFilename(), /^ai\.onnx_Abs-13_ranks.*\.onnx$/);
+  const bytes = readFileSync(await download.path());
+  assert.ok(bytes.includes("onnx-conformance") && bytes.includes("Abs"));
+  for (const [address, words] of [["#/op/ai.onnx/Nothing", "No such operator"], ["#/case/ai.onnx/Abs-13/gone", "No such case"], ["#/runtime/gone", "No such runtime"], ["#/nonsense", "No such page"]]) {
+    const other = await open(address);
+    assert.equal(await other.locator("h1").textContent(), words);
+    await close(other);
+  }
+  await close(page);
+});

@@ -1,0 +1,9 @@
+//! The adapter of rten: `adapters/rten` starts this program.
+
+use std::process::ExitCode;
+
+use rten_runtime::Rten;
+
+fn main() -> ExitCode {
+    onnx_conformance::runtime::serve(&Rten)
+}
