@@ -72,10 +72,11 @@ impl Tensor {
     /// assert_eq!(tensor.to_vec::<f64>(), None);
     /// # Ok::<(), onnx_conformance_reference::tensor::TensorError>(())
     /// ```
-    #[expect(clippy::needless_pass_by_value, reason = "a caller gives the elements away, as to any constructor")]
     pub fn from_vec<T: Native>(shape: Vec<usize>, elements: Vec<T>) -> Result<Tensor, TensorError> {
         let mut bytes = Vec::with_capacity(elements.len().saturating_mul(size_of::<T>()));
-        elements.iter().for_each(|element| element.append(&mut bytes));
+        for element in elements {
+            element.append(&mut bytes);
+        }
         Tensor::from_bytes(T::ELEMENT_TYPE, shape, bytes.into())
     }
 
