@@ -26,7 +26,7 @@ const DOCUMENT: (&str, &str) = ("docs/ci.md", "## From nothing to a gate");
 const TESTS: &str = r#"import pytest
 from onnx_conformance.pytest import Cases, backend
 
-cases = Cases(backend("onnxruntime.backend"), ["ai.onnx/Relu-14/whole/T=float", "ai.onnx/Relu-14/whole/T=double"])
+cases = Cases(backend("onnxruntime.backend"), ["ai.onnx/Relu-14/known_values/T=float", "ai.onnx/Relu-14/known_values/T=double"])
 
 
 @pytest.mark.parametrize("case", cases)
@@ -96,7 +96,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     user.call(program, &run)?;
     let module = |arguments: &[&str]| user.call("python", &[&["-m", "onnx_conformance"], arguments].concat());
     module(&run)?;
-    module(&["export", "cases", "ai.onnx/Relu-14/whole/T=float"])?;
+    module(&["export", "cases", "ai.onnx/Relu-14/known_values/T=float"])?;
     module(&["check", "cases"])?;
     fs::write(user.folder.join("test_conformance.py"), TESTS)?;
     let tests = user.call("python", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_conformance.py"])?;
