@@ -1,5 +1,5 @@
 //! Embeds the text of every record of cases under `records/` by operator, every measurement and the digests beside it and every
-//! file of findings by name, and the packed tests of ONNX's releases by path, as sorted tables; nothing is parsed here.
+//! file of findings by name, and the data of models that keep it outside themselves, as sorted tables; nothing is parsed here.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -22,20 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let findings = Path::new(&project).join("findings");
     let files = fs::read_dir(&findings)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
     write_table(&findings, &files, Path::to_owned, "findings.rs")?;
-    let vendored = Path::new(&project).join("testdata").join("onnx");
-    let mut files = Vec::new();
-    for entry in fs::read_dir(&vendored)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            for file in fs::read_dir(path)? {
-                files.push(file?.path());
-            }
-        } else {
-            files.push(path);
-        }
-    }
-    files.retain(|file| file.extension().is_some_and(|extension| extension != "md"));
-    write_table_of(&vendored, &files, Path::to_owned, "vendored.rs", "include_bytes")
+    let external = Path::new(&project).join("testdata/ir/external");
+    let files = [external.join("weights.bin"), external.join("below").join("more.bin")];
+    write_table_of(&external, &files, Path::to_owned, "external.rs", "include_bytes")
 }
 
 /// Embeds the measurements compressed, `<runtime>/<version>.yaml` and the digests beside it: they are long lists of much the same.

@@ -20,7 +20,7 @@ use crate::cli::runtime::{found_of, stopped_by_interrupt};
 use crate::cli::{options, print};
 use crate::report::terminal::word;
 use crate::runtime::{Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, serve};
-use crate::suite::{Filter, Generated, Suite};
+use crate::suite::{Filter, Generated, Suite, remove_temporary};
 use choice::choose;
 use trials::Trials;
 
@@ -163,16 +163,18 @@ impl Harness {
             return serve(runtime);
         }
         let arguments = Arguments::from_args();
-        self.run_trials(arguments).unwrap_or_else(|error| {
+        let code = self.run_trials(arguments).unwrap_or_else(|error| {
             print::error(&error);
             ExitCode::from(crate::cli::exit::HARNESS)
-        })
+        });
+        remove_temporary();
+        code
     }
 
     fn run_trials(self, mut arguments: Arguments) -> anyhow::Result<ExitCode> {
         let filter = Filter::new(&self.filters)?;
         // The trials outlive this function's scope; the program ends with them.
-        let suite = options::open_suite(self.testdata.as_deref(), &filter, Generated::embedded())?;
+        let suite = options::open_suite(self.testdata.as_deref(), Generated::embedded())?;
         let suite: &'static Suite = Box::leak(Box::new(suite));
         let units = choose(suite, &filter, &arguments)?;
         if arguments.list {

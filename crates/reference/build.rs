@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../specs").canonicalize()?;
+    // A published package holds the folder, which the checkout links to; without links, as on some systems, it is where it is.
+    let package = env::var("CARGO_MANIFEST_DIR")?;
+    let package = Path::new(&package);
+    let own = package.join("specs");
+    let root = if own.is_dir() { own } else { package.join("../../specs") }.canonicalize()?;
     let mut files = Vec::new();
     walk(&root, &mut files)?;
     let mut rows = Vec::new();

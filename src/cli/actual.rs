@@ -39,6 +39,11 @@ impl<'a> Recorder<'a> {
         Recorder { host, declaration, pending: Mutex::default(), failed: Mutex::default() }
     }
 
+    /// The name and version of the runtime.
+    pub(crate) fn runtime(&self) -> String {
+        format!("{} {}", self.declaration.name, self.declaration.version)
+    }
+
     /// Keeps the outputs of a case that fails and forgets those of every other; called on the thread that ran the case.
     pub(crate) fn end_case(&self, case: &Case, result: &CaseResult) {
         let control = case.refusal.as_ref().map(|refusal| refusal.control.id.as_str());

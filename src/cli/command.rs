@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, convert, coverage, diff, exit, export, finding, init, list, merge, print, report, run, show, smoke,
-    trace,
+    check, compare, convert, coverage, diff, exit, export, finding, init, list, merge, options, print, report, run,
+    show, smoke, trace,
 };
-use crate::suite::FilterError;
+use crate::suite::{FilterError, Generated, Releases, SUITE_VERSION, remove_temporary};
 
 /// Conformance tests and opset compatibility for ONNX.
 #[derive(Debug, Parser)]
@@ -57,6 +58,11 @@ enum Command {
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            // Nothing is left to be done where even this cannot be printed.
+            let _ = print::line(&versions());
+            return ExitCode::from(exit::SUCCESS);
+        }
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
             // Nothing is left to be done where even this cannot be printed.
@@ -81,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Smoke(arguments) => smoke::main(arguments),
         Command::Trace(arguments) => trace::main(arguments),
     };
+    remove_temporary();
     match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -92,4 +99,17 @@ pub fn main() -> ExitCode {
             })
         }
     }
+}
+
+/// What `--version` prints: the versions of the program, of the suite and of ONNX, and the digest that results name.
+fn versions() -> String {
+    let mut text = format!("onnx-conformance {}\nsuite {SUITE_VERSION}", env!("CARGO_PKG_VERSION"));
+    let Ok(releases) = Releases::embedded() else { return text };
+    if let [oldest, .., newest] = releases.all() {
+        text += &format!("\nONNX {} to {}", oldest.release, newest.release);
+    }
+    if let Ok(digest) = options::open_suite(None, Generated::embedded()).and_then(|suite| Ok(suite.digest()?)) {
+        text += &format!("\ndigest {digest}");
+    }
+    text
 }

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.selection.patterns()?;
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
-    let suite = arguments.selection.open(&filter)?;
+    let suite = arguments.selection.open()?;
     let evidence = arguments.selection.sources.evidence()?;
     let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
     if plan.selected == 0 {

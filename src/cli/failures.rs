@@ -1,16 +1,22 @@
 //! The cases that fail unexpectedly, as files: a model, its inputs, and the expected and actual outputs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::case::Case;
 use crate::cli::actual::Recorder;
 use crate::cli::print;
+use crate::report::escape;
 use crate::run::{CaseResult, Confirm};
 use crate::suite::{Suite, SuiteError, export_case};
 
 /// The most cases that are written.
 const MOST: usize = 100;
+
+/// A Python program that runs the case in its folder.
+const REPRODUCE: &str = include_str!("reproduce.py");
 
 /// Writes cases, the first hundred, each into a folder of its own below `folder`, and says so. A folder that cannot be
 /// written is no reason to lose what the run has to say.
@@ -25,6 +31,7 @@ pub(crate) fn write_failures(
         return;
     }
     let mut taken = BTreeSet::new();
+    let results: BTreeMap<&str, &CaseResult> = failures.iter().map(|result| (result.id.as_str(), result)).collect();
     let ids: Vec<&str> = failures.iter().take(MOST).map(|result| result.id.as_str()).collect();
     let written = suite.find_each(&ids, &mut |mut case| {
         evidence.confirm(&mut case);
@@ -37,7 +44,12 @@ pub(crate) fn write_failures(
             fs::remove_dir_all(&home).map_err(|error| SuiteError::Io { path: home.clone(), error })?;
         }
         export_case(&home, &case)?;
-        outputs.write(&home, &case).map_err(|error| SuiteError::Io { path: home.clone(), error })
+        let io = |error| SuiteError::Io { path: home.clone(), error };
+        if let Some(result) = results.get(case.id.as_str()) {
+            fs::write(home.join("README.md"), readme(&case, result, &outputs.runtime())).map_err(io)?;
+            fs::write(home.join("reproduce.py"), REPRODUCE).map_err(io)?;
+        }
+        outputs.write(&home, &case).map_err(io)
     });
     match written {
         Ok(()) => {
@@ -51,6 +63,29 @@ pub(crate) fn write_failures(
         }
         Err(error) => print::note(&format!("the failures cannot be written: {error}")),
     }
+}
+
+/// What happened to a case, in words, with the commands that run it again.
+fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
+    let mut text = format!("# {}\n\n{}: ", escape::markdown(&case.id), escape::markdown(runtime));
+    // Writing to a string does not fail.
+    let _ = write!(text, "**{}**\n", result.outcome);
+    if !result.message.is_empty() {
+        let _ = write!(text, "\n{}\n", escape::markdown(&escape::message(&result.message)));
+    }
+    if let Some(rule) = &case.rule {
+        let _ = write!(text, "\nRule {}: {}\n", escape::markdown(&rule.id), escape::markdown(&rule.says));
+    }
+    if case.refusal.is_some() {
+        text += "\nThe model breaks this rule and must be refused; `control` has the same model with the rule kept, which must run.\n";
+    }
+    if !result.inputs.is_empty() {
+        let _ = write!(text, "\nInputs: {}\n", escape::markdown(&result.inputs));
+    }
+    text += "\n    onnx-conformance run --runtime NAME --suite .    # judged as in the suite, by manifest.jsonl\n    \
+             python reproduce.py onnxruntime                  # prints both outputs; also onnx-reference, openvino\n\n\
+             `model.onnx` and `test_data_set_0` are an ordinary test folder of ONNX's; `actual` has the outputs that the runtime gave, if any.\n";
+    text
 }
 
 /// Where a case is written: its id, with `_` for what not every file system takes.

@@ -12,7 +12,7 @@ use crate::cli::{options, print};
 use crate::expectations::{
     ExpectationMatcher, Expectations, Provenance, updated_expectations, version_key, with_accepted, with_provenance,
 };
-use crate::measure::MeasuredDigests;
+use crate::measure::{MeasuredDigests, Measurements};
 use crate::report::escape;
 use crate::run::{CaseResult, Header, Outcome};
 use crate::runtime::{Accepted, Declaration, MissingFeature};
@@ -98,6 +98,9 @@ impl Source {
             let read = read_text(path).with_context(|| name.clone())?;
             expectations = Expectations::parse(&name, &read)?.about(&name, &self.runtime.name)?;
             text = Some(read);
+        } else if let Some((name, read)) = self.embedded() {
+            expectations = Expectations::parse(&name, &read)?;
+            text = Some(read);
         } else {
             // A file that is written for the first time keeps what it is written for.
             expectations.strict = self.strict;
@@ -107,10 +110,26 @@ impl Source {
 }
 
 impl Source {
-    /// Where new expectations are written: a measurement of another version of the runtime stays as it is.
+    /// The measurement of the runtime that the program was built with, that of its version or the newest, where it has one and no
+    /// other expectations are named.
+    fn embedded(&self) -> Option<(String, String)> {
+        if self.path.is_none() || !self.is_default {
+            return None;
+        }
+        let (name, text) = Measurements::embedded().text(&self.runtime.name, &self.runtime.version)?;
+        Some((format!("expectations/{name} of this program"), text))
+    }
+
+    /// Where new expectations are written: a measurement of another version of the runtime stays as it is, and one that only the
+    /// program has becomes a file.
     fn target(&self, read: &Expectations) -> Option<PathBuf> {
-        let is_other = read.exact && read.version.as_ref().is_some_and(|version| *version != self.runtime.version);
-        if self.is_default && is_other { Some(measured_path(&self.runtime)) } else { self.path.clone() }
+        let is_other = read.version.as_ref().is_some_and(|version| *version != self.runtime.version);
+        let is_new = self.path.as_ref().is_some_and(|path| !path.exists());
+        if self.is_default && read.exact && (is_other || is_new) {
+            Some(measured_path(&self.runtime))
+        } else {
+            self.path.clone()
+        }
     }
 }
 
@@ -222,16 +241,15 @@ pub(crate) fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missi
     }
 }
 
-/// Where the expectations of a runtime are, below the current folder, or in the project where only it has such a file: those of
-/// its version, else of the newest version that was measured, else `<runtime>.yaml`, where those go of a runtime that was not.
+/// Where the expectations of a runtime are, below the current folder: those of its version, else of the newest version that was
+/// measured, else `<runtime>.yaml`, where those go of a runtime that was not.
 pub(crate) fn default_path(runtime: &Declaration) -> PathBuf {
     let measured = measured_path(runtime);
     if measured.exists() {
         return measured;
     }
-    let flat = PathBuf::from(format!("{}.yaml", runtime.name));
-    let flat = options::folder_with("expectations", &flat).join(flat);
-    let folder = options::folder_with("expectations", Path::new(&runtime.name)).join(&runtime.name);
+    let flat = Path::new("expectations").join(format!("{}.yaml", runtime.name));
+    let folder = Path::new("expectations").join(&runtime.name);
     if flat.exists() { flat } else { newest_of(&folder).unwrap_or(flat) }
 }
 
@@ -239,8 +257,7 @@ pub(crate) fn default_path(runtime: &Declaration) -> PathBuf {
 pub(crate) fn measured_path(runtime: &Declaration) -> PathBuf {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     let version: String = runtime.version.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    let file = Path::new(&runtime.name).join(format!("{version}.yaml"));
-    options::folder_with("expectations", &file).join(file)
+    Path::new("expectations").join(&runtime.name).join(format!("{version}.yaml"))
 }
 
 /// The expectations of the newest version in a folder.

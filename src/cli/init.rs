@@ -73,7 +73,7 @@ struct Outcomes {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = Filter::new(&arguments.scope)?;
-    let suite = arguments.source.open_for(&filter)?;
+    let suite = arguments.source.open()?;
     let outcomes = match &arguments.from {
         Some(path) => arguments.read(path, &suite, &filter)?,
         None => match arguments.run(&suite, &filter)? {

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.selection.patterns()?;
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
-    let suite = arguments.selection.open(&filter)?;
+    let suite = arguments.selection.open()?;
     let ids = suite.ids(&filter)?;
     if ids.is_empty() {
         note_nothing_matches(&suite, &patterns);

@@ -1,40 +1,70 @@
 //! The command line: one file a subcommand.
 
+#[cfg(feature = "cli")]
 mod actual;
+#[cfg(feature = "cli")]
 mod body;
+#[cfg(feature = "cli")]
 mod check;
+#[cfg(feature = "cli")]
 mod command;
+#[cfg(feature = "cli")]
 mod compare;
+#[cfg(feature = "cli")]
 mod convert;
+#[cfg(feature = "cli")]
 pub mod coverage;
+#[cfg(feature = "cli")]
 mod diff;
 pub mod exit;
+#[cfg(feature = "cli")]
 mod export;
+#[cfg(feature = "cli")]
 mod failures;
+#[cfg(feature = "cli")]
 mod finding;
 pub(crate) mod gate;
+#[cfg(feature = "cli")]
 mod init;
+#[cfg(feature = "cli")]
 mod list;
+#[cfg(feature = "cli")]
 mod merge;
 pub(crate) mod options;
 pub(crate) mod print;
+#[cfg(feature = "cli")]
 mod progress;
+#[cfg(feature = "cli")]
 mod report;
+#[cfg(feature = "cli")]
 mod reports;
+#[cfg(feature = "cli")]
 mod results_file;
+#[cfg(feature = "cli")]
 mod run;
 pub(crate) mod runtime;
+#[cfg(feature = "cli")]
 mod session;
+#[cfg(feature = "cli")]
 mod show;
+#[cfg(feature = "cli")]
 mod smoke;
+#[cfg(feature = "cli")]
 mod suggest;
+#[cfg(feature = "cli")]
 mod target;
+#[cfg(feature = "cli")]
 mod terminal;
+#[cfg(feature = "cli")]
 mod trace;
 mod usage;
+#[cfg(feature = "cli")]
 mod verify;
 
+#[cfg(feature = "cli")]
 pub use command::main;
 pub use options::read_expectations;
+#[cfg(feature = "cli")]
 pub use progress::Progress;
+#[cfg(feature = "cli")]
 pub use terminal::TerminalReporter;

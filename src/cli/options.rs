@@ -12,10 +12,7 @@ use crate::cli::usage::{Nothing, Usage};
 use crate::evidence::ConfirmingRuntimes;
 use crate::expectations::Expectations;
 use crate::generate::OperatorCatalog;
-use crate::suite::{Filter, Generated, IrCases, Releases, Source as _, Suite, read_operators};
-
-/// The file that makes a folder one of vendored cases.
-const LIST: &str = "onnx/releases.yaml";
+use crate::suite::{Filter, Generated, Releases, Suite, read_operators};
 
 /// Which cases.
 #[derive(Debug, Args)]
@@ -48,15 +45,16 @@ pub(crate) struct Sources {
     #[arg(long, value_name = "DIR", conflicts_with = "suite")]
     pub(crate) specs: Option<PathBuf>,
 
-    /// The project's data, when it is not found by itself
+    /// Take the tests of ONNX's releases and the data of models from this folder, `testdata` of a checkout, instead of those that
+    /// the program was built with
     #[arg(long, value_name = "DIR", env = "ONNX_CONFORMANCE_TESTDATA")]
     pub(crate) testdata: Option<PathBuf>,
 }
 
 impl Selection {
-    /// Opens the suite that is meant, as far as a filter, that of the selection, chooses cases of it.
-    pub(crate) fn open(&self, filter: &Filter) -> anyhow::Result<Suite> {
-        self.sources.open_for(filter)
+    /// Opens the suite that is meant.
+    pub(crate) fn open(&self) -> anyhow::Result<Suite> {
+        self.sources.open()
     }
 
     /// The op.yaml files that the cases from specs are made from.
@@ -123,11 +121,6 @@ fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
 impl Sources {
     /// Opens the suite that is meant.
     pub(crate) fn open(&self) -> anyhow::Result<Suite> {
-        self.open_for(&Filter::default())
-    }
-
-    /// Opens the suite that is meant, as far as a filter chooses cases of it.
-    pub(crate) fn open_for(&self, filter: &Filter) -> anyhow::Result<Suite> {
         if let Some(folder) = &self.suite {
             return Ok(Suite::of_folder(folder)?);
         }
@@ -135,7 +128,7 @@ impl Sources {
             Some(folder) => Generated::new(read_operators(folder)?),
             None => Generated::embedded(),
         };
-        open_suite(self.testdata.as_deref(), filter, generated)
+        open_suite(self.testdata.as_deref(), generated)
     }
 
     /// Whether the cases are those that come with the project, of which `records/` and the expectation files tell.
@@ -153,9 +146,9 @@ impl Sources {
         releases(self.testdata.as_deref())
     }
 
-    /// Opens the project's suite, whatever suite is meant, as far as a filter chooses vendored cases.
-    pub(crate) fn vendored(&self, filter: &Filter) -> anyhow::Result<Suite> {
-        open_suite(self.testdata.as_deref(), filter, Generated::embedded())
+    /// Opens the project's suite, whatever suite is meant.
+    pub(crate) fn vendored(&self) -> anyhow::Result<Suite> {
+        open_suite(self.testdata.as_deref(), Generated::embedded())
     }
 
     /// The op.yaml files that the cases from specs are made from.
@@ -177,11 +170,10 @@ pub(crate) fn shown(text: &str) -> Result<usize, String> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count })
 }
 
-/// The project's suite, with these cases from specs. The tests of releases are those that the program was built with, unless a
-/// folder is named. A filter that chooses no case of the format does without the files that these need.
-pub(crate) fn open_suite(testdata: Option<&Path>, filter: &Filter, generated: Generated) -> anyhow::Result<Suite> {
-    let found = testdata.map(Path::to_owned).or_else(|| vendored(&[PathBuf::from("testdata"), built("testdata")]));
-    suite_of(&releases(testdata)?, found.as_deref(), filter, generated)
+/// The project's suite, with these cases from specs. The tests of releases, and the data of the cases of the format, are those that
+/// the program was built with, unless a folder is named.
+pub(crate) fn open_suite(testdata: Option<&Path>, generated: Generated) -> anyhow::Result<Suite> {
+    Ok(Suite::with(&releases(testdata)?, generated, testdata)?)
 }
 
 fn releases(testdata: Option<&Path>) -> anyhow::Result<Arc<Releases>> {
@@ -189,40 +181,6 @@ fn releases(testdata: Option<&Path>) -> anyhow::Result<Arc<Releases>> {
         Some(folder) => Releases::of_folder(&folder.join("onnx"))?,
         None => Releases::embedded()?,
     })
-}
-
-fn suite_of(
-    releases: &Arc<Releases>,
-    testdata: Option<&Path>,
-    filter: &Filter,
-    generated: Generated,
-) -> anyhow::Result<Suite> {
-    let formats = IrCases::new(Path::new("")).units()?;
-    if testdata.is_none() && formats.iter().any(|unit| filter.may_choose_from(&unit.name)) {
-        bail!(
-            "the files of the cases of the format are not found; name their folder, `testdata` of a checkout of \
-             onnx-conformance, by --testdata (in a test binary: Harness::testdata), or choose other cases: 'ai.onnx*/**' \
-             'onnx-*/**'"
-        );
-    }
-    Ok(Suite::with(releases, generated, testdata)?)
-}
-
-/// The first of some folders that holds the vendored cases; a folder that is only called so does not.
-fn vendored(folders: &[PathBuf]) -> Option<PathBuf> {
-    folders.iter().find(|folder| folder.join(LIST).is_file()).cloned()
-}
-
-/// A folder of the project where the program was built.
-fn built(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
-}
-
-/// The folder of this name that holds a file: below the current folder if it is there, else the project's; without either,
-/// the one below the current folder.
-pub(crate) fn folder_with(name: &str, file: &Path) -> PathBuf {
-    let here = PathBuf::from(name);
-    if !here.join(file).exists() && built(name).join(file).exists() { built(name) } else { here }
 }
 
 /// What a file says is expected of a runtime; nothing besides passing where there is no such file.
@@ -233,33 +191,4 @@ pub fn read_expectations(path: &Path, runtime: &str) -> anyhow::Result<Expectati
     let name = path.display().to_string();
     let text = read_text(path).with_context(|| name.clone())?;
     Ok(Expectations::parse(&name, &text)?.about(&name, runtime)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cases_from_specs_need_no_files() {
-        let releases = Releases::embedded().unwrap();
-        let open =
-            |patterns: &[&str]| suite_of(&releases, None, &Filter::new(patterns).unwrap(), Generated::embedded());
-        let suite = open(&["ai.onnx/Abs-*/**", "onnx-*/node/test_abs"]).unwrap();
-        for name in ["ai.onnx/Abs-13", "onnx-1.7.0/node/test_abs"] {
-            assert!(!suite.ids(&Filter::new(&[name]).unwrap()).unwrap().is_empty());
-        }
-        for patterns in [&[][..], &["ir/**"], &["**/test_abs"], &["!ai.onnx/Abs-13"]] {
-            let error = open(patterns).err().unwrap().to_string();
-            assert!(error.contains("--testdata") && error.contains("Harness::testdata"), "{error}");
-            assert!(!error.contains(env!("CARGO_MANIFEST_DIR")), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_folder_that_is_only_called_so_is_passed_over() {
-        let home = tempfile::TempDir::new().unwrap();
-        std::fs::create_dir_all(home.path().join("onnx/models")).unwrap();
-        assert_eq!(vendored(&[home.path().to_owned(), built("testdata")]), Some(built("testdata")));
-        assert_eq!(vendored(&[home.path().to_owned()]), None);
-    }
 }

@@ -1,10 +1,12 @@
 //! Printing: the only place that writes to the terminal, and that decides what becomes of what cannot be written.
 
 use std::error::Error;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Write, stdout};
 
 use anyhow::Context as _;
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use miette::Diagnostic;
+#[cfg(feature = "cli")]
+use miette::{GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, SpecError};
 use serde::Serialize;
@@ -17,22 +19,28 @@ use crate::suite::SuiteError;
 /// Prints text to standard output. A reader that went away, as in `run | head`, changes nothing: files are written and the
 /// exit code is what it is, whoever reads.
 pub(crate) fn line(text: &str) -> anyhow::Result<()> {
-    print(&escape::lines(text))
+    plain(&escape::lines(text))
 }
 
 /// Prints a value as JSON to standard output.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&escape::json(&serde_json::to_string_pretty(value)?))
+    plain(&escape::json(&serde_json::to_string_pretty(value)?))
 }
 
 /// Prints text with colours of our own, all else in it escaped already, to standard output; the colours go where they would not be
 /// seen.
 pub(crate) fn styled(text: &str) -> anyhow::Result<()> {
-    print(text)
+    printed(writeln!(anstream::stdout().lock(), "{text}"))
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
-    match writeln!(anstream::stdout().lock(), "{text}") {
+/// Prints text without colours. A stream that looks for them takes seconds for the ids of all cases.
+fn plain(text: &str) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
+}
+
+fn printed(written: std::io::Result<()>) -> anyhow::Result<()> {
+    match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("standard output cannot be written"),
     }
@@ -66,6 +74,7 @@ fn placed<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a dyn Diagnostic> {
 }
 
 /// The report of an error; the stream that it is printed to takes the colours off where nobody would see them.
+#[cfg(feature = "cli")]
 fn graphical(error: &dyn Diagnostic) -> Option<String> {
     let render = |theme: GraphicalTheme| {
         let mut text = String::new();
@@ -76,6 +85,12 @@ fn graphical(error: &dyn Diagnostic) -> Option<String> {
     let plain = render(GraphicalTheme::unicode_nocolor())?;
     let escaped = escape::lines(&plain);
     if escaped == plain { render(GraphicalTheme::unicode()) } else { Some(escaped) }
+}
+
+/// No report: the library without its command line prints an error as a line.
+#[cfg(not(feature = "cli"))]
+fn graphical(_error: &dyn Diagnostic) -> Option<String> {
+    None
 }
 
 /// Prints a note for people, which is no result.

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::cli::options::open_suite;
 use crate::cli::{exit, print, results_file};
 use crate::report::site::{Column, Extra, write_site};
-use crate::suite::{Filter, Generated};
+use crate::suite::Generated;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let suite = open_suite(None, &Filter::default(), Generated::embedded())?;
+    let suite = open_suite(None, Generated::embedded())?;
     let digest = suite.digest()?;
     let mut columns = Column::committed()?;
     for path in &arguments.files {

@@ -89,7 +89,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut patterns = arguments.selection.patterns()?;
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
-    let suite = arguments.selection.open(&filter)?;
+    let suite = arguments.selection.open()?;
     let evidence = arguments.selection.sources.evidence()?;
     let mut plan = plan(&suite, &filter, variant)?.confirmed_by(&evidence);
     if plan.selected == 0 {

@@ -1,7 +1,6 @@
 //! Which runtime is run, and how: options that several subcommands share.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::report::escape;
 use crate::runtime::{
-    Accepted, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess, accepted,
+    Accepted, Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
+    accepted,
 };
 
 /// The built-in executor's name.
@@ -24,8 +24,8 @@ const MOST_JOBS: usize = 1_024;
 /// What is run.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeOptions {
-    /// The runtime: builtin, the name of a folder in adapters/, with a provider as in onnxruntime:cuda or without, or the command
-    /// line of an adapter
+    /// The runtime: builtin, the name of an adapter (onnxruntime, onnx-reference, ..., or a folder in adapters/), with a provider as
+    /// in onnxruntime:cuda or without, or the command line of an adapter
     #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
     pub(crate) runtime: String,
 
@@ -69,9 +69,7 @@ impl RuntimeOptions {
             let builtin = Builtin::new(self.timeout).with_memory(memory).stopped_by(stop);
             return Ok(Box::new(builtin.with_jobs(self.jobs.map(NonZeroUsize::get))));
         }
-        let (name, _) = Launch::name_and_provider(&self.runtime);
-        let adapters = options::folder_with("adapters", &Path::new(name).join("adapter.yaml"));
-        let launch = match Launch::find(&self.runtime, &adapters) {
+        let launch = match Launch::find(&self.runtime, &Adapters::installed()) {
             Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_) | LaunchError::NoProviders { .. })) => {
                 bail!(Usage(error.to_string()))
             }

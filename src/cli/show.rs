@@ -8,7 +8,6 @@ use crate::cli::suggest::near_pattern;
 use crate::cli::{exit, options, print};
 use crate::report::describe_case::describe;
 use crate::run::Confirm as _;
-use crate::suite::Filter;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -27,7 +26,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 
 /// The case of this id; an error names the nearest id.
 pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case> {
-    let suite = sources.open_for(&Filter::new(&[id]).unwrap_or_default())?;
+    let suite = sources.open()?;
     if let Some(mut case) = suite.find(id)? {
         sources.evidence()?.confirm(&mut case);
         return Ok(case);

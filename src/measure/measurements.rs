@@ -66,6 +66,13 @@ impl Measurements {
         self.files.iter().rfind(|file| file.runtime == runtime).map(MeasuredFile::measurement).transpose()
     }
 
+    /// The name and text of the file of a version of a runtime, or of its newest version where that was not measured.
+    pub fn text(&self, runtime: &str, version: &str) -> Option<(&'static str, String)> {
+        let of_runtime = || self.files.iter().filter(|file| file.runtime == runtime);
+        let file = of_runtime().find(|file| file.version == version).or_else(|| of_runtime().next_back())?;
+        Some((file.name, text_of(file.name)?))
+    }
+
     /// Every measurement, by runtime, then by version.
     pub fn all(&self) -> Result<Vec<&Measurement>, ExpectationError> {
         self.files.iter().map(MeasuredFile::measurement).collect()

@@ -8,6 +8,7 @@ pub mod describe_case;
 pub mod diff;
 pub mod escape;
 pub mod issue;
+#[cfg(feature = "cli")]
 pub mod junit;
 pub mod models;
 pub mod reporter;

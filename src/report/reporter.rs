@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::expectations::{GateResult, Verdict};
-use crate::report::{badge, ci_summary, junit};
+#[cfg(feature = "cli")]
+use crate::report::junit;
+use crate::report::{badge, ci_summary};
 use crate::run::CaseResult;
 use crate::runtime::Declaration;
 use crate::whole_file::write_whole;
@@ -122,12 +124,14 @@ impl Reporter for Collected {
 }
 
 /// `JUnit` XML of every case, written to a file at the end.
+#[cfg(feature = "cli")]
 #[derive(Debug)]
 pub struct JunitReporter {
     path: PathBuf,
     collected: Collected,
 }
 
+#[cfg(feature = "cli")]
 impl JunitReporter {
     /// Reports to this file.
     pub fn new(path: &Path) -> JunitReporter {
@@ -135,6 +139,7 @@ impl JunitReporter {
     }
 }
 
+#[cfg(feature = "cli")]
 impl Reporter for JunitReporter {
     fn case_ended(&mut self, result: &CaseResult, verdict: Verdict) -> Result<(), ReportError> {
         self.collected.case_ended(result, verdict)

@@ -1,6 +1,6 @@
 //! How an adapter is started: a command line, or a folder that says it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
 
 use crate::case::read_text;
+use crate::runtime::Adapters;
 
 /// The file that makes a folder an adapter.
 const FILE: &str = "adapter.yaml";
@@ -33,8 +34,11 @@ pub struct Launch {
 #[serde(deny_unknown_fields)]
 pub struct AdapterFile {
     /// The program and its arguments, run in the adapter's folder. `{python}` is the Python of the virtual environment
-    /// `target/adapters/<name>`, and `{target}` that folder.
+    /// `target/adapters/<name>`, or, where there is none, the one that the program was installed with; `{target}` is that folder.
     pub command: Vec<String>,
+    /// The Python packages that the adapter needs, as `pip` is given them: what a message names when it does not start.
+    #[serde(default)]
+    pub packages: Vec<String>,
     /// What is added to the environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -75,15 +79,15 @@ pub enum LaunchError {
 }
 
 impl Launch {
-    /// What `runtime` names: a folder of `adapters`, if it is one, with a provider behind it or without, else a command line.
-    pub fn find(runtime: &str, adapters: &Path) -> Result<Launch, LaunchError> {
+    /// What `runtime` names: an adapter, if there is one of that name, with a provider behind it or without, else a command line.
+    pub fn find(runtime: &str, adapters: &Adapters) -> Result<Launch, LaunchError> {
         let (name, provider) = Launch::name_and_provider(runtime);
         let is_name = is_word(name) && provider.is_none_or(is_word);
-        if is_name && adapters.join(name).join(FILE).is_file() {
-            return Launch::adapter(name, provider, adapters);
+        if is_name && let Some(folder) = adapters.find(name, FILE) {
+            return Launch::adapter(name, provider, &folder, &adapters.python);
         }
         let help = if is_name {
-            format!("there is no adapter of that name in {} either ({})", adapters.display(), names(adapters))
+            format!("there is no adapter of that name either ({})", names(adapters))
         } else {
             "see docs/protocol.md for how a command line is written".to_owned()
         };
@@ -103,8 +107,7 @@ impl Launch {
         runtime.split_once(':').map_or((runtime, None), |(name, provider)| (name, Some(provider)))
     }
 
-    fn adapter(name: &str, provider: Option<&str>, adapters: &Path) -> Result<Launch, LaunchError> {
-        let folder = adapters.join(name);
+    fn adapter(name: &str, provider: Option<&str>, folder: &Path, installed: &Path) -> Result<Launch, LaunchError> {
         let path = folder.join(FILE);
         let io = |error| LaunchError::Io { path: path.clone(), error };
         let file: AdapterFile = yaml::read(&path.display().to_string(), &read_text(&path).map_err(io)?)?;
@@ -114,7 +117,8 @@ impl Launch {
         let folder = folder.canonicalize().map_err(io)?;
         let root = folder.parent().and_then(Path::parent).unwrap_or(&folder);
         let target = root.join("target").join("adapters").join(name);
-        let python = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };
+        let own = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };
+        let python = if own.is_file() { own } else { installed.to_owned() };
         let filled = |word: &String| {
             word.replace("{python}", &python.to_string_lossy()).replace("{target}", &target.to_string_lossy())
         };
@@ -128,7 +132,7 @@ impl Launch {
             program: if is_path { folder.join(program) } else { program.into() },
             arguments: words.collect(),
             environment: file.env.iter().map(|(key, value)| (key.clone(), filled(value))).collect(),
-            help: format!("{} says how to set it up", folder.join("README.md").display()),
+            help: help(&folder, &python, &file.packages),
             folder: Some(folder),
         })
     }
@@ -139,13 +143,26 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
-/// The adapters of a folder, for people.
-fn names(adapters: &Path) -> String {
-    let found = fs::read_dir(adapters).into_iter().flatten().filter_map(Result::ok);
-    let found = found.filter(|entry| entry.path().join(FILE).is_file());
-    let mut names: Vec<String> = found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) }
+/// How an adapter is set up.
+fn help(folder: &Path, python: &Path, packages: &[String]) -> String {
+    let readme = folder.join("README.md");
+    if packages.is_empty() {
+        return format!("{} says how to set it up", readme.display());
+    }
+    let (python, packages) = (python.display(), packages.join(" "));
+    format!("`{python} -m pip install {packages}` installs what it needs; see {}", readme.display())
+}
+
+/// The adapters that there are, for people.
+fn names(adapters: &Adapters) -> String {
+    let found = adapters.folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+    let found = found.filter_map(Result::ok).filter(|entry| entry.path().join(FILE).is_file());
+    let names: BTreeSet<String> = found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    if names.is_empty() {
+        let folders: Vec<String> = adapters.folders.iter().map(|folder| folder.display().to_string()).collect();
+        return format!("none is in {}; ONNX_CONFORMANCE_ADAPTERS may name another folder", folders.join(", "));
+    }
+    format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// The words of a command line, between spaces; quotes hold together what has spaces in it.
@@ -170,11 +187,15 @@ fn words(line: &str) -> Result<Vec<String>, LaunchError> {
 mod tests {
     use super::*;
 
+    fn in_folder(folder: impl Into<PathBuf>) -> Adapters {
+        Adapters { folders: vec![folder.into()], python: "python3".into() }
+    }
+
     #[test]
     fn a_command_line_has_words_and_quotes() {
         assert_eq!(words(r#"  a 'b c' "d 'e'"f  g\h "" "#).unwrap(), ["a", "b c", "d 'e'f", r"g\h", ""]);
         assert!(matches!(words("a 'b"), Err(LaunchError::Quote(_))));
-        assert!(matches!(Launch::find("  ", Path::new("none")), Err(LaunchError::Empty(_))));
+        assert!(matches!(Launch::find("  ", &in_folder("none")), Err(LaunchError::Empty(_))));
     }
 
     #[test]
@@ -184,9 +205,18 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let find = |text: &str| {
             fs::write(folder.join(FILE), text).unwrap();
-            Launch::find("mine", &root.path().join("adapters"))
+            Launch::find("mine", &in_folder(root.path().join("adapters")))
         };
-        let launch = find("command: ['{python}', adapter.py]\nenv: {A: '{target}/b'}\n").unwrap();
+        let text = "command: ['{python}', adapter.py]\nenv: {A: '{target}/b'}\npackages: [mine, numpy]\n";
+        let without = find(text).unwrap();
+        assert_eq!(without.program, Path::new("python3"));
+        assert!(without.help.starts_with("`python3 -m pip install mine numpy` installs"), "{}", without.help);
+        let target = root.path().join("target/adapters/mine");
+        for name in ["bin/python", "Scripts/python.exe"] {
+            fs::create_dir_all(target.join(name).parent().unwrap()).unwrap();
+            fs::write(target.join(name), "").unwrap();
+        }
+        let launch = find(text).unwrap();
         let root = root.path().canonicalize().unwrap();
         let target = root.join("target/adapters/mine");
         assert!(launch.program.starts_with(&target), "{launch:?}");
@@ -206,7 +236,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let find = |runtime: &str, text: &str| {
             fs::write(folder.join(FILE), text).unwrap();
-            Launch::find(runtime, &root.path().join("adapters"))
+            Launch::find(runtime, &in_folder(root.path().join("adapters")))
         };
         let text = "command: [node, a.js]\nprovider: [--on, '{provider}']\n";
         assert_eq!(find("mine:cuda", text).unwrap().arguments, ["a.js", "--on", "cuda"]);

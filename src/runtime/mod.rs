@@ -2,6 +2,7 @@
 
 mod accepted;
 pub mod adapter;
+mod adapters;
 mod builtin;
 mod declaration;
 mod exchange;
@@ -23,6 +24,7 @@ mod subprocess;
 mod worker;
 
 pub use accepted::accepted;
+pub use adapters::Adapters;
 pub use builtin::Builtin;
 pub use declaration::{Accepted, Declaration, ElementName, Opsets};
 pub(crate) use external::has_external_data;

@@ -107,6 +107,7 @@ impl Output {
 /// Outputs have the types that the model declares: a runtime that computes `int32` in `int64` converts the result, or
 /// answers `Unsupported` with `tensor(int32)`. An output of any other type is the outcome `wrong-type`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Response {
     /// The outputs that were asked for, in their order.
     Outputs {

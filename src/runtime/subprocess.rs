@@ -113,7 +113,8 @@ impl Subprocess {
         let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
             WorkerExit::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
             WorkerExit::Stopped => StartError::Stopped,
-            death => StartError::Silent { program, message: death.to_string() },
+            death if launch.folder.is_none() => StartError::Silent { program, message: death.to_string() },
+            death => StartError::Silent { program, message: format!("{death}; {}", launch.help) },
         })?;
         let mut idle: Vec<Option<Worker>> = (1..options.workers).map(|_| None).collect();
         idle.push(Some(worker));

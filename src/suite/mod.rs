@@ -13,6 +13,7 @@ mod source;
 mod sources;
 mod upstream;
 mod vendored;
+mod version;
 
 pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};
@@ -20,7 +21,7 @@ pub use filter::{Filter, FilterError};
 pub(crate) use filter::{globs, is_glob, loose_glob, wildcard};
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
-pub use ir::IrCases;
+pub use ir::{IrCases, remove_temporary};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase};
 pub use records::{OperatorRecord, VersionRecord, recorded_cases, recorded_digests, records, stale_records};
 pub use releases::{
@@ -30,3 +31,4 @@ pub use releases::{
 pub use source::{CaseGroup, Source, SuiteError};
 pub use sources::{SelectedGroup, Suite};
 pub use vendored::VendoredCases;
+pub use version::SUITE_VERSION;

@@ -53,16 +53,14 @@ impl Suite {
         Suite::with(&Releases::of_folder(&testdata.join("onnx"))?, Generated::embedded(), Some(testdata))
     }
 
-    /// These releases, these cases from specs, and the cases of the format where there is `testdata`, which holds data of theirs.
+    /// These releases, these cases from specs, and the cases of the format, whose data is in `testdata`, or in the program.
     pub fn with(releases: &Arc<Releases>, generated: Generated, testdata: Option<&Path>) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
         for release in VendoredCases::all(releases)? {
             sources.push(Box::new(release));
         }
         sources.push(Box::new(generated));
-        if let Some(testdata) = testdata {
-            sources.push(Box::new(IrCases::new(testdata)));
-        }
+        sources.push(Box::new(testdata.map_or_else(IrCases::embedded, IrCases::new)));
         Ok(Suite::new(sources))
     }
 

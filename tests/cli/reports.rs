@@ -36,7 +36,11 @@ fn a_failure_shows_the_rule_the_place_and_the_inputs() {
     for part in ["output 'y'", "at [2]", "ULP", "allowed", "x = tensor(float)[3] [1.0, 2.0, 3.0]", "run --suite"] {
         assert!(called.out.contains(part), "no {part} in {}", called.out);
     }
-    assert!(folder.path().join("failures/case/model.onnx").is_file());
+    for name in ["model.onnx", "manifest.jsonl", "reproduce.py"] {
+        assert!(folder.path().join("failures/case").join(name).is_file(), "{name}");
+    }
+    let readme = fs::read_to_string(folder.path().join("failures/case/README.md")).unwrap();
+    assert!(readme.starts_with("# case\n\nbuiltin ") && readme.contains("**mismatch**"), "{readme}");
     let actual = fs::read(folder.path().join("failures/case/actual/test_data_set_0/output_0.pb")).unwrap();
     let given = fs::read(folder.path().join("case/test_data_set_0/input_0.pb")).unwrap();
     assert_eq!(actual.len(), given.len(), "the identity gives its input");

@@ -37,7 +37,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "cargo fmt", is_fast: true, run: || cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", is_fast: true, run: clippy },
     Step { name: "cargo test", is_fast: true, run: || cargo(&["test"]) },
@@ -52,6 +52,7 @@ const STEPS: [Step; 14] = [
         is_fast: false,
         run: || cargo(&["xtask", "import-specs", "--check"]),
     },
+    Step { name: "cargo xtask wheel", is_fast: false, run: || cargo(&["xtask", "wheel"]) },
     Step { name: "the adapters", is_fast: false, run: whole_suite },
     Step { name: "a tenth of the suite on more adapters", is_fast: false, run: shards },
     Step { name: "the site in a browser", is_fast: false, run: site },

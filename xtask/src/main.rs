@@ -15,6 +15,7 @@ mod python;
 mod report;
 mod tidy;
 mod vendor;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -61,6 +62,8 @@ enum Task {
     Tidy,
     /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
     Vendor(vendor::Arguments),
+    /// Build the Python wheel, and use it as its users do.
+    Wheel(wheel::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -86,6 +89,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Setup(arguments) => adapters::main(arguments)?,
         Task::Tidy => tidy::run()?,
         Task::Vendor(arguments) => vendor::run(arguments)?,
+        Task::Wheel(arguments) => wheel::main(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

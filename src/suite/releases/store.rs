@@ -13,9 +13,6 @@ use crate::case::{MOST_BINARY, read_file};
 use crate::suite::SuiteError;
 use crate::suite::releases::{Pack, PackError, ReleaseIndex, Test, short};
 
-/// Every file below `testdata/onnx` as it was when the program was built, by path, sorted.
-const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/vendored.rs"));
-
 static EMBEDDED: LazyLock<Result<Arc<Releases>, String>> =
     LazyLock::new(|| Releases::open(Home::Embedded).map(Arc::new).map_err(|error| error.to_string()));
 
@@ -285,6 +282,5 @@ impl Home {
 }
 
 fn embedded(name: &str) -> Option<&'static [u8]> {
-    let at = FILES.binary_search_by_key(&name, |(path, _)| path).ok()?;
-    FILES.get(at).map(|(_, bytes)| *bytes)
+    onnx_conformance_testdata::file(name).or_else(|| onnx_conformance_testdata_old::file(name))
 }

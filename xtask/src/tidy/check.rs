@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
-use crate::tidy::{circles, code, documents, files, layers, operators};
+use crate::tidy::{circles, code, documents, files, layers, links, operators};
 use crate::workspace;
 
 /// Prints every finding, and fails where there is one.
@@ -32,6 +32,7 @@ fn check() -> Result<(usize, Vec<Finding>)> {
     }
     documents::check_generated(&files, &mut findings);
     documents::check_commands(&files, &mut findings);
+    links::check_links(workspace::root(), &files, &mut findings);
     layers::check_architecture(&files, &mut findings);
     circles::check(&files, &mut findings);
     operators::check(&files, &mut findings)?;

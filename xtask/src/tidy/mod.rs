@@ -7,6 +7,7 @@ mod documents;
 mod files;
 mod finding;
 mod layers;
+mod links;
 mod masked;
 mod operators;
 mod paths;

@@ -3,6 +3,7 @@
 pub mod double_double;
 pub mod gemm;
 pub mod index;
+pub mod native;
 pub mod packing;
 pub mod read;
 pub mod shape;
@@ -10,5 +11,6 @@ pub mod storage;
 pub mod sum;
 pub mod write;
 
+pub use native::Native;
 pub use storage::{Tensor, TensorError};
 pub use write::TensorBuilder;

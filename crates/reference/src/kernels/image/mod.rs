@@ -1,6 +1,7 @@
 //! Images: decoding, resizing, sampling, regions.
 
 pub(crate) mod grid_sample;
+#[cfg(feature = "images")]
 pub(crate) mod image_decoder;
 pub(crate) mod non_max_suppression;
 pub(crate) mod resize;
@@ -9,5 +10,11 @@ pub(crate) mod roi;
 use crate::kernels::framework::registry::Kernel;
 
 /// The rows of each file.
-pub(super) const FAMILIES: &[&[Kernel]] =
-    &[grid_sample::KERNELS, image_decoder::KERNELS, non_max_suppression::KERNELS, resize::KERNELS, roi::KERNELS];
+pub(super) const FAMILIES: &[&[Kernel]] = &[
+    grid_sample::KERNELS,
+    #[cfg(feature = "images")]
+    image_decoder::KERNELS,
+    non_max_suppression::KERNELS,
+    resize::KERNELS,
+    roi::KERNELS,
+];

@@ -1,0 +1,44 @@
+//! Embeds the files of this crate's releases by their paths below `testdata/onnx`, as a sorted table.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The releases from ONNX 1.10 on; `onnx-conformance-testdata-old` has those before.
+fn is_part(release: &str) -> bool {
+    let minor = release.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
+    minor.is_some_and(|minor| minor >= 10)
+}
+
+/// Whether the files beside the releases, which say what they are, are this crate's.
+const HAS_LISTS: bool = true;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // A published package holds the folder, which the checkout links to; without links, as on some systems, it is where it is.
+    let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let own = package.join("data");
+    let root = if own.is_dir() { own } else { package.join("../../testdata/onnx") }.canonicalize()?;
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut rows = Vec::new();
+    for entry in fs::read_dir(&root)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")?.to_owned();
+        if path.is_dir() && is_part(&name) {
+            for file in fs::read_dir(&path)? {
+                rows.push(row(&root, &file?.path())?);
+            }
+        } else if HAS_LISTS && path.extension().is_some_and(|extension| extension == "yaml") {
+            rows.push(row(&root, &path)?);
+        }
+    }
+    // By the text of the name, by which it is looked up.
+    rows.sort();
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("files.rs"), format!("&[\n{}]\n", rows.concat()))?;
+    Ok(())
+}
+
+fn row(root: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
+    let name = file.strip_prefix(root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
+    let path = file.to_str().ok_or("the path of the project is not UTF-8")?;
+    Ok(format!("    ({name:?}, include_bytes!({path:?})),\n"))
+}

@@ -1,0 +1,30 @@
+"""Copies the adapters in Python to python/data and what they share to python/onnx_conformance_adapter, from where a wheel takes them.
+
+Run it before `maturin build`.
+"""
+
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "python" / "data" / "data" / "share" / "onnx-conformance" / "adapters"
+
+
+def is_python(adapter):
+    """Whether Python runs the adapter; what is not started by its name is for adapters of others."""
+    file = adapter / "adapter.yaml"
+    return not file.exists() or "{python}" in file.read_text(encoding="utf-8")
+
+
+def main():
+    package = ROOT / "python" / "onnx_conformance_adapter"
+    for folder in (ROOT / "python" / "data", package):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "adapters" / "python" / package.name, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for adapter in sorted((ROOT / "adapters").iterdir()):
+        if adapter.is_dir() and is_python(adapter):
+            shutil.copytree(adapter, PLACE / adapter.name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+if __name__ == "__main__":
+    main()

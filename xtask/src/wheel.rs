@@ -1,0 +1,188 @@
+//! `cargo xtask wheel`: builds the wheel and uses it as its users do, in a fresh environment and an empty folder.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::adapters::VersionsFile;
+use crate::{python, workspace};
+
+/// What builds wheels.
+const MATURIN: &str = "maturin==1.16.0";
+
+/// The pytest that the helper is tried with.
+const PYTEST: &str = "pytest==9.0.2";
+
+/// The runtime that the wheel is tried with.
+const RUNTIME: &str = "onnxruntime";
+
+/// The document whose commands are run as they stand, and the heading that they are below.
+const DOCUMENT: (&str, &str) = ("docs/ci.md", "## From nothing to a gate");
+
+/// A test file of a backend's author.
+const TESTS: &str = r#"import pytest
+from onnx_conformance.pytest import Cases, backend
+
+cases = Cases(backend("onnxruntime.backend"), ["ai.onnx/Relu-14/known_values/T=float", "ai.onnx/Relu-14/known_values/T=double"])
+
+
+@pytest.mark.parametrize("case", cases)
+def test_conformance(case):
+    cases.check(case)
+"#;
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The cargo profile that the program is built in
+    #[arg(long, default_value = "dev")]
+    profile: String,
+}
+
+/// Builds the wheel and tries it.
+pub(crate) fn main(arguments: &Arguments) -> Result<()> {
+    let wheel = build(&arguments.profile)?;
+    let size = fs::metadata(&wheel)?.len();
+    anstream::println!("{}: {:.1} MB", wheel.display(), f64::from(u32::try_from(size)?) / 1e6);
+    try_out(&wheel)
+}
+
+/// Builds the wheel, the only one of its folder.
+fn build(profile: &str) -> Result<PathBuf> {
+    let out = workspace::target().join("wheels");
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    let python = python::environment("maturin", &[MATURIN])?;
+    succeed(Command::new(&python).arg("python/stage.py").current_dir(workspace::root()))?;
+    let maturin = programs(&python).join(if cfg!(windows) { "maturin.exe" } else { "maturin" });
+    let mut build = Command::new(maturin);
+    build.args(["build", "--locked", "--profile", profile, "--out"]).arg(&out).current_dir(workspace::root());
+    succeed(&mut build)?;
+    let mut wheels = fs::read_dir(&out)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    wheels.retain(|path| path.extension().is_some_and(|extension| extension == "whl"));
+    wheels.pop().with_context(|| format!("{} has no wheel", out.display()))
+}
+
+/// Installs the wheel where nothing else is, and does what the documents say.
+fn try_out(wheel: &Path) -> Result<()> {
+    let home = workspace::target().join("wheel-test");
+    if home.exists() {
+        fs::remove_dir_all(&home)?;
+    }
+    let (venv, folder) = (home.join("venv"), home.join("empty"));
+    fs::create_dir_all(&folder)?;
+    succeed(Command::new(if cfg!(windows) { "python" } else { "python3" }).args(["-m", "venv"]).arg(&venv))?;
+    let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let user = User { programs: programs(&python), folder, wheel: wheel.to_owned() };
+    user.pip(&[&wheel.display().to_string()])?;
+    let program = "onnx-conformance";
+    ensure!(user.call(program, &["--version"])?.contains("suite "), "--version names no suite");
+    user.call(program, &["run", "ai.onnx/Relu-*/**", "ir/**"])?;
+    let run = ["run", "--runtime", RUNTIME, "ai.onnx/Relu-*/**"];
+    let missing = user.output(program, &run)?;
+    let said = text_of(&missing);
+    ensure!(
+        !missing.status.success() && said.contains("pip install onnxruntime"),
+        "without the runtime it says: {said}"
+    );
+    let versions = VersionsFile::read(RUNTIME)?;
+    let (_, pins) = versions.newest().context("adapters/onnxruntime/versions.yaml: lists no version")?;
+    let pins: Vec<&str> = pins.iter().map(String::as_str).chain([PYTEST]).collect();
+    user.pip(&pins)?;
+    user.call(program, &run)?;
+    let module = |arguments: &[&str]| user.call("python", &[&["-m", "onnx_conformance"], arguments].concat());
+    module(&run)?;
+    module(&["export", "cases", "ai.onnx/Relu-14/known_values/T=float"])?;
+    module(&["check", "cases"])?;
+    fs::write(user.folder.join("test_conformance.py"), TESTS)?;
+    let tests = user.call("python", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_conformance.py"])?;
+    ensure!(tests.contains("2 passed"), "pytest says: {tests}");
+    follow(&user)
+}
+
+/// Runs the commands of the document as they stand.
+fn follow(user: &User) -> Result<()> {
+    let (path, heading) = DOCUMENT;
+    let text = fs::read_to_string(workspace::root().join(path)).with_context(|| path.to_owned())?;
+    let section = text.split(&format!("{heading}\n")).nth(1).with_context(|| format!("{path}: has no `{heading}`"))?;
+    let section = section.split("\n## ").next().unwrap_or(section);
+    let commands: String =
+        section.lines().filter_map(|line| line.strip_prefix("    ")).map(|it| format!("{it}\n")).collect();
+    ensure!(!commands.is_empty(), "{path}: `{heading}` has no commands");
+    let folder = user.folder.join("document");
+    fs::create_dir_all(&folder)?;
+    let mut shell = user.command("bash");
+    shell.args(["-euo", "pipefail", "-c", &commands]).current_dir(folder);
+    let output = shell.output().context("cannot start bash")?;
+    ensure!(
+        output.status.success(),
+        "{path}: the commands of `{heading}` ended with {}\n{}",
+        output.status,
+        text_of(&output)
+    );
+    Ok(())
+}
+
+/// Who has nothing but the wheel.
+struct User {
+    programs: PathBuf,
+    folder: PathBuf,
+    wheel: PathBuf,
+}
+
+impl User {
+    fn pip(&self, packages: &[&str]) -> Result<()> {
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        self.call("python", &[&pip[..], packages].concat()).map(drop)
+    }
+
+    fn call(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        let output = self.output(program, arguments)?;
+        let text = text_of(&output);
+        if !output.status.success() {
+            bail!("{program} {}: ended with {}\n{text}", arguments.join(" "), output.status);
+        }
+        Ok(text)
+    }
+
+    fn output(&self, program: &str, arguments: &[&str]) -> Result<Output> {
+        let path = self.programs.join(program);
+        self.command(path).args(arguments).output().with_context(|| format!("cannot start {program}"))
+    }
+
+    /// A command in the empty folder, with the programs of the environment before all others.
+    fn command(&self, program: impl Into<OsString>) -> Command {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let paths = [self.programs.clone()].into_iter().chain(std::env::split_paths(&path));
+        let constraint = self.folder.with_file_name("constraint.txt");
+        // The name stands for this wheel, whatever an index has under it. A constraint that is not written fails pip, which says so.
+        let _ = fs::write(&constraint, format!("onnx-conformance @ file://{}\n", self.wheel.display()));
+        let mut command = Command::new(program.into());
+        command.current_dir(&self.folder).env("PATH", std::env::join_paths(paths).unwrap_or(path));
+        command.env("PIP_CONSTRAINT", constraint).env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
+        for name in ["ONNX_CONFORMANCE_ADAPTERS", "ONNX_CONFORMANCE_PYTHON", "ONNX_CONFORMANCE_TESTDATA", "PYTHONPATH"]
+        {
+            command.env_remove(name);
+        }
+        command
+    }
+}
+
+/// The folder of an environment's programs.
+fn programs(python: &Path) -> PathBuf {
+    python.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+fn text_of(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
