@@ -139,11 +139,14 @@ impl Finding {
         self.filter.matches(id)
     }
 
-    /// The cases of a measurement that show the finding: those that the patterns choose and that fail.
+    /// The cases of a measurement that show the finding: those that the patterns choose and that fail. What the runtime declines
+    /// shows nothing.
     pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
         let failure =
             |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
-                Measured::Ended(outcome) if outcome != Outcome::Pass => Some((*case, outcome)),
+                Measured::Ended(outcome) if outcome != Outcome::Pass && outcome != Outcome::Unsupported => {
+                    Some((*case, outcome))
+                }
                 _ => None,
             };
         self.shown_by().iter().filter_map(failure).collect()
@@ -151,9 +154,7 @@ impl Finding {
 
     /// Whether a version of the runtime was given a case of the finding.
     pub fn was_measured(&self, measurement: &Measurement) -> bool {
-        let is_measured = |(version, case): &(OperatorVersion, &'static RecordedCase)| {
-            matches!(measurement.outcome(version, case), Measured::Ended(_))
-        };
+        let is_measured = |(version, case): &(OperatorVersion, &'static RecordedCase)| matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome != Outcome::Unsupported);
         self.shown_by().iter().any(is_measured)
     }
 
