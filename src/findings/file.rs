@@ -141,10 +141,11 @@ impl Finding {
 
     /// The cases of a measurement that show the finding: those that the patterns choose and that fail.
     pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
-        let failure = |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
-            Measured::Ended(outcome) if outcome != Outcome::Pass => Some((*case, outcome)),
-            _ => None,
-        };
+        let failure =
+            |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
+                Measured::Ended(outcome) if outcome != Outcome::Pass => Some((*case, outcome)),
+                _ => None,
+            };
         self.shown_by().iter().filter_map(failure).collect()
     }
 
@@ -208,7 +209,18 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
         }
         let filter = Filter::new(&cases);
         let filter = filter.map_err(|error| FindingError::Pattern { path: path.clone(), id: id.clone(), error })?;
-        found.push(Finding { runtime: name, id, cases, text, does: runtime, sample, issue, filter, chosen: OnceLock::new(), measured: OnceLock::new() });
+        found.push(Finding {
+            runtime: name,
+            id,
+            cases,
+            text,
+            does: runtime,
+            sample,
+            issue,
+            filter,
+            chosen: OnceLock::new(),
+            measured: OnceLock::new(),
+        });
     }
     Ok(found)
 }

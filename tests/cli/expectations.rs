@@ -167,7 +167,10 @@ fn a_scope_is_what_is_run_without_filters() {
     call(&arguments(&["--update-expectations"])).expect(0, "wrote");
     let updated = std::fs::read_to_string(&file).unwrap();
     assert!(updated.ends_with("exact: true\nscope: [good]\nexpect: []\n"), "{updated}");
-    assert!(["\nversion: ", "\ndate: ", "\nplatform: ", "\nsuite: "].iter().all(|key| updated.contains(key)), "{updated}");
+    assert!(
+        ["\nversion: ", "\ndate: ", "\nplatform: ", "\nsuite: "].iter().all(|key| updated.contains(key)),
+        "{updated}"
+    );
     assert!(!folder.path().join("expectations.digests").exists(), "a folder of test folders has no record");
     folder.write("expectations.yaml", text.replace("exact: true\n", ""));
     call(&arguments(&[])).expect(4, "expectations.yaml: `scope` says what was measured");

@@ -138,7 +138,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let names: Vec<(&str, &str)> =
         specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
     let texts = Texts::read(specs)?;
-    let parts = Parts { catalog: &catalog, findings: &findings, evidence: &evidence, texts: &texts, columns: &columns };
+    let parts = Parts { catalog: &catalog, findings, evidence: &evidence, texts: &texts, columns: &columns };
     let operators: Vec<OperatorPages> = names
         .into_par_iter()
         .map(|(domain, name)| parts.pages(domain, name, &before, &newest))

@@ -48,8 +48,8 @@
       .map((state) => site.el("span", { class: `s-${state.key === "?" ? "q" : state.key}`, style: `flex-grow:${counts[state.key]}` })));
     return site.el("td", { class: "share", title }, site.link(site.href([], {
       ...Object.fromEntries(site.address().chosen), type: name, on: front.columns[at].key, at: "operators",
-    }), { "aria-label": `${front.title(front.columns[at])}, ${name || "all types"}: ${title}` },
-    site.el("b", null, String(right)), site.el("span", { class: "of" }, `/${measured}`), bar));
+    }), null, site.el("b", null, String(right)), site.el("span", { class: "of" }, `/${measured}`), bar,
+    site.el("span", { class: "unseen" }, ` ${title}`)));
   }
 
   function counter(front, shown, at, keys) {
