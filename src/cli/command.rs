@@ -1,5 +1,6 @@
 //! The subcommands, and what becomes of their errors.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -106,10 +107,11 @@ fn versions() -> String {
     let mut text = format!("onnx-conformance {}\nsuite {SUITE_VERSION}", env!("CARGO_PKG_VERSION"));
     let Ok(releases) = Releases::embedded() else { return text };
     if let [oldest, .., newest] = releases.all() {
-        text += &format!("\nONNX {} to {}", oldest.release, newest.release);
+        // Writing to a string does not fail.
+        let _ = write!(text, "\nONNX {} to {}", oldest.release, newest.release);
     }
     if let Ok(digest) = options::open_suite(None, Generated::embedded()).and_then(|suite| Ok(suite.digest()?)) {
-        text += &format!("\ndigest {digest}");
+        let _ = write!(text, "\ndigest {digest}");
     }
     text
 }

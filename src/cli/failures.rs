@@ -69,7 +69,7 @@ pub(crate) fn write_failures(
 fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
     let mut text = format!("# {}\n\n{}: ", escape::markdown(&case.id), escape::markdown(runtime));
     // Writing to a string does not fail.
-    let _ = write!(text, "**{}**\n", result.outcome);
+    let _ = writeln!(text, "**{}**", result.outcome);
     if !result.message.is_empty() {
         let _ = write!(text, "\n{}\n", escape::markdown(&escape::message(&result.message)));
     }

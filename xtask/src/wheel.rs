@@ -14,7 +14,7 @@ use crate::{python, workspace};
 const MATURIN: &str = "maturin==1.16.0";
 
 /// The pytest that the helper is tried with.
-const PYTEST: &str = "pytest==9.0.2";
+const PYTEST: &str = "pytest==9.2.0";
 
 /// The runtime that the wheel is tried with.
 const RUNTIME: &str = "onnxruntime";
