@@ -115,7 +115,8 @@ impl Column {
             key: key(&format!("{}-{}", header.runtime.name, header.runtime.version)),
             runtime: header.runtime.name.clone(),
             version: header.runtime.version.clone(),
-            file: Some(path.to_owned()),
+            // Pages are shown to others, whom the folder does not concern.
+            file: Some(path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()),
             date: None,
             platform: Some(format!("{}-{}, {} processors", machine.os, machine.arch, machine.cpus)),
             digest: Some(header.digest.clone()),
