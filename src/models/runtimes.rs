@@ -97,12 +97,11 @@ impl NodeKinds {
             if inferred.bodies.function_of(facts.node).is_some() {
                 continue;
             }
-            let entry = match NodeKind::of(&facts) {
-                Some(kind) => all.kinds.entry(kind).or_insert_with(|| (0, first())),
-                None => {
-                    let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
-                    all.others.entry(name).or_insert_with(|| (0, first()))
-                }
+            let entry = if let Some(kind) = NodeKind::of(&facts) {
+                all.kinds.entry(kind).or_insert_with(|| (0, first()))
+            } else {
+                let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
+                all.others.entry(name).or_insert_with(|| (0, first()))
             };
             entry.0 += 1;
         }

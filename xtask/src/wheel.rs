@@ -111,7 +111,7 @@ fn follow(user: &User) -> Result<()> {
     let section = text.split(&format!("{heading}\n")).nth(1).with_context(|| format!("{path}: has no `{heading}`"))?;
     let section = section.split("\n## ").next().unwrap_or(section);
     let commands: String =
-        section.lines().filter_map(|line| line.strip_prefix("    ")).map(|it| format!("{it}\n")).collect();
+        section.lines().filter_map(|line| line.strip_prefix("    ")).flat_map(|it| [it, "\n"]).collect();
     ensure!(!commands.is_empty(), "{path}: `{heading}` has no commands");
     let folder = user.folder.join("document");
     fs::create_dir_all(&folder)?;

@@ -128,7 +128,6 @@ fn enums() -> &'static Enums {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 mod tests {
     use onnx_conformance_reference::model::text::parse_model;
 

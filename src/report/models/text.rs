@@ -82,7 +82,7 @@ fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
         let nodes: usize = good.iter().map(|row| row.nodes).sum();
         let names: std::collections::BTreeSet<&str> =
             good.iter().map(|row| row.kind.split(' ').next().unwrap_or(row.kind)).collect();
-        let names: Vec<String> = names.into_iter().map(escape::line).map(|name| name.to_string()).collect();
+        let names: Vec<String> = names.into_iter().map(escape::line).collect();
         let everywhere = if runtimes.len() == 1 { "" } else { " everywhere" };
         let what = if nodes == 1 { "node runs" } else { "nodes run" };
         let _ = writeln!(text, "  {nodes} {what}{everywhere}: {}", names.join(", "));
@@ -116,8 +116,7 @@ pub(super) fn kind_rows<'a>(runtimes: &'a [RuntimeReport]) -> Vec<KindRow<'a>> {
 
 fn verdict_style(verdict: NodeVerdict) -> Style {
     match verdict {
-        NodeVerdict::Runs => AnsiColor::Green.on_default(),
-        NodeVerdict::LikelyRuns => AnsiColor::Green.on_default(),
+        NodeVerdict::Runs | NodeVerdict::LikelyRuns => AnsiColor::Green.on_default(),
         NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown => AnsiColor::Yellow.on_default(),
         NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => AnsiColor::Magenta.on_default().bold(),
         NodeVerdict::Wrong | NodeVerdict::Crashes => AnsiColor::Red.on_default().bold(),

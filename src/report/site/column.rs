@@ -280,8 +280,8 @@ mod tests {
 
     fn measured(column: &Column, id: &str) -> Measured {
         let version = CaseId::parse(id).version().unwrap();
-        let known = recorded_cases(&version).into_iter().find(|case| case.id == id).unwrap();
-        column.measured(&version, &known)
+        let known = recorded_cases(&version).iter().find(|case| case.id == id).unwrap();
+        column.measured(&version, known)
     }
 
     #[test]
