@@ -123,6 +123,8 @@ struct RuntimeData<'a> {
 
 /// Writes the site into a folder, which is made where it is missing. `digest` is that of the suite.
 pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: Extra) -> Result<Written, SiteError> {
+    // What is shown has the plain name where something that is not shown has the same.
+    columns.sort_by_key(|column| !column.is_shown());
     tell_apart(&mut columns);
     let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
