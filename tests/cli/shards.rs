@@ -35,7 +35,8 @@ fn the_parts_are_the_whole_and_merge_to_it() {
     assert_eq!(all.into_iter().flatten().collect::<BTreeSet<_>>(), ids(&whole));
     call(&["merge", &files[0], &files[1], &files[2], "-o", &merged]).expect(0, " pass");
     assert_eq!(ids(&merged), ids(&whole));
-    call(&["compare", &whole, &merged]).expect(0, "0 broken, 0 fixed, 0 changed, 0 taken by one alone, 0 added, 0 removed");
+    call(&["compare", &whole, &merged])
+        .expect(0, "0 broken, 0 fixed, 0 changed, 0 taken by one alone, 0 added, 0 removed");
 }
 
 #[test]

@@ -58,6 +58,8 @@ enum Task {
     Report(report::Arguments),
     /// Make the Python environments of adapters, in the newest versions that they are for.
     Setup(adapters::Arguments),
+    /// Try the site of `onnx-conformance report` in Chromium.
+    SiteTests,
     /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
     Tidy,
     /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
@@ -87,6 +89,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::NewOp(arguments) => new_op::run(arguments)?,
         Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
         Task::Setup(arguments) => adapters::main(arguments)?,
+        Task::SiteTests => ci::site()?,
         Task::Tidy => tidy::run()?,
         Task::Vendor(arguments) => vendor::run(arguments)?,
         Task::Wheel(arguments) => wheel::main(arguments)?,
