@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use onnx_conformance::case::CaseId;
 use onnx_conformance::generate::OperatorCatalog;
-use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance::suite::recorded_cases;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -35,16 +37,13 @@ fn rows() -> Vec<Row> {
     text.lines().filter_map(row).collect()
 }
 
-/// The versions for which an operator's record lists a case: its name stands between slashes, with what it runs with behind
-/// them, or behind a slash by itself.
+/// The versions for which the record of an operator lists a case by its name, with what it runs with behind it or without.
 fn recorded(operator: &str, case: &str) -> BTreeSet<u32> {
-    let text = read(&root().join("records/ai.onnx").join(format!("{operator}.txt")));
-    let lists = |rest: &str| match rest.split_once('/') {
-        Some((name, _)) => name == case,
-        None => rest.split(' ').any(|name| name == case),
+    let lists = |since: &u32| {
+        let cases = recorded_cases(&OperatorVersion::new("ai.onnx", operator, *since));
+        cases.iter().any(|recorded| CaseId::parse(&recorded.id).name().split('/').next() == Some(case))
     };
-    let lines = text.lines().filter_map(|line| line.split_once(" /")).filter(|(_, rest)| lists(rest));
-    lines.flat_map(|(versions, _)| versions.split(',').filter_map(|version| version.parse().ok())).collect()
+    Specs::embedded().versions("ai.onnx", operator).filter(lists).collect()
 }
 
 #[test]

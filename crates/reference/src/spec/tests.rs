@@ -245,6 +245,6 @@ fn a_file_where_none_belongs_is_named() {
         "\
 × specs/ai.onnx/Sum/thirteen.yaml: no file is expected here
   help: specs holds <domain>/<operator>/<since>.yaml and op.yaml beside it, and releases.yaml,
-        recipes.yaml, types.yaml, enums.yaml and exclusions.yaml"
+        recipes.yaml, texts.yaml, types.yaml, enums.yaml and exclusions.yaml"
     );
 }

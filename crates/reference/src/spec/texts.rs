@@ -57,6 +57,5 @@ mod tests {
         let texts = Texts::read(Specs::embedded()).unwrap();
         let text = |since| texts.get(&OperatorVersion::new("ai.onnx", "Conv", since)).unwrap();
         assert_ne!(text(1), text(11));
-        assert!(text(1).lines < text(11).lines);
     }
 }
