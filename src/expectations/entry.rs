@@ -23,6 +23,9 @@ pub struct Entry {
     /// How the message begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// That the outcome changes from run to run, and that `outcome` is the worst of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub varies: bool,
     /// That the entry is about several operators, where it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spans_operators: bool,
@@ -55,8 +58,12 @@ impl Entry {
 
     /// Whether a case ends as the entry says.
     pub fn agrees(&self, result: &CaseResult) -> bool {
-        result.outcome == self.outcome()
+        self.is_milder_variation(result) || result.outcome == self.outcome()
             && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
+    }
+
+    fn is_milder_variation(&self, result: &CaseResult) -> bool {
+        self.varies && result.outcome.rank() < self.outcome().rank()
     }
 
     /// What the entry is about, as it is written.
@@ -80,6 +87,7 @@ impl Entry {
             ("unsupported", plain(&self.unsupported)),
             ("outcome", self.outcome.map(|outcome| outcome.to_string())),
             ("message", plain(&self.message)),
+            ("varies", self.varies.then(|| "true".to_owned())),
             ("spans_operators", self.spans_operators.then(|| "true".to_owned())),
             ("when", when),
             ("reason", plain(&self.reason)),

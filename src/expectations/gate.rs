@@ -268,6 +268,25 @@ mod tests {
     }
 
     #[test]
+    fn an_outcome_that_varies_is_as_expected_up_to_the_worst() {
+        let ends = |outcome| [result("d/Abs-1/x", outcome)];
+        let file = "runtime: a\nexpect:\n  - {cases: d/Abs-1/x, outcome: accepted, varies: true}\n";
+        let matcher = |text| {
+            let file = Expectations::parse("a.yaml", text).unwrap();
+            ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap()
+        };
+        let verdict = |outcome| matcher(file).verdict(&ends(outcome)[0]).0;
+        assert_eq!(verdict(Outcome::Pass), Verdict::Pass);
+        assert_eq!(verdict(Outcome::Error), Verdict::ExpectedFailure);
+        assert_eq!(verdict(Outcome::Accepted), Verdict::ExpectedFailure);
+        assert_eq!(verdict(Outcome::Crash), Verdict::Regression);
+        let steady = file.replace(", varies: true", "");
+        assert_eq!(matcher(&steady).verdict(&ends(Outcome::Pass)[0]).0, Verdict::Improvement);
+        let two = "  - {cases: 'd/Abs-1/**', outcome: accepted, varies: true}\n";
+        check(two, &[result("d/Abs-1/x", Outcome::Accepted), result("d/Abs-1/y", Outcome::Pass)], &[]);
+    }
+
+    #[test]
     fn an_entry_for_several_operators_says_so() {
         let results = [result("d/Abs-1/x", Outcome::Error), result("d/Add-1/x", Outcome::Error)];
         let said = "expectation that covers 2 operators without `spans_operators: true`: a.yaml:3: cases: d/A*/x";

@@ -174,7 +174,10 @@ impl ExpectationMatcher {
         let rank = result.outcome.rank();
         let verdict = match listed {
             _ if !self.judges(result) => Verdict::NotJudged,
-            Some(entry) if entry.agrees(result) => Verdict::ExpectedFailure,
+            Some(entry) if entry.agrees(result) => match result.outcome {
+                Outcome::Pass => Verdict::Pass,
+                _ => Verdict::ExpectedFailure,
+            },
             Some(entry) if rank < entry.outcome().rank() => Verdict::Improvement,
             None if result.outcome == Outcome::Pass => Verdict::Pass,
             Some(_) | None => Verdict::Regression,

@@ -56,7 +56,7 @@ impl EntryMatches {
     }
 
     pub(super) fn problem(&self, entry: &Entry) -> Option<ExpectationProblem> {
-        if self.outcomes.len() > 1 {
+        if self.outcomes.len() > 1 && !entry.varies {
             return Some(ExpectationProblem::MixedOutcomes(
                 self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect(),
             ));
