@@ -7,10 +7,11 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
 
+use crate::case::{CaseId, Level, Variant};
 use crate::expectations::ExpectationError;
 use crate::findings::versions::MeasuredVersions;
 use crate::measure::{Measured, Measurement, Measurements};
-use crate::run::Outcome;
+use crate::run::{CaseResult, Outcome};
 use crate::suite::{Filter, FilterError, RecordedCase, recorded_cases};
 
 /// Every file, as it was when the program was built, by name.
@@ -117,6 +118,29 @@ impl Findings {
         self.0.iter().find(|finding| finding.runtime == runtime && finding.filter.matches(id))
     }
 
+    /// The finding that a result shows; nothing where it is no failure, or the runtime declines.
+    pub fn of_result(&self, runtime: &str, result: &CaseResult) -> Option<&Finding> {
+        let id = CaseId::parse(&result.id);
+        let is_shown = is_failure(result.outcome) && id.variant == Variant::Runtime;
+        is_shown.then(|| self.of_case(runtime, id.path)).flatten()
+    }
+
+    /// The required cases from the specs that a measurement fails and no finding is about. What is to be refused counts where it was
+    /// accepted.
+    pub fn unexplained(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
+        let mut found = Vec::new();
+        for version in Specs::embedded().all() {
+            for case in recorded_cases(&version).iter().filter(|case| case.facts.level == Level::Required) {
+                let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
+                let counts = is_failure(outcome) && (case.facts.refusal.is_none() || outcome == Outcome::Accepted);
+                if counts && self.of_case(measurement.runtime(), &case.id).is_none() {
+                    found.push((case, outcome));
+                }
+            }
+        }
+        found
+    }
+
     /// The findings of a runtime that are about an operator version.
     pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
         self.0.iter().filter(move |finding| finding.filter.may_choose_from(&version.qualified()))
@@ -144,9 +168,7 @@ impl Finding {
     pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
         let failure =
             |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
-                Measured::Ended(outcome) if outcome != Outcome::Pass && outcome != Outcome::Unsupported => {
-                    Some((*case, outcome))
-                }
+                Measured::Ended(outcome) if is_failure(outcome) => Some((*case, outcome)),
                 _ => None,
             };
         self.shown_by().iter().filter_map(failure).collect()
@@ -193,6 +215,11 @@ impl Finding {
         let specs = Specs::embedded();
         specs.all().filter(|version| self.filter.may_choose_from(&version.qualified()))
     }
+}
+
+/// Whether an outcome is a failure that has a cause to argue: what the runtime declines shows nothing.
+fn is_failure(outcome: Outcome) -> bool {
+    !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
 }
 
 /// The findings of a file.
