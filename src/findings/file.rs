@@ -252,3 +252,55 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Measurements;
+
+    #[test]
+    fn a_sample_shows_its_finding_and_an_issue_has_one() {
+        for finding in Findings::embedded().unwrap().all() {
+            let name = finding.full_id();
+            assert!(finding.issue.is_none() || finding.sample.is_some(), "{name}: an issue without a sample");
+            let sample = finding.sample.as_ref();
+            assert!(sample.is_none_or(|sample| finding.is_about(sample)), "{name}: {sample:?} is none of its cases");
+        }
+    }
+
+    #[test]
+    fn a_result_names_the_finding_of_a_failure() {
+        use crate::run::test_results::result;
+        let named = |id: &str, outcome| {
+            let finding = Findings::embedded().unwrap().of_result("onnxruntime", &result(id, outcome));
+            finding.map(Finding::full_id)
+        };
+        let scalar = "ai.onnx/NonZero-13/scalar/X=1/T=float";
+        assert_eq!(named(scalar, Outcome::WrongShape).as_deref(), Some("onnxruntime/nonzero-scalar"));
+        assert_eq!(named(&format!("{scalar}@constants"), Outcome::WrongShape), None);
+        for outcome in [Outcome::Pass, Outcome::Unsupported, Outcome::NotApplicable] {
+            assert_eq!(named(scalar, outcome), None);
+        }
+    }
+
+    #[test]
+    fn every_required_failure_of_the_runtimes_that_ci_holds_has_a_finding() {
+        for runtime in ["onnxruntime", "onnx-reference"] {
+            let measurement = Measurements::embedded().newest(runtime).unwrap().unwrap();
+            let found = Findings::embedded().unwrap().unexplained(measurement);
+            let ids: Vec<&str> = found.iter().map(|(case, _)| case.id.as_str()).collect();
+            assert!(ids.is_empty(), "{runtime}: add what these show to findings/{runtime}.yaml: {ids:#?}");
+        }
+    }
+
+    #[test]
+    fn the_readme_names_findings_that_there_are() {
+        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+        let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| onnxruntime |")).collect();
+        assert!(!rows.is_empty());
+        for row in rows {
+            let id = row.rsplit('`').nth(1).unwrap();
+            assert!(!Findings::embedded().unwrap().named(id).is_empty(), "{id}");
+        }
+    }
+}

@@ -85,7 +85,9 @@ impl VersionOutcomes {
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.right_since(), &self.versions[..]) {
-            (Some(since), [first, ..]) if first.version == since => write!(f, "right in every measured version, from {since}")?,
+            (Some(since), [first, ..]) if first.version == since => {
+                write!(f, "right in every measured version, from {since}")?
+            }
             (Some(since), _) => write!(f, "right since {since}")?,
             (None, _) => f.write_str("not right")?,
         }

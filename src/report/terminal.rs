@@ -41,7 +41,9 @@ impl Show {
 
 /// What is known of the cause of a failure: the finding that it shows.
 fn finding(result: &CaseResult) -> String {
-    let named = |id: &String| Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.does));
+    let named = |id: &String| {
+        Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.does))
+    };
     result.finding.as_ref().and_then(named).unwrap_or_default()
 }
 
