@@ -40,8 +40,8 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
     for (runtime, _) in measurements.runtimes() {
         let Some(measurement) = measurements.newest(runtime)? else { continue };
         let Some(entry) = measurement.entry(&case.id) else { continue };
-        let finding = Some(entry.outcome()).filter(|outcome| *outcome != Outcome::Unsupported);
-        let finding = finding.and_then(|_| findings.of_case(runtime, &case.id));
+        let is_declined = entry.outcome() == Outcome::Unsupported;
+        let finding = if is_declined { None } else { findings.of_case(runtime, &case.id) };
         let finding = finding.map(|it| format!(", finding {}: {}", it.full_id(), line(&it.does)));
         let version = measurement.version();
         lines.push(format!("{runtime} {version}: {}{}", entry.outcome(), finding.unwrap_or_default()));

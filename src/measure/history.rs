@@ -86,7 +86,7 @@ impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.right_since(), &self.versions[..]) {
             (Some(since), [first, ..]) if first.version == since => {
-                write!(f, "right in every measured version, from {since}")?
+                write!(f, "right in every measured version, from {since}")?;
             }
             (Some(since), _) => write!(f, "right since {since}")?,
             (None, _) => f.write_str("not right")?,
