@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::compare::Distance;
 use crate::expectations::GateResult;
+use crate::findings::Findings;
 use crate::report::escape;
 use crate::run::{CaseResult, OfRelease, Outcome, Summary};
 use crate::runtime::Declaration;
@@ -29,7 +30,7 @@ impl Show {
     fn failure(&self, what: &str, result: &CaseResult) -> String {
         let mut text = format!("{what}: {} {}", result.outcome, escape::line(&result.id));
         let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
-        for part in [&rule, &result.message, &result.inputs] {
+        for part in [&rule, &result.message, &finding(result), &result.inputs] {
             for line in escape::message(part).lines() {
                 let _ = write!(text, "\n    {line}");
             }
@@ -37,6 +38,14 @@ impl Show {
         let _ = write!(text, "\n    {}", command(&self.command, &result.id));
         text
     }
+}
+
+/// What is known of the cause of a failure: the finding that it shows.
+fn finding(result: &CaseResult) -> String {
+    let named = |id: &String| {
+        Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.does))
+    };
+    result.finding.as_ref().and_then(named).unwrap_or_default()
 }
 
 /// The command that runs a case again.

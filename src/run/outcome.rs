@@ -139,6 +139,9 @@ pub struct CaseResult {
     /// The rule of op.yaml that the case is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRef>,
+    /// The finding that the failure shows, with its runtime: `onnxruntime/gather-strings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<String>,
     /// What confirms each expected output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<OutputEvidence>,
@@ -168,6 +171,7 @@ impl CaseResult {
             class: case.refusal_class(),
             judged: case.judged,
             rule: case.rule.clone(),
+            finding: None,
             evidence: case.evidence.clone(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),

@@ -18,6 +18,7 @@ pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
         class: None,
         judged: None,
         rule: None,
+        finding: None,
         evidence: Vec::new(),
         executed_cells: Vec::new(),
         declared_cells: Vec::new(),
