@@ -8,9 +8,10 @@ use crate::cli::show::find;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, print};
 use crate::findings::{Finding, Findings, MeasuredVersions};
-use crate::measure::Measurements;
+use crate::measure::{History, Measurements};
 use crate::report::escape::line;
 use crate::report::issue::issue;
+use crate::suite::Filter;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -25,10 +26,25 @@ pub(crate) struct Arguments {
     /// List the findings of this runtime alone
     #[arg(long, value_name = "NAME", conflicts_with = "finding")]
     runtime: Option<String>,
+
+    /// List the required cases that the newest measured version of the runtime fails and no finding is about
+    #[arg(long, requires = "runtime", conflicts_with = "history")]
+    unexplained: bool,
+
+    /// Say since which measured version each runtime passes all required cases that these patterns choose, and how many fail in
+    /// the versions in which they do not all pass
+    #[arg(long, value_name = "PATTERN", num_args = 1.., conflicts_with = "finding")]
+    history: Vec<String>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    if !arguments.history.is_empty() {
+        return history(&arguments.history, arguments.runtime.as_deref());
+    }
     let all = Findings::embedded()?;
+    if let Some(runtime) = arguments.runtime.as_deref().filter(|_| arguments.unexplained) {
+        return unexplained(all, runtime);
+    }
     let Some(id) = &arguments.finding else { return list(all, arguments.runtime.as_deref()) };
     let finding = match &all.named(id)[..] {
         [finding] => *finding,
@@ -61,6 +77,33 @@ fn list(all: &Findings, runtime: Option<&str>) -> anyhow::Result<u8> {
     let width = wanted.iter().map(|finding| finding.full_id().len()).max().unwrap_or(0);
     for finding in wanted {
         print::line(&format!("{:width$}  {}", finding.full_id(), line(&finding.does)))?;
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// The required failures of the newest measured version of a runtime that no finding is about.
+fn unexplained(all: &Findings, runtime: &str) -> anyhow::Result<u8> {
+    let measurement = Measurements::embedded().newest(runtime)?;
+    let measurement = measurement.ok_or_else(|| Usage(format!("no version of {} is measured", line(runtime))))?;
+    let found = all.unexplained(measurement);
+    for (case, outcome) in &found {
+        print::line(&format!("{outcome} {}", line(&case.id)))?;
+    }
+    let version = measurement.version();
+    print::note(&format!("{} required failures of {runtime} {version} have no finding", found.len()));
+    Ok(exit::SUCCESS)
+}
+
+/// Since when each runtime, or one, passes the required cases that the patterns choose.
+fn history(patterns: &[String], runtime: Option<&str>) -> anyhow::Result<u8> {
+    let mut histories = History::of(&Filter::new(patterns)?)?;
+    histories.retain(|history| runtime.is_none_or(|name| history.runtime == name));
+    if histories.is_empty() {
+        print::note("no required case that was measured is chosen");
+        return Ok(exit::NOTHING);
+    }
+    for history in histories {
+        print::line(&format!("{}: {history}", history.runtime))?;
     }
     Ok(exit::SUCCESS)
 }

@@ -7,6 +7,7 @@ use crate::cli::print;
 use crate::cli::results_file::ResultsFile;
 use crate::cli::runtime::ended_early;
 use crate::expectations::{ExpectationMatcher, GateResult};
+use crate::findings::{Finding, Findings};
 use crate::report::reporter::{Reporter, Started};
 use crate::run::{CaseResult, Event, Plan, run_inspected};
 use crate::runtime::{Host as _, Stop, StopReason};
@@ -37,14 +38,23 @@ impl Session<'_> {
     pub(crate) fn run(self, mut reporters: Vec<Box<dyn Reporter + '_>>) -> anyhow::Result<Result<Ended, u8>> {
         let (started, mut gate, mut failure) = (Instant::now(), GateResult::default(), None);
         let declaration = self.runtime.declaration();
+        let findings = Findings::embedded()?;
+        let explain = |result: &mut CaseResult| {
+            result.finding = findings.of_result(&declaration.name, result).map(Finding::full_id);
+        };
         reporters.started(&Started { runtime: &declaration, cases: self.plan.selected + self.kept.len() })?;
-        for result in &self.kept {
+        for mut result in self.kept {
+            explain(&mut result);
+            let result = &result;
             let verdict = gate.add_result(result, self.expectations);
             reporters.case_ended(result, verdict)?;
         }
         reporters.extend(self.file.map(|file| Box::new(file) as Box<dyn Reporter>));
         let inspect = |case: &_, result: &_| self.runtime.end_case(case, result);
-        run_inspected(self.plan, self.runtime, self.stop, &inspect, |event| {
+        run_inspected(self.plan, self.runtime, self.stop, &inspect, |mut event| {
+            if let Event::Finished(result) = &mut event {
+                explain(result);
+            }
             let verdict = gate.add(&event, self.expectations);
             if let (Event::Finished(result), Some(verdict), None) = (&event, verdict, &failure)
                 && let Err(error) = reporters.case_ended(result, verdict)

@@ -7,10 +7,11 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
 
+use crate::case::{CaseId, Level, Variant};
 use crate::expectations::ExpectationError;
 use crate::findings::versions::MeasuredVersions;
 use crate::measure::{Measured, Measurement, Measurements};
-use crate::run::Outcome;
+use crate::run::{CaseResult, Outcome};
 use crate::suite::{Filter, FilterError, RecordedCase, recorded_cases};
 
 /// Every file, as it was when the program was built, by name.
@@ -117,6 +118,29 @@ impl Findings {
         self.0.iter().find(|finding| finding.runtime == runtime && finding.filter.matches(id))
     }
 
+    /// The finding that a result shows; nothing where it is no failure, or the runtime declines.
+    pub fn of_result(&self, runtime: &str, result: &CaseResult) -> Option<&Finding> {
+        let id = CaseId::parse(&result.id);
+        let is_shown = is_failure(result.outcome) && id.variant == Variant::Runtime;
+        is_shown.then(|| self.of_case(runtime, id.path)).flatten()
+    }
+
+    /// The required cases from the specs that a measurement fails and no finding is about. What is to be refused counts where it was
+    /// accepted.
+    pub fn unexplained(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
+        let mut found = Vec::new();
+        for version in Specs::embedded().all() {
+            for case in recorded_cases(&version).iter().filter(|case| case.facts.level == Level::Required) {
+                let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
+                let counts = is_failure(outcome) && (case.facts.refusal.is_none() || outcome == Outcome::Accepted);
+                if counts && self.of_case(measurement.runtime(), &case.id).is_none() {
+                    found.push((case, outcome));
+                }
+            }
+        }
+        found
+    }
+
     /// The findings of a runtime that are about an operator version.
     pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
         self.0.iter().filter(move |finding| finding.filter.may_choose_from(&version.qualified()))
@@ -144,9 +168,7 @@ impl Finding {
     pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
         let failure =
             |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
-                Measured::Ended(outcome) if outcome != Outcome::Pass && outcome != Outcome::Unsupported => {
-                    Some((*case, outcome))
-                }
+                Measured::Ended(outcome) if is_failure(outcome) => Some((*case, outcome)),
                 _ => None,
             };
         self.shown_by().iter().filter_map(failure).collect()
@@ -195,6 +217,11 @@ impl Finding {
     }
 }
 
+/// Whether an outcome is a failure that has a cause to argue: what the runtime declines shows nothing.
+fn is_failure(outcome: Outcome) -> bool {
+    !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
+}
+
 /// The findings of a file.
 fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
     let (path, name) = (format!("findings/{file}"), file.strip_suffix(".yaml").unwrap_or(file));
@@ -224,4 +251,56 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
         });
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Measurements;
+
+    #[test]
+    fn a_sample_shows_its_finding_and_an_issue_has_one() {
+        for finding in Findings::embedded().unwrap().all() {
+            let name = finding.full_id();
+            assert!(finding.issue.is_none() || finding.sample.is_some(), "{name}: an issue without a sample");
+            let sample = finding.sample.as_ref();
+            assert!(sample.is_none_or(|sample| finding.is_about(sample)), "{name}: {sample:?} is none of its cases");
+        }
+    }
+
+    #[test]
+    fn a_result_names_the_finding_of_a_failure() {
+        use crate::run::test_results::result;
+        let named = |id: &str, outcome| {
+            let finding = Findings::embedded().unwrap().of_result("onnxruntime", &result(id, outcome));
+            finding.map(Finding::full_id)
+        };
+        let scalar = "ai.onnx/NonZero-13/scalar/X=1/T=float";
+        assert_eq!(named(scalar, Outcome::WrongShape).as_deref(), Some("onnxruntime/nonzero-scalar"));
+        assert_eq!(named(&format!("{scalar}@constants"), Outcome::WrongShape), None);
+        for outcome in [Outcome::Pass, Outcome::Unsupported, Outcome::NotApplicable] {
+            assert_eq!(named(scalar, outcome), None);
+        }
+    }
+
+    #[test]
+    fn every_required_failure_of_the_runtimes_that_ci_holds_has_a_finding() {
+        for runtime in ["onnxruntime", "onnx-reference"] {
+            let measurement = Measurements::embedded().newest(runtime).unwrap().unwrap();
+            let found = Findings::embedded().unwrap().unexplained(measurement);
+            let ids: Vec<&str> = found.iter().map(|(case, _)| case.id.as_str()).collect();
+            assert!(ids.is_empty(), "{runtime}: add what these show to findings/{runtime}.yaml: {ids:#?}");
+        }
+    }
+
+    #[test]
+    fn the_readme_names_findings_that_there_are() {
+        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+        let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| onnxruntime |")).collect();
+        assert!(!rows.is_empty());
+        for row in rows {
+            let id = row.rsplit('`').nth(1).unwrap();
+            assert!(!Findings::embedded().unwrap().named(id).is_empty(), "{id}");
+        }
+    }
 }

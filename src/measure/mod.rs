@@ -2,12 +2,14 @@
 
 mod answer;
 mod digests;
+mod history;
 mod measurement;
 mod measurements;
 mod node_kind;
 
 pub use answer::{NodeAnswer, NodeVerdict};
 pub use digests::MeasuredDigests;
+pub use history::{History, VersionOutcomes};
 pub use measurement::{Measured, Measurement};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;

@@ -49,7 +49,8 @@ fn test_case(unit: &str, result: &CaseResult, standing: Verdict) -> TestCase {
 
 fn skipped(what: &str, result: &CaseResult) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(format!("{what}: {}: {}", result.outcome, escape::message(&result.message)));
+    let finding = result.finding.as_ref().map(|id| format!(" (finding {})", escape::line(id))).unwrap_or_default();
+    status.set_message(format!("{what}: {}{finding}: {}", result.outcome, escape::message(&result.message)));
     status
 }
 

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::compare::Distance;
 use crate::expectations::GateResult;
+use crate::findings::Findings;
 use crate::report::escape;
-use crate::run::{CaseResult, OfRelease, Summary};
+use crate::run::{CaseResult, OfRelease, Outcome, Summary};
 use crate::runtime::Declaration;
 use crate::suite::release_key;
 
@@ -28,7 +30,7 @@ impl Show {
     fn failure(&self, what: &str, result: &CaseResult) -> String {
         let mut text = format!("{what}: {} {}", result.outcome, escape::line(&result.id));
         let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
-        for part in [&rule, &result.message, &result.inputs] {
+        for part in [&rule, &result.message, &finding(result), &result.inputs] {
             for line in escape::message(part).lines() {
                 let _ = write!(text, "\n    {line}");
             }
@@ -36,6 +38,14 @@ impl Show {
         let _ = write!(text, "\n    {}", command(&self.command, &result.id));
         text
     }
+}
+
+/// What is known of the cause of a failure: the finding that it shows.
+fn finding(result: &CaseResult) -> String {
+    let named = |id: &String| {
+        Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.does))
+    };
+    result.finding.as_ref().and_then(named).unwrap_or_default()
 }
 
 /// The command that runs a case again.
@@ -136,7 +146,17 @@ pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String 
 
 /// How many cases ended how, best first.
 pub fn counts(summary: &Summary) -> String {
-    let mut counts: Vec<String> = summary.counts().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    let near: Vec<String> = [Distance::LastBits, Distance::Small]
+        .into_iter()
+        .map(|distance| (summary.distance(distance), distance))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, distance)| format!("{count} {distance}"))
+        .collect();
+    let count_of = |(outcome, count): (Outcome, usize)| match outcome {
+        Outcome::Mismatch if !near.is_empty() => format!("{count} {outcome} ({})", near.join(", ")),
+        _ => format!("{count} {outcome}"),
+    };
+    let mut counts: Vec<String> = summary.counts().map(count_of).collect();
     if summary.open > 0 {
         counts.push(format!("{} open", summary.open));
     }

@@ -7,6 +7,7 @@ use onnx_conformance_reference::spec::OperatorVersion;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, CaseId, Cell, Level, OutputEvidence, RefusalClass, RuleRef, UpstreamOverride, Variant};
+use crate::compare::Distance;
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -121,6 +122,9 @@ pub struct CaseResult {
     /// The largest distance from an expected element, in representable values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
+    /// How far a mismatch is from the expected output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Distance>,
     /// How the runtime died on the case at first, where it did otherwise on the case alone; the rest is about that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<String>,
@@ -135,6 +139,9 @@ pub struct CaseResult {
     /// The rule of op.yaml that the case is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRef>,
+    /// The finding that the failure shows, with its runtime: `onnxruntime/gather-strings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<String>,
     /// What confirms each expected output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<OutputEvidence>,
@@ -158,11 +165,13 @@ impl CaseResult {
             inputs: String::new(),
             missing: None,
             ulps: None,
+            distance: None,
             flaky: None,
             level: case.level,
             class: case.refusal_class(),
             judged: case.judged,
             rule: case.rule.clone(),
+            finding: None,
             evidence: case.evidence.clone(),
             executed_cells: Vec::new(),
             declared_cells: Vec::new(),

@@ -8,6 +8,7 @@ mod errors;
 mod expectations;
 mod files;
 mod filters;
+mod findings;
 mod folders;
 mod foreign;
 mod help;
