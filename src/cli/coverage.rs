@@ -15,6 +15,7 @@ use crate::runtime::{Builtin, Stop};
 use crate::suite::Filter;
 
 /// The options of `coverage`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]

@@ -85,7 +85,7 @@ impl Saving {
 
     /// What the names of a model's files begin with.
     fn prefix(&self, file: &Path) -> String {
-        let named = if self.is_single { file.file_stem().map(Path::new).unwrap_or(file) } else { file };
+        let named = if self.is_single { file.file_stem().map_or(file, Path::new) } else { file };
         let text = named.to_string_lossy();
         let text = text.strip_suffix(".onnx").unwrap_or(&text);
         plain(text.trim_start_matches(['.', '/', '\\']))

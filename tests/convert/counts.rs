@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::OperatorVersion;
 
 /// The first lines of the record.
 const HEAD: &str = "\
-# Written by `CONVERT_ALL=1 CONVERT_RECORD=1 cargo test --release --test convert`: of the cases of an operator version, brought to an
+# Written by `CONVERT_ALL=1 CONVERT_RECORD=1 cargo test --test convert`: of the cases of an operator version, brought to an
 # opset, how many are the same there, how many are edited, and how many are refused. Those that gave something else: none.
 ";
 
@@ -127,7 +127,7 @@ pub(crate) fn record(pairs: &Pairs) -> String {
 
 /// Compares some cases with the record of all: the same pairs, and no case converted where none was, or refused where none was.
 pub(crate) fn hold(pairs: &Pairs) {
-    let again = "write it anew by `CONVERT_ALL=1 CONVERT_RECORD=1 cargo test --release --test convert`";
+    let again = "write it anew by `CONVERT_ALL=1 CONVERT_RECORD=1 cargo test --test convert`";
     let text = std::fs::read_to_string(path()).unwrap();
     let mut recorded: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
