@@ -11,7 +11,7 @@ use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 pub(crate) enum Converted {
     /// The model at the other opset, and whether a node had to change.
     Model {
-        model: ModelProto,
+        model: Box<ModelProto>,
         is_edited: bool,
     },
     Refused(String),
@@ -49,7 +49,7 @@ impl Converter {
             return match convert(model, target) {
                 Ok(conversion) => {
                     let is_edited = conversion.edits.iter().any(|edit| !edit.is_of_model());
-                    Converted::Model { model: conversion.model, is_edited }
+                    Converted::Model { model: Box::new(conversion.model), is_edited }
                 }
                 Err(Refusal { reasons }) => {
                     Converted::Refused(reasons.into_iter().map(|reason| reason.text).collect::<Vec<_>>().join("; "))
@@ -57,16 +57,9 @@ impl Converter {
             };
         };
         let mut process = self.idle.lock().unwrap().pop().unwrap_or_else(|| Process::start(command));
-        match process.convert(model, target.opsets[domain]) {
-            Ok(converted) => {
-                self.idle.lock().unwrap().push(process);
-                converted
-            }
-            Err(_) => {
-                process.child.wait().unwrap();
-                Converted::Crashed
-            }
-        }
+        let Ok(converted) = process.convert(model, target.opsets[domain]) else { return Converted::Crashed };
+        self.idle.lock().unwrap().push(process);
+        converted
     }
 }
 
@@ -106,7 +99,7 @@ impl Process {
         let mut converted = vec![0; length.ok_or(std::io::ErrorKind::UnexpectedEof)?];
         self.answers.read_exact(&mut converted)?;
         Ok(match decode::model(converted.into()) {
-            Ok(model) => Converted::Model { model, is_edited: false },
+            Ok(model) => Converted::Model { model: Box::new(model), is_edited: false },
             Err(error) => Converted::Refused(format!("what it wrote is no model: {error}")),
         })
     }

@@ -1,7 +1,7 @@
 //! How many cases of a version were converted to another, and `records/conversions.txt`, which `coverage` shows.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
 use onnx_conformance_reference::spec::OperatorVersion;
@@ -94,9 +94,9 @@ impl fmt::Display for Totals {
 pub(crate) fn report(pairs: &Pairs) -> String {
     let mut text = String::new();
     for (pair @ (version, since), counts) in pairs {
-        text += &format!("{version} at {since}: {}\n", Totals::of([(pair, counts)]));
+        writeln!(text, "{version} at {since}: {}", Totals::of([(pair, counts)])).unwrap();
         for (reason, number) in &counts.refused {
-            text += &format!("  {number} refused: {reason}\n");
+            writeln!(text, "  {number} refused: {reason}").unwrap();
         }
     }
     text + &wrong(pairs).join("\n")
