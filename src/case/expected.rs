@@ -7,7 +7,7 @@ use onnx_conformance_reference::value::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::statistics::Distribution;
-use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, compare, statistics, unordered};
+use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, Distance, compare, statistics, unordered};
 
 /// What an output must be, and by what rule it is judged.
 ///
@@ -266,7 +266,8 @@ fn count(size: usize) -> u64 {
 }
 
 fn any_of(values: &[Value], actual: &Value) -> Result<Agreement, Difference> {
-    let mut last = Difference { kind: DifferenceKind::Values, message: "no value is allowed".to_owned() };
+    let mut last =
+        Difference { kind: DifferenceKind::Values(Distance::Far), message: "no value is allowed".to_owned() };
     for value in values {
         match compare(value, actual, &Accuracy::Exact) {
             Ok(agreement) => return Ok(agreement),

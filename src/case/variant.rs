@@ -28,13 +28,16 @@ pub enum Variant {
     Constants,
     /// Inputs stand in the model as initializers.
     Initializers,
+    /// Every input, the first too, stands in the model as a `Constant` node.
+    AllConstants,
     /// Inputs are given at run time, and their declared dimensions have names instead of sizes.
     DynamicShapes,
 }
 
 impl Variant {
     /// Every variant.
-    pub const ALL: [Variant; 4] = [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::DynamicShapes];
+    pub const ALL: [Variant; 5] =
+        [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::AllConstants, Variant::DynamicShapes];
 
     /// The variant that an id names at its end, and the id without it: `ai.onnx/Sum-13/known_values@constants`.
     pub fn of_id(id: &str) -> (&str, Variant) {
@@ -57,6 +60,7 @@ impl Variant {
             Variant::Runtime => "runtime",
             Variant::Constants => "constants",
             Variant::Initializers => "initializers",
+            Variant::AllConstants => "all-constants",
             Variant::DynamicShapes => "dynamic-shapes",
         }
     }
@@ -72,7 +76,8 @@ impl fmt::Display for Variant {
 /// a refusal, a model with several data sets, one without an input to move.
 ///
 /// `constants` and `initializers` move every tensor that is given to the graph but the first, so that what a runtime takes
-/// for data stays data, and shapes, axes and the like are known when the model is loaded.
+/// for data stays data, and shapes, axes and the like are known when the model is loaded. `all-constants` moves the first too: the
+/// shape of ConstantOfShape and the start of Range are known then, and the runtime may compute everything before it runs.
 pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     let [data] = case.data.as_slice() else { return None };
     if case.refusal.is_some() {
@@ -90,8 +95,9 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
                 return None;
             }
         }
-        Variant::Constants | Variant::Initializers => {
-            let is_movable = |(at, input): &(usize, &Named)| *at > 0 && matches!(input.value, Value::Tensor(_));
+        Variant::Constants | Variant::Initializers | Variant::AllConstants => {
+            let first = usize::from(variant != Variant::AllConstants);
+            let is_movable = |(at, input): &(usize, &Named)| *at >= first && matches!(input.value, Value::Tensor(_));
             let moved: Vec<Named> =
                 data.inputs.iter().enumerate().filter(is_movable).map(|(_, input)| input.clone()).collect();
             let tensors: Vec<TensorProto> = moved.iter().filter_map(message).collect();
@@ -100,10 +106,9 @@ pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
             }
             let names: HashSet<&str> = moved.iter().map(|input| input.name.as_str()).collect();
             data.inputs.retain(|input| !names.contains(input.name.as_str()));
-            if variant == Variant::Constants {
-                constants(&mut model, tensors)?;
-            } else {
-                initializers(&mut model, tensors)?;
+            match variant {
+                Variant::Initializers => initializers(&mut model, tensors)?,
+                _ => constants(&mut model, tensors)?,
             }
         }
     }

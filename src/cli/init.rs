@@ -15,7 +15,7 @@ use crate::cli::terminal::TerminalReporter;
 use crate::cli::{exit, options, print};
 use crate::expectations::{
     ExpectationMatcher, Expectations, Provenance, first_expectations, first_measurement, updated_expectations,
-    with_accepted, with_provenance,
+    with_accepted, with_provenance, with_strict,
 };
 use crate::measure::MeasuredDigests;
 use crate::report::reporter::Collected;
@@ -199,6 +199,9 @@ impl Arguments {
         let matcher = ExpectationMatcher::new(file, &header.runtime, self.strict)?;
         let mut text = updated_expectations(&text, &matcher, results, Variant::Runtime, &[])?;
         text = accepted.as_ref().map_or(text.clone(), |accepted| with_accepted(&text, accepted));
+        if matcher.is_strict() {
+            text = with_strict(&text);
+        }
         if self.is_exact() {
             text = with_provenance(&text, &Provenance::of(header));
         }

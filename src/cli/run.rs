@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     shard: Option<Shard>,
 
-    /// How the cases are put: runtime, constants, initializers or dynamic-shapes [default: runtime]
+    /// How the cases are put: runtime, constants, initializers, all-constants or dynamic-shapes [default: runtime]
     #[arg(long, value_parser = variant)]
     variant: Option<Variant>,
 

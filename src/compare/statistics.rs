@@ -7,6 +7,7 @@ use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
+use crate::compare::distance::Distance;
 use crate::compare::values::{Difference, DifferenceKind, different};
 
 /// How many standard deviations a drawn mean or count may be off: one right run in five hundred million is lost.
@@ -16,7 +17,7 @@ const DEVIATIONS: f64 = 6.0;
 pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     let (expected, drawn) = (sample.floats(), actual.floats());
     if let Some(value) = drawn.iter().find(|value| !value.is_finite()) {
-        return Err(different(DifferenceKind::Values, format!("a drawn element is {value}")));
+        return Err(different(DifferenceKind::Values(Distance::Far), format!("a drawn element is {value}")));
     }
     let ((want, want_variance), (got, got_variance)) = (moments(&expected), moments(&drawn));
     // Few elements may all be alike by statistics, so that a variance of their own says nothing: an eighth is added.
@@ -26,7 +27,7 @@ pub fn same_mean(sample: &Tensor, actual: &Tensor) -> Result<(), Difference> {
     }
     let message =
         format!("the mean of the stored draw is {want}, of this one {got}; chance allows {allowed} between them");
-    Err(different(DifferenceKind::Values, message))
+    Err(different(DifferenceKind::Values(Distance::Far), message))
 }
 
 fn moments(values: &[f64]) -> (f64, f64) {
@@ -52,7 +53,7 @@ pub fn dropped(source: &Tensor, ratio: f64, actual: &Tensor) -> Result<(), Diffe
         }
         if !(kept || to == 0.0) {
             let message = format!("element {at} is {to}, neither 0 nor {from} / (1 - {ratio})");
-            return Err(different(DifferenceKind::Values, message));
+            return Err(different(DifferenceKind::Values(Distance::Far), message));
         }
     }
     as_many(fallen, all, ratio)
@@ -162,7 +163,7 @@ pub fn drawn(law: &Distribution, actual: &Tensor) -> Result<(), Difference> {
 }
 
 fn wrong(message: String) -> Difference {
-    different(DifferenceKind::Values, message)
+    different(DifferenceKind::Values(Distance::Far), message)
 }
 
 /// The mean and the variance are what they must be, as far as chance allows. `spread` is the variance of the square of

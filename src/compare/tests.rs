@@ -9,7 +9,7 @@ use onnx_conformance_reference::tensor::{Tensor, TensorBuilder};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-use crate::compare::{Accuracy, Difference, DifferenceKind, compare, compare_bounded, statistics};
+use crate::compare::{Accuracy, Difference, DifferenceKind, Distance, compare, compare_bounded, statistics};
 
 /// The floating types with the bits of 1 and the number of bits of the fraction, by the formats' definitions.
 const FLOATS: [(ElementType, u64, u32); 12] = [
@@ -351,7 +351,7 @@ fn containers_are_compared_item_by_item() {
     assert_eq!(kind(&sequence(&[1.0]), &tensor(1.0)), Err(DifferenceKind::Type));
     assert_eq!(kind(&optional(None), &optional(None)), Ok(()));
     assert_eq!(kind(&optional(Some(1.0)), &optional(Some(step))), Ok(()));
-    assert_eq!(kind(&optional(Some(1.0)), &optional(Some(2.0))), Err(DifferenceKind::Values));
+    assert_eq!(kind(&optional(Some(1.0)), &optional(Some(2.0))), Err(DifferenceKind::Values(Distance::Far)));
     assert_eq!(kind(&optional(Some(1.0)), &optional(None)), Err(DifferenceKind::Shape));
     assert_eq!(kind(&optional(None), &optional(Some(1.0))), Err(DifferenceKind::Shape));
 }

@@ -7,6 +7,7 @@ use onnx_conformance_reference::dtype::Kind;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
+use crate::compare::distance::Distance;
 use crate::compare::rule::Accuracy;
 use crate::compare::values::{Difference, DifferenceKind, compare, different};
 
@@ -32,7 +33,10 @@ pub fn same_set(expected: &Value, actual: &Value) -> Result<(), Difference> {
             for (at, item) in expected.items.iter().enumerate() {
                 let found = left.iter().position(|other| compare(item, other, &Accuracy::Exact).is_ok());
                 let Some(found) = found else {
-                    return Err(different(DifferenceKind::Values, format!("expected item {at} is not there")));
+                    return Err(different(
+                        DifferenceKind::Values(Distance::Far),
+                        format!("expected item {at} is not there"),
+                    ));
                 };
                 left.swap_remove(found);
             }
@@ -117,7 +121,7 @@ fn same_counts<T: Ord + fmt::Debug>(expected: Vec<T>, actual: Vec<T>, what: &str
         let got = gots.get(one).copied().unwrap_or(0);
         if got < *want {
             let message = format!("expected {want} times the {what} {one:?}, got it {got} times");
-            return Err(different(DifferenceKind::Values, message));
+            return Err(different(DifferenceKind::Values(Distance::Far), message));
         }
     }
     Ok(())

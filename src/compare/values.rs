@@ -7,6 +7,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::{Map, MapKey, Value};
 
 use crate::compare::Accuracy;
+use crate::compare::distance::Distance;
 use crate::compare::rule::ulps;
 
 /// How well two values agree that the rule accepts.
@@ -28,8 +29,8 @@ pub struct Difference {
 /// In what two values differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DifferenceKind {
-    /// In the value of elements.
-    Values,
+    /// In the value of elements, so far.
+    Values(Distance),
     /// In shape, length or keys.
     Shape,
     /// In type.
@@ -221,7 +222,7 @@ fn mismatch(expected: &Tensor, actual: &Tensor, wrong: usize, at: usize, rule: &
     message.push_str(", got ");
     let _ = actual.write_element(&mut message, at);
     message.push_str(detail);
-    different(DifferenceKind::Values, message)
+    different(DifferenceKind::Values(Distance::of(expected, actual)), message)
 }
 
 /// The multi-index of a flat position.

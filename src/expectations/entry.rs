@@ -58,8 +58,9 @@ impl Entry {
 
     /// Whether a case ends as the entry says.
     pub fn agrees(&self, result: &CaseResult) -> bool {
-        self.is_milder_variation(result) || result.outcome == self.outcome()
-            && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
+        self.is_milder_variation(result)
+            || result.outcome == self.outcome()
+                && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
     }
 
     fn is_milder_variation(&self, result: &CaseResult) -> bool {

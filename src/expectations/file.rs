@@ -210,6 +210,11 @@ pub fn with_accepted(text: &str, accepted: &Accepted) -> String {
     with_head(text, "accepts", accepts_line(accepted).trim_end())
 }
 
+/// The text of an expectation file that holds the runtime to what is recommended, too.
+pub fn with_strict(text: &str) -> String {
+    with_head(text, "strict", "strict: true")
+}
+
 /// The text of a measurement with where and when it was made anew.
 pub fn with_provenance(text: &str, provenance: &Provenance) -> String {
     let Provenance { version, date, platform, suite } = provenance;

@@ -12,7 +12,7 @@ mod update;
 
 pub use condition::{Condition, Versions, version_key};
 pub use entry::Entry;
-pub use file::{ExpectationError, Expectations, Provenance, with_accepted, with_provenance};
+pub use file::{ExpectationError, Expectations, Provenance, with_accepted, with_provenance, with_strict};
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};

@@ -1,13 +1,14 @@
 //! What changed between two runs, case by case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::case::Level;
+use crate::case::{Level, Variant};
 use crate::report::escape;
 use crate::run::{CaseResult, Outcome, Read};
+use crate::runtime::Declaration;
 
 /// The changes between two runs, by id.
 #[derive(Debug, Default, Serialize)]
@@ -18,6 +19,9 @@ pub struct Comparison<'a> {
     pub new: String,
     /// Whether both ran the same suite; if not, a case of one name may have changed.
     pub is_same_suite: bool,
+    /// How many judged cases pass in one run or the other, where the runs put them in two variants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_in_either: Option<usize>,
     /// How many cases are in both and ended alike.
     pub same: usize,
     /// What passes now and did not.
@@ -29,7 +33,7 @@ pub struct Comparison<'a> {
     /// What ends otherwise, and neither passes now nor did, or is not judged.
     pub changed: Vec<Change<'a>>,
     /// What only one of the runtimes takes: the other was not given it, as it declares, or since it takes no such opset or IR
-    /// version.
+    /// version, or since the case has no form of its own in the variant of the other run.
     pub taken_by_one: Vec<Change<'a>>,
     /// What only the newer run has.
     pub added: Vec<Change<'a>>,
@@ -57,9 +61,18 @@ impl<'a> Comparison<'a> {
     /// Compares two runs.
     pub fn new(old: &'a Read, new: &'a Read) -> Comparison<'a> {
         let is_same_suite = old.header.digest == new.header.digest;
-        let named = |read: &Read| format!("{} {}", read.header.runtime.name, read.header.runtime.version);
+        let variants = [old, new].map(|read| read.header.selected.variant);
+        let are_variants = variants[0] != variants[1];
+        let named = |read: &Read| {
+            let Declaration { name, version, .. } = &read.header.runtime;
+            match are_variants {
+                true => format!("{name} {version} ({})", read.header.selected.variant),
+                false => format!("{name} {version}"),
+            }
+        };
         let mut comparison = Comparison { old: named(old), new: named(new), is_same_suite, ..Comparison::default() };
-        let (old, new) = (by_id(&old.results), by_id(&new.results));
+        let [old, new] = [old, new].map(|read| by_id(&read.results, are_variants));
+        comparison.passed_in_either = are_variants.then(|| passed_in_either(&old, &new));
         for (id, after) in &new {
             let Some(before) = old.get(id) else {
                 comparison.added.push(Change { id, old: None, new: Some(after.outcome), message: &after.message });
@@ -72,6 +85,9 @@ impl<'a> Comparison<'a> {
             let change = Change { id, old: Some(before.outcome), new: Some(after.outcome), message: &after.message };
             let is_crash = |outcome| matches!(outcome, Outcome::Crash | Outcome::ProtocolError);
             let list = match (before.outcome, after.outcome) {
+                (Outcome::NotApplicable, _) | (_, Outcome::NotApplicable) if are_variants => {
+                    &mut comparison.taken_by_one
+                }
                 (Outcome::NotDeclared, _) | (_, Outcome::NotDeclared) => &mut comparison.taken_by_one,
                 _ if after.level == Level::Open => &mut comparison.changed,
                 (old, new) if is_crash(new) && !is_crash(old) => &mut comparison.crashes,
@@ -109,7 +125,8 @@ impl<'a> Comparison<'a> {
     fn counts(&self) -> String {
         let lists = self.lists();
         let counts = lists.iter().map(|(name, changes)| format!("{} {name}", changes.len()));
-        let counts: Vec<String> = counts.chain([format!("{} as before", self.same)]).collect();
+        let either = self.passed_in_either.map(|count| format!("{count} pass in one form or the other"));
+        let counts: Vec<String> = counts.chain([format!("{} as before", self.same)]).chain(either).collect();
         counts.join(", ")
     }
 
@@ -164,8 +181,18 @@ fn is_same_list(one: &[Change<'_>], other: &[Change<'_>]) -> bool {
     std::ptr::eq(one, other)
 }
 
-fn by_id(results: &[CaseResult]) -> BTreeMap<&str, &CaseResult> {
-    results.iter().map(|result| (result.id.as_str(), result)).collect()
+/// Results by id; by the id without its variant, where two variants are compared.
+fn by_id(results: &[CaseResult], are_variants: bool) -> BTreeMap<&str, &CaseResult> {
+    let id = |id| if are_variants { Variant::of_id(id).0 } else { id };
+    results.iter().map(|result| (id(result.id.as_str()), result)).collect()
+}
+
+/// How many judged cases pass in one of two runs.
+fn passed_in_either(old: &BTreeMap<&str, &CaseResult>, new: &BTreeMap<&str, &CaseResult>) -> usize {
+    let passes = |result: &CaseResult| result.outcome == Outcome::Pass && result.level != Level::Open;
+    let in_old = old.iter().filter(|(_, result)| passes(result)).map(|(id, _)| *id);
+    let in_new = new.iter().filter(|(_, result)| passes(result)).map(|(id, _)| *id);
+    in_old.chain(in_new).collect::<BTreeSet<_>>().len()
 }
 
 #[cfg(test)]
@@ -173,11 +200,32 @@ mod tests {
     use super::*;
     use crate::report::tests::result;
     use crate::run::{Header, Selected};
-    use crate::runtime::Declaration;
 
     fn read(version: &str, results: Vec<CaseResult>) -> Read {
         let header = Header::new(Declaration::named("a", version), "d".to_owned(), Selected::default());
         Read { header, results, is_torn: false }
+    }
+
+    #[test]
+    fn two_variants_are_compared_case_by_case() {
+        let old = read("1", vec![result("a", Outcome::Error), result("b", Outcome::Pass), result("c", Outcome::Error)]);
+        let mut new = read(
+            "1",
+            vec![
+                result("a@constants", Outcome::Pass),
+                result("b@constants", Outcome::NotApplicable),
+                result("c@constants", Outcome::Error),
+            ],
+        );
+        new.header.selected.variant = Variant::Constants;
+        let comparison = Comparison::new(&old, &new);
+        assert_eq!(comparison.passed_in_either, Some(2));
+        assert_eq!((comparison.fixed.len(), comparison.taken_by_one.len(), comparison.same), (1, 1, 1));
+        let text = comparison.text(30);
+        assert!(text.starts_with("fixed: a (error -> pass)"), "{text}");
+        assert!(text.contains("a 1 (runtime) -> a 1 (constants): "), "{text}");
+        assert!(text.ends_with("1 as before, 2 pass in one form or the other"), "{text}");
+        assert_eq!(Comparison::new(&old, &old).passed_in_either, None);
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::compare::Distance;
 use crate::expectations::GateResult;
 use crate::findings::Findings;
 use crate::report::escape;
-use crate::run::{CaseResult, OfRelease, Summary};
+use crate::run::{CaseResult, OfRelease, Outcome, Summary};
 use crate::runtime::Declaration;
 use crate::suite::release_key;
 
@@ -145,7 +146,17 @@ pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String 
 
 /// How many cases ended how, best first.
 pub fn counts(summary: &Summary) -> String {
-    let mut counts: Vec<String> = summary.counts().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    let near: Vec<String> = [Distance::LastBits, Distance::Small]
+        .into_iter()
+        .map(|distance| (summary.distance(distance), distance))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, distance)| format!("{count} {distance}"))
+        .collect();
+    let count_of = |(outcome, count): (Outcome, usize)| match outcome {
+        Outcome::Mismatch if !near.is_empty() => format!("{count} {outcome} ({})", near.join(", ")),
+        _ => format!("{count} {outcome}"),
+    };
+    let mut counts: Vec<String> = summary.counts().map(count_of).collect();
     if summary.open > 0 {
         counts.push(format!("{} open", summary.open));
     }

@@ -6,7 +6,7 @@ use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
-use crate::compare::{Agreement, Difference, DifferenceKind};
+use crate::compare::{Agreement, Difference, DifferenceKind, Distance};
 use crate::run::{CaseResult, Outcome, undeclared_feature};
 use crate::runtime::{Declaration, Ended, Host, Output, Ran, Request, Response, has_external_data};
 
@@ -68,7 +68,10 @@ fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
                         result.ulps = result.ulps.max(agreement.ulps);
                         continue;
                     }
-                    Err(difference) => (outcome_of(difference.kind), difference.message),
+                    Err(difference) => {
+                        result.distance = distance_of(difference.kind);
+                        (outcome_of(difference.kind), difference.message)
+                    }
                 }
             }
             other => failure(other, &mut result.missing),
@@ -93,9 +96,16 @@ fn send(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
 
 fn outcome_of(kind: DifferenceKind) -> Outcome {
     match kind {
-        DifferenceKind::Values => Outcome::Mismatch,
+        DifferenceKind::Values(_) => Outcome::Mismatch,
         DifferenceKind::Shape => Outcome::WrongShape,
         DifferenceKind::Type => Outcome::WrongType,
+    }
+}
+
+fn distance_of(kind: DifferenceKind) -> Option<Distance> {
+    match kind {
+        DifferenceKind::Values(distance) => Some(distance),
+        DifferenceKind::Shape | DifferenceKind::Type => None,
     }
 }
 

@@ -7,6 +7,7 @@ use onnx_conformance_reference::spec::OperatorVersion;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, CaseId, Cell, Level, OutputEvidence, RefusalClass, RuleRef, UpstreamOverride, Variant};
+use crate::compare::Distance;
 
 /// What a runtime did with a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -121,6 +122,9 @@ pub struct CaseResult {
     /// The largest distance from an expected element, in representable values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
+    /// How far a mismatch is from the expected output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Distance>,
     /// How the runtime died on the case at first, where it did otherwise on the case alone; the rest is about that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<String>,
@@ -161,6 +165,7 @@ impl CaseResult {
             inputs: String::new(),
             missing: None,
             ulps: None,
+            distance: None,
             flaky: None,
             level: case.level,
             class: case.refusal_class(),

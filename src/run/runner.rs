@@ -7,6 +7,7 @@ use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 use crate::case::{Case, Level, RefusalClass, UpstreamOverride};
+use crate::compare::Distance;
 use crate::run::{CaseResult, Outcome, Plan, judge};
 use crate::runtime::{Host, Stop};
 use crate::suite::{SelectedGroup, SuiteError};
@@ -102,6 +103,8 @@ fn same_cases<'a, 'b>(plan: &'b Plan<'a>) -> Vec<Vec<&'b SelectedGroup<'a>>> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     counts: BTreeMap<Outcome, usize>,
+    /// The judged mismatches by how far they are from the expected output, where that is known.
+    distances: BTreeMap<Distance, usize>,
     /// The cases of level `open`, which are recorded and never judged.
     pub open: usize,
     /// The vendored cases that are judged by another rule than upstream's, by rule.
@@ -141,6 +144,9 @@ impl Summary {
             self.open += 1;
         } else {
             *self.counts.entry(result.outcome).or_default() += 1;
+            if let Some(distance) = result.distance {
+                *self.distances.entry(distance).or_default() += 1;
+            }
             if let Some(class) = result.class {
                 let (total, passed) = self.refusals.entry(class).or_default();
                 *total += 1;
@@ -152,6 +158,11 @@ impl Summary {
     /// How many judged cases had this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.counts.get(&outcome).copied().unwrap_or(0)
+    }
+
+    /// How many mismatches are so far from the expected output.
+    pub fn distance(&self, distance: Distance) -> usize {
+        self.distances.get(&distance).copied().unwrap_or(0)
     }
 
     /// The outcomes that occurred, best first, with their numbers.

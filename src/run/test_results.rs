@@ -12,6 +12,7 @@ pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
         inputs: String::new(),
         missing: None,
         ulps: None,
+        distance: None,
         flaky: None,
         level: Level::Required,
         class: None,

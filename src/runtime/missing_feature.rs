@@ -15,6 +15,8 @@ pub enum MissingFeature {
     Type(ValueType, Option<OperatorName>),
     /// An attribute of an operator: `attribute mode of ai.onnx/Resize-19`.
     Attribute(String, OperatorName),
+    /// An input that is computed or given; the runtime takes a constant there: `computed input shape of ai.onnx/Reshape-14`.
+    ComputedInput(String, OperatorName),
     /// An opset of a domain: `opset 24 of ai.onnx`.
     Opset(i64, String),
     /// A version of the format: `IR version 10`.
@@ -45,7 +47,8 @@ impl MissingFeature {
         match self {
             MissingFeature::Operator(operator)
             | MissingFeature::Type(_, Some(operator))
-            | MissingFeature::Attribute(_, operator) => Some(operator),
+            | MissingFeature::Attribute(_, operator)
+            | MissingFeature::ComputedInput(_, operator) => Some(operator),
             MissingFeature::Type(_, None) | MissingFeature::Opset(..) | MissingFeature::Ir(_) => None,
         }
     }
@@ -73,6 +76,9 @@ fn parse(text: &str) -> Option<MissingFeature> {
     }
     if let Some((name, operator)) = text.strip_prefix("attribute ").and_then(|rest| rest.split_once(" of ")) {
         return Some(MissingFeature::Attribute(name.to_owned(), operator_name(operator)?));
+    }
+    if let Some((name, operator)) = text.strip_prefix("computed input ").and_then(|rest| rest.split_once(" of ")) {
+        return Some(MissingFeature::ComputedInput(name.to_owned(), operator_name(operator)?));
     }
     if let Some((opset, domain)) = text.strip_prefix("opset ").and_then(|rest| rest.split_once(" of ")) {
         return Some(MissingFeature::Opset(opset.parse().ok()?, canonical_domain(domain).to_owned()));
@@ -104,6 +110,7 @@ impl fmt::Display for MissingFeature {
             MissingFeature::Type(value_type, Some(operator)) => write!(f, "{value_type} in {operator}"),
             MissingFeature::Type(value_type, None) => value_type.fmt(f),
             MissingFeature::Attribute(name, operator) => write!(f, "attribute {name} of {operator}"),
+            MissingFeature::ComputedInput(name, operator) => write!(f, "computed input {name} of {operator}"),
             MissingFeature::Opset(opset, domain) => write!(f, "opset {opset} of {domain}"),
             MissingFeature::Ir(version) => write!(f, "IR version {version}"),
         }
@@ -130,6 +137,7 @@ mod tests {
             "tensor(int4) in ai.onnx/Abs-13",
             "seq(tensor(bfloat16)) in ai.onnx/Loop",
             "attribute mode of ai.onnx/Resize-19",
+            "computed input shape of ai.onnx/Reshape-14",
             "opset 24 of ai.onnx",
             "IR version 10",
         ] {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, Result, ensure};
+use onnx_conformance::expectations::Expectations;
 use onnx_conformance::runtime::AdapterFile;
 
 use crate::adapters::VersionsFile;
@@ -53,6 +54,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
 /// Runs the suite on a version, from where an earlier run stopped, and writes the file.
 fn measure(arguments: &Arguments, name: &str, version: &str, versions: &VersionsFile) -> Result<()> {
     let runtime = Launched::new(name, version, versions)?;
+    let measured = workspace::root().join("expectations").join(name).join(format!("{version}.yaml"));
+    // What was measured on a part of the suite is measured on that part again.
+    let scope = if measured.exists() { scope_of(&measured)? } else { versions.scope.clone() };
     let folder = workspace::target().join("measure");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let results = folder.join(format!("{name}@{version}.jsonl"));
@@ -77,7 +81,7 @@ fn measure(arguments: &Arguments, name: &str, version: &str, versions: &Versions
     if results.exists() {
         run.arg("--keep-failures");
     }
-    run.args(["--runtime", &runtime.command]).args(["--expectations", &runtime.nothing()?]).args(&versions.scope);
+    run.args(["--runtime", &runtime.command]).args(["--expectations", &runtime.nothing()?]).args(&scope);
     let ended = status(&mut run)?;
     // What the runtime does not pass is what is measured.
     ensure!(
@@ -85,11 +89,9 @@ fn measure(arguments: &Arguments, name: &str, version: &str, versions: &Versions
         "the run ended with {ended}; the same command goes on where it stopped"
     );
     let mut init = runtime.tool(&["init", "--exact", "--strict", "--update", "--from"]);
-    init.arg(&results).args(versions.scope.iter().flat_map(|pattern| ["--scope", pattern]));
+    init.arg(&results).args(scope.iter().flat_map(|pattern| ["--scope", pattern]));
     let ended = status(&mut init)?;
     ensure!(ended.success(), "the file was not written: {ended}");
-    let home = workspace::root().join("expectations").join(name);
-    let measured = home.join(format!("{version}.yaml"));
     ensure!(
         measured.exists(),
         "{} was not written: the adapter says that the runtime is of another version",
@@ -100,6 +102,12 @@ fn measure(arguments: &Arguments, name: &str, version: &str, versions: &Versions
         fs::remove_file(measured.with_extension("digests"))?;
     }
     Ok(())
+}
+
+/// The cases that a measurement is about.
+fn scope_of(measured: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(measured).with_context(|| measured.display().to_string())?;
+    Ok(Expectations::parse(&measured.display().to_string(), &text)?.scope)
 }
 
 /// Whether results are of the suite as it is.

@@ -1,0 +1,116 @@
+//! How far a wrong tensor is from the expected one.
+
+use std::fmt;
+
+use onnx_conformance_reference::dtype::Kind;
+use onnx_conformance_reference::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::rule::ulps;
+
+/// The representable values between two floats that differ in the last bits at most.
+const LAST_BITS: u64 = 4;
+
+/// The share of the largest expected magnitude up to which an error is small.
+const SMALL: f64 = 1e-3;
+
+/// The widest integers that are rounded results and no positions: those of quantization.
+const QUANTIZED_BITS: u32 = 16;
+
+/// How far a mismatch is from the expected output, by its worst element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// At most 4 representable values, or 1 of an integer of 16 bits or less.
+    LastBits,
+    /// At most a thousandth of the largest expected magnitude.
+    Small,
+    /// Anything else.
+    Far,
+}
+
+impl Distance {
+    /// All of them, the nearest first.
+    pub const ALL: [Distance; 3] = [Distance::LastBits, Distance::Small, Distance::Far];
+
+    /// That of two tensors of one type and shape.
+    pub(super) fn of(expected: &Tensor, actual: &Tensor) -> Distance {
+        let element = expected.element_type();
+        let is_float = element.kind() == Kind::Float;
+        let is_quantized = matches!(element.kind(), Kind::Signed | Kind::Unsigned) && element.bits() <= QUANTIZED_BITS;
+        if !is_float && !is_quantized {
+            return Distance::Far;
+        }
+        let (wants, gots) = (expected.floats(), actual.floats());
+        let largest = wants.iter().filter(|want| want.is_finite()).fold(0.0, |most: f64, want| most.max(want.abs()));
+        let of_element = |(at, (&want, &got)): (usize, (&f64, &f64))| {
+            let error = (want - got).abs();
+            let is_near = match is_float {
+                true => ulps(element, expected.bits_at(at), actual.bits_at(at)).is_some_and(|ulps| ulps <= LAST_BITS),
+                false => error <= 1.0,
+            };
+            match (want.is_nan() && got.is_nan()) || want == got || is_near {
+                true => Distance::LastBits,
+                false if is_float && error <= SMALL * largest => Distance::Small,
+                false => Distance::Far,
+            }
+        };
+        wants.iter().zip(&gots).enumerate().map(of_element).max().unwrap_or(Distance::Far)
+    }
+
+    /// The name for people: `in the last bits`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Distance::LastBits => "in the last bits",
+            Distance::Small => "small",
+            Distance::Far => "far",
+        }
+    }
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_reference::dtype::ElementType;
+
+    use super::*;
+
+    fn distance(element: ElementType, expected: &[f64], actual: &[f64]) -> Distance {
+        let tensor = |values: &[f64]| Tensor::of_floats(element, &[values.len()], values).unwrap();
+        Distance::of(&tensor(expected), &tensor(actual))
+    }
+
+    #[test]
+    fn the_worst_element_decides() {
+        let float = ElementType::Float;
+        let next = f64::from(f32::EPSILON);
+        assert_eq!(distance(float, &[1.0, 2.0], &[1.0 + 4.0 * next, 2.0]), Distance::LastBits);
+        assert_eq!(distance(float, &[1.0, 2.0], &[1.0 + 5.0 * next, 2.0]), Distance::Small);
+        assert_eq!(distance(float, &[1.0, 2.0], &[1.002, 2.0]), Distance::Small);
+        assert_eq!(distance(float, &[1.0, 2.0], &[1.003, 2.0]), Distance::Far);
+        assert_eq!(distance(float, &[0.0, 2.0], &[0.001, 2.003]), Distance::Far);
+        assert_eq!(distance(float, &[f64::NAN, 2.0], &[f64::NAN, 2.001]), Distance::Small);
+    }
+
+    #[test]
+    fn what_is_no_number_is_far() {
+        let float = ElementType::Float;
+        assert_eq!(distance(float, &[f64::NAN, 2.0], &[0.0, 2.0]), Distance::Far);
+        assert_eq!(distance(float, &[1.0, 2.0], &[f64::NAN, 2.0]), Distance::Far);
+        assert_eq!(distance(float, &[f64::INFINITY, 2.0], &[2.0, 2.0]), Distance::Far);
+        assert_eq!(distance(float, &[0.5, 2.0], &[f64::INFINITY, 2.0]), Distance::Far);
+    }
+
+    #[test]
+    fn a_quantized_number_may_be_rounded_and_a_position_not() {
+        assert_eq!(distance(ElementType::Uint8, &[5.0, 9.0], &[6.0, 9.0]), Distance::LastBits);
+        assert_eq!(distance(ElementType::Int8, &[5.0, 900.0 / 9.0], &[3.0, 100.0]), Distance::Far);
+        assert_eq!(distance(ElementType::Int64, &[5.0], &[6.0]), Distance::Far);
+        assert_eq!(distance(ElementType::Bool, &[0.0], &[1.0]), Distance::Far);
+    }
+}
