@@ -13,8 +13,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let project = env::var("CARGO_MANIFEST_DIR")?;
     let mut records = Vec::new();
     for domain in fs::read_dir(Path::new(&project).join("records"))? {
-        for file in fs::read_dir(domain?.path())? {
-            records.push(file?.path());
+        let domain = domain?;
+        // Beside the folders of domains stands the record of conversions.
+        if domain.file_type()?.is_dir() {
+            for file in fs::read_dir(domain.path())? {
+                records.push(file?.path());
+            }
         }
     }
     write_table(&Path::new(&project).join("records"), &records, |path| path.with_extension(""), "records.rs")?;

@@ -77,7 +77,7 @@ impl fmt::Display for Variant {
 ///
 /// `constants` and `initializers` move every tensor that is given to the graph but the first, so that what a runtime takes
 /// for data stays data, and shapes, axes and the like are known when the model is loaded. `all-constants` moves the first too: the
-/// shape of ConstantOfShape and the start of Range are known then, and the runtime may compute everything before it runs.
+/// shape of `ConstantOfShape` and the start of `Range` are known then, and the runtime may compute everything before it runs.
 pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     let [data] = case.data.as_slice() else { return None };
     if case.refusal.is_some() {

@@ -2,10 +2,11 @@
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use onnx_conformance_check::Limits;
@@ -13,12 +14,14 @@ use onnx_conformance_check::rules::Level;
 use onnx_conformance_reference::deadline::Deadline;
 use rayon::prelude::*;
 
+use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, print};
 use crate::measure::{Measurement, Measurements};
-use crate::models::{ModelReport, Status, Wanted, examine, model_files};
+use crate::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
 use crate::report::models::{markdown_report, page, sarif, table, text};
+use crate::runtime::{Stop, StopReason};
 use crate::whole_file::write_whole;
 
 #[derive(Debug, Args)]
@@ -34,6 +37,20 @@ pub(crate) struct Arguments {
     /// of each runtime
     #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',')]
     runtime: Vec<String>,
+
+    /// Start the runtime, and try each node on it of which no measurement says anything, as a model of its own; the runtime is
+    /// then an adapter's name or command line, as for `run`
+    #[arg(long, requires = "runtime")]
+    probe: bool,
+
+    /// Write nodes as models of their own below this folder: those that are not known to run on the runtime, or that have
+    /// findings, or those of --node
+    #[arg(long, value_name = "DIR")]
+    save_node: Option<PathBuf>,
+
+    /// Which nodes to write: a name, a position in the main graph, an output's name, or all
+    #[arg(long, value_name = "NODE", requires = "save_node")]
+    node: Vec<String>,
 
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
@@ -83,8 +100,9 @@ enum FailOn {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let wanted = Wanted { runtimes: measured(&arguments.runtime)?, ..arguments.target.wanted()? };
     let files = model_files(&arguments.models)?;
+    let stop = stopped_by_interrupt()?;
+    let wanted = arguments.wanted(&stop, files.len())?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
     let reports: Vec<ModelReport> = files
@@ -96,6 +114,13 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         })
         .collect();
     bar.finish_and_clear();
+    if let Some(StopReason::Failed(reason)) = stop.reason() {
+        bail!("{reason}; nothing can be probed any more");
+    }
+    if stop.is_set() {
+        return Ok(exit::INTERRUPTED);
+    }
+    check_saved(&reports, &arguments.node)?;
     let text = arguments.render(&reports, &wanted)?;
     match &arguments.output {
         Some(path) => write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?,
@@ -113,6 +138,46 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         () if arguments.fail_on == FailOn::Unknown && reports.iter().any(ModelReport::has_unknown) => exit::REGRESSION,
         () => exit::SUCCESS,
     })
+}
+
+/// The nodes that were named are there, and every file could be written.
+fn check_saved(reports: &[ModelReport], names: &[String]) -> anyhow::Result<()> {
+    let saved = || reports.iter().flat_map(|report| report.saved.iter().flatten());
+    let is_missing = |name: &&String| *name != "all" && !saved().any(|node| node.asked.contains(name));
+    if let Some(name) = names.iter().find(is_missing) {
+        bail!(Usage(format!("--node {name}: no node has this name, position or output; `--node all` writes all")));
+    }
+    if let Some(failed) = saved().find(|node| node.has_failed) {
+        bail!("{}", failed.why.as_deref().unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Starts the runtimes that are named, each with what was measured of its version, or of the newest one measured.
+fn started(names: &[String], timeout: u32, stop: &Stop) -> anyhow::Result<Vec<RuntimeProbe>> {
+    let all = Measurements::embedded();
+    let start = |name: &String| {
+        if name == "all" {
+            bail!(Usage("--probe starts the runtimes that --runtime names; `all` names none".to_owned()));
+        }
+        let version = name.rsplit_once('@').filter(|(name, _)| all.runtimes().iter().any(|(known, _)| known == name));
+        let (command, version) = version.map_or((name.as_str(), None), |(name, version)| (name, Some(version)));
+        let time = Duration::from_secs(u64::from(timeout));
+        let host = RuntimeOptions::plain(command, time).open(stop).with_context(|| {
+            format!("--probe: {name} cannot be started; without --probe, `check --runtime` tells what was measured")
+        })?;
+        let declaration = host.declaration();
+        if let Some(version) = version.filter(|version| *version != declaration.version) {
+            bail!(Usage(format!(
+                "--probe: {command} is {} here, and not {version}; leave out the version",
+                declaration.version
+            )));
+        }
+        let of_version = all.get(&declaration.name, &declaration.version)?;
+        let measurement = if of_version.is_some() { of_version } else { all.newest(&declaration.name)? };
+        Ok(RuntimeProbe { host: Arc::from(host), measurement })
+    };
+    names.iter().map(start).collect()
 }
 
 /// The measurements that are named.
@@ -161,6 +226,22 @@ fn bar(models: usize) -> ProgressBar {
 }
 
 impl Arguments {
+    /// What is asked of the models.
+    fn wanted(&self, stop: &Stop, models: usize) -> anyhow::Result<Wanted> {
+        let mut wanted = self.target.wanted()?;
+        if self.probe {
+            wanted.probes = started(&self.runtime, self.timeout, stop)?;
+        } else {
+            wanted.runtimes = measured(&self.runtime)?;
+        }
+        wanted.save = self.save_node.as_ref().map(|folder| Saving {
+            folder: folder.clone(),
+            nodes: self.node.clone(),
+            is_single: models == 1,
+        });
+        Ok(wanted)
+    }
+
     fn render(&self, reports: &[ModelReport], wanted: &Wanted) -> anyhow::Result<String> {
         Ok(match self.format {
             Format::Text => {

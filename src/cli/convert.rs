@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use onnx_conformance_check::Limits;
 use onnx_conformance_check::convert::{Conversion, Refusal, Target, convert};
+use onnx_conformance_check::scan::scan;
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::spec::canonical_domain;
 
@@ -46,6 +48,9 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let name = arguments.model.display().to_string();
     let bytes = read_file(&arguments.model, MOST_BINARY).with_context(|| name.clone())?;
+    if let Err(finding) = scan(bytes.as_slice(), &Limits::default()) {
+        bail!("{name} holds no model: {}", finding.message);
+    }
     let model = decode::model(bytes.into()).with_context(|| format!("{name} holds no model"))?;
     let target = target(arguments, &model)?;
     check_output(arguments, &model)?;

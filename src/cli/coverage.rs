@@ -9,12 +9,13 @@ use onnx_conformance_reference::spec::Specs;
 use crate::case::{Variant, read_text};
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
-use crate::report::coverage::{CoverageCollector, Exclusions};
+use crate::report::coverage::{Conversions, CoverageCollector, Exclusions};
 use crate::run::{Event, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 use crate::suite::Filter;
 
 /// The options of `coverage`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -31,12 +32,20 @@ pub struct Arguments {
     /// Print how many elements the largest value of each operator's cases has, instead of what is missing
     #[arg(long, conflicts_with_all = ["totals", "unconfirmed"])]
     sizes: bool,
+
+    /// Print what `convert` does with the cases of each operator version at every opset where the operator has another, as it was
+    /// counted: as they are, edited, refused, wrong
+    #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes"])]
+    conversions: bool,
 }
 
 /// Runs the chosen cases and prints what is missing, a line for each operator version and group, then the totals.
 pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.selection.patterns()?;
     let filter = arguments.selection.narrowed(Filter::new(&patterns)?)?;
+    if arguments.conversions {
+        return conversions(&filter, &patterns);
+    }
     let suite = arguments.selection.open()?;
     let evidence = arguments.selection.sources.evidence()?;
     let plan = plan(&suite, &filter, Variant::Runtime)?.confirmed_by(&evidence);
@@ -74,6 +83,20 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     print::line(&coverage.summary())?;
     Ok(if broken > 0 { exit::HARNESS } else { exit::SUCCESS })
+}
+
+/// Prints a line for each pair of an operator version and an opset, then the totals.
+fn conversions(filter: &Filter, patterns: &[String]) -> anyhow::Result<u8> {
+    let chosen = Conversions::chosen(filter);
+    if chosen.is_empty() {
+        print::note(&format!("no operator version that has others is chosen by {}", patterns.join(" ")));
+        return Ok(exit::NOTHING);
+    }
+    for pair in &chosen {
+        print::line(&pair.to_string())?;
+    }
+    print::line(&Conversions::summary(&chosen))?;
+    Ok(exit::SUCCESS)
 }
 
 /// The exclusions of the folder that the cases are made from, or those that the program was built with.

@@ -62,8 +62,21 @@ pub(crate) fn found_of(runtime: &dyn Host) -> Option<Accepted> {
 }
 
 impl RuntimeOptions {
+    /// A runtime with the options that a run has without any, but for the time that a case may take.
+    pub(crate) fn plain(runtime: &str, timeout: Duration) -> RuntimeOptions {
+        RuntimeOptions {
+            runtime: runtime.to_owned(),
+            jobs: None,
+            timeout,
+            memory: 4096,
+            restarts: Options::default().restarts,
+            isolate: false,
+            validate: false,
+        }
+    }
+
     /// Starts the runtime; `stop` ends it early.
-    pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host>> {
+    pub(crate) fn open(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
         if self.runtime == BUILTIN {
             let memory = self.memory().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
             let builtin = Builtin::new(self.timeout).with_memory(memory).stopped_by(stop);

@@ -45,9 +45,10 @@ impl Distance {
         let largest = wants.iter().filter(|want| want.is_finite()).fold(0.0, |most: f64, want| most.max(want.abs()));
         let of_element = |(at, (&want, &got)): (usize, (&f64, &f64))| {
             let error = (want - got).abs();
-            let is_near = match is_float {
-                true => ulps(element, expected.bits_at(at), actual.bits_at(at)).is_some_and(|ulps| ulps <= LAST_BITS),
-                false => error <= 1.0,
+            let is_near = if is_float {
+                ulps(element, expected.bits_at(at), actual.bits_at(at)).is_some_and(|ulps| ulps <= LAST_BITS)
+            } else {
+                error <= 1.0
             };
             match (want.is_nan() && got.is_nan()) || want == got || is_near {
                 true => Distance::LastBits,

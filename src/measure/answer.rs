@@ -65,6 +65,24 @@ pub struct NodeAnswer {
     /// Why the runtime does as it does, where the measurement says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether no case says it: the node was tried on the runtime itself.
+    #[serde(rename = "probed", skip_serializing_if = "std::ops::Not::not")]
+    pub is_probed: bool,
+}
+
+impl NodeAnswer {
+    /// Nothing was measured.
+    pub const fn unknown() -> NodeAnswer {
+        NodeAnswer {
+            verdict: NodeVerdict::Unknown,
+            cases: 0,
+            of_these: 0,
+            case: None,
+            other_ranks: false,
+            reason: None,
+            is_probed: false,
+        }
+    }
 }
 
 impl Measurement {
@@ -145,6 +163,7 @@ impl Measurement {
             case,
             other_ranks: other_ranks && !ended.is_empty(),
             reason,
+            is_probed: false,
         }
     }
 }

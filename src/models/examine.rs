@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use onnx_conformance_check::convert::{Target, convert};
+use onnx_conformance_check::infer::infer;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::{IrFacts, ModelFacts};
 use onnx_conformance_check::{Limits, check};
@@ -12,7 +13,8 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain}
 
 use crate::models::files::{ModelFile, ModelFolder};
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
-use crate::models::runtimes::{NodeKinds, RuntimeReport, RuntimeVerdict};
+use crate::models::runtimes::{AskedRuntime, NodeKinds, RuntimeReport, RuntimeVerdict};
+use crate::models::single_node::Origin;
 use crate::models::wanted::Wanted;
 
 /// The most nodes of a model that is tried at every opset.
@@ -38,15 +40,26 @@ pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
         verdict: String::new(),
         findings: report.findings,
         same_operators: same_operators(&facts),
-        unedited: if has_errors || wanted.is_something() || !wanted.runtimes.is_empty() {
+        unedited: if has_errors || wanted.is_something() || wanted.asks_of_runtimes() {
             BTreeMap::new()
         } else {
             unedited(&scan.model, &facts)
         },
-        runtimes: if has_errors { Vec::new() } else { on_runtimes(&scan.model, &facts, wanted, limits) },
-        facts: Some(facts),
+        runtimes: Vec::new(),
+        saved: None,
+        facts: None,
         target,
     };
+    let asks_of_runtimes = wanted.asks_of_runtimes() && !has_errors;
+    if asks_of_runtimes || wanted.save.is_some() {
+        let inferred = infer(&scan.model, limits);
+        let origin = Origin { scan: &scan, inferred: &inferred, file: &source };
+        if asks_of_runtimes {
+            all.runtimes = on_runtimes(&origin, &facts, wanted);
+        }
+        all.saved = wanted.save.as_ref().map(|saving| saving.save(path, &origin, &all.findings, &all.runtimes));
+    }
+    all.facts = Some(facts);
     if all.runtimes.iter().any(|runtime| runtime.verdict >= RuntimeVerdict::WrongSomewhere) {
         all.status = Status::Findings;
     }
@@ -68,16 +81,16 @@ fn unreadable(file: String, verdict: String) -> ModelReport {
         unedited: BTreeMap::new(),
         target: None,
         runtimes: Vec::new(),
+        saved: None,
     }
 }
 
 /// What the runtimes that are asked about do with a valid model.
-fn on_runtimes(model: &ModelProto, facts: &ModelFacts, wanted: &Wanted, limits: &Limits) -> Vec<RuntimeReport> {
-    if wanted.runtimes.is_empty() {
-        return Vec::new();
-    }
-    let nodes = NodeKinds::of(model, limits);
-    wanted.runtimes.iter().map(|measurement| RuntimeReport::new(measurement, facts, &nodes)).collect()
+fn on_runtimes(origin: &Origin<'_>, facts: &ModelFacts, wanted: &Wanted) -> Vec<RuntimeReport> {
+    let nodes = NodeKinds::of(origin.inferred);
+    let measured = wanted.runtimes.iter().map(|measurement| AskedRuntime::Measured(measurement));
+    let runtimes = measured.chain(wanted.probes.iter().map(AskedRuntime::Started));
+    runtimes.map(|runtime| RuntimeReport::new(&runtime, facts, &nodes, origin)).collect()
 }
 
 fn target_of(model: &ModelProto, wanted: &Wanted) -> TargetReport {

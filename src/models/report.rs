@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::measure::NodeVerdict;
 use crate::models::runtimes::{RuntimeReport, RuntimeVerdict};
+use crate::models::saved::SavedNode;
 
 /// What a check found of a model file.
 #[derive(Clone, Debug, Serialize)]
@@ -37,6 +38,9 @@ pub struct ModelReport {
     /// What measured runtimes do with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runtimes: Vec<RuntimeReport>,
+    /// The nodes that were written as models of their own; nothing where none were to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved: Option<Vec<SavedNode>>,
 }
 
 /// What there is to say of a model file.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use onnx_conformance_check::Limits;
 use onnx_conformance_check::finding::{PathStep, Place};
-use onnx_conformance_check::infer::infer;
+use onnx_conformance_check::infer::{Inferred, NodeId};
 use onnx_conformance_check::validity::ModelFacts;
-use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use serde::Serialize;
 
 use crate::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
+use crate::models::probe::{Probed, RuntimeProbe, probe};
+use crate::models::single_node::Origin;
 
 /// What a measured runtime does with a model.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +26,9 @@ pub struct RuntimeReport {
     /// Where it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// The version that was started to try nodes of which no measurement says anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
     /// The worst of it.
     pub verdict: RuntimeVerdict,
     /// Why the file is not taken.
@@ -74,38 +77,87 @@ pub struct KindReport {
     pub nodes: usize,
     /// The first of them.
     pub first: String,
-    /// What the measurement says of them.
+    /// The same, to look it up.
+    #[serde(skip)]
+    pub(super) id: Option<NodeId>,
+    /// What the measurement says of them, or what was tried.
     #[serde(flatten)]
     pub answer: NodeAnswer,
 }
 
-/// The nodes of a model by kind, each with the first and how many there are, and calls of what is no operator of ONNX.
+/// The nodes of a model by kind, and calls of what is no operator of ONNX.
 #[derive(Debug, Default)]
 pub(super) struct NodeKinds {
-    kinds: BTreeMap<NodeKind, (usize, String)>,
-    others: BTreeMap<String, (usize, String)>,
+    kinds: BTreeMap<NodeKind, Alike>,
+    others: BTreeMap<String, Alike>,
+}
+
+/// Nodes of one kind: how many there are, and the first.
+#[derive(Debug)]
+struct Alike {
+    count: usize,
+    id: NodeId,
+    place: String,
 }
 
 impl NodeKinds {
     /// Those of a model.
-    pub(super) fn of(model: &ModelProto, limits: &Limits) -> NodeKinds {
-        let inferred = infer(model, limits);
+    pub(super) fn of(inferred: &Inferred<'_>) -> NodeKinds {
         let mut all = NodeKinds::default();
         for id in inferred.nodes() {
             let Some(facts) = inferred.node_facts(id) else { continue };
-            let first = || short_place(&inferred.bodies.place_of(id));
+            let first = || Alike { count: 0, id, place: short_place(&inferred.bodies.place_of(id)) };
             if inferred.bodies.function_of(facts.node).is_some() {
                 continue;
             }
-            let entry = if let Some(kind) = NodeKind::of(&facts) {
-                all.kinds.entry(kind).or_insert_with(|| (0, first()))
+            let alike = if let Some(kind) = NodeKind::of(&facts) {
+                all.kinds.entry(kind).or_insert_with(first)
             } else {
                 let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
-                all.others.entry(name).or_insert_with(|| (0, first()))
+                all.others.entry(name).or_insert_with(first)
             };
-            entry.0 += 1;
+            alike.count += 1;
         }
         all
+    }
+}
+
+/// A runtime that is asked about.
+pub(super) enum AskedRuntime<'a> {
+    /// By what was measured alone.
+    Measured(&'a Measurement),
+    /// By what was measured, and by trying it.
+    Started(&'a RuntimeProbe),
+}
+
+impl<'a> AskedRuntime<'a> {
+    fn measurement(&self) -> Option<&'a Measurement> {
+        match self {
+            AskedRuntime::Measured(measurement) => Some(measurement),
+            AskedRuntime::Started(probe) => probe.measurement,
+        }
+    }
+
+    /// What becomes of the nodes of a kind: what was measured, or else what the first of them shows.
+    fn answer(&self, kind: &NodeKind, first: NodeId, origin: &Origin<'_>) -> NodeAnswer {
+        let measured = self.measurement().map_or_else(NodeAnswer::unknown, |measurement| measurement.answer(kind));
+        match self {
+            AskedRuntime::Started(runtime)
+                if matches!(measured.verdict, NodeVerdict::Unknown | NodeVerdict::LikelyRuns) =>
+            {
+                let probed = match origin.single_node(first) {
+                    Ok(model) => probe(&*runtime.host, &model),
+                    Err(why) => Probed::NotProbed(why),
+                };
+                match probed {
+                    Probed::Verdict(verdict, reason) => {
+                        NodeAnswer { verdict, reason, is_probed: true, ..NodeAnswer::unknown() }
+                    }
+                    Probed::NotProbed(why) => NodeAnswer { reason: Some(format!("not probed: {why}")), ..measured },
+                }
+            }
+            _ => measured,
+        }
     }
 }
 
@@ -118,39 +170,46 @@ fn short_place(place: &Place) -> String {
 }
 
 impl RuntimeReport {
-    /// What a measurement says of a model.
-    pub(super) fn new(measurement: &Measurement, facts: &ModelFacts, nodes: &NodeKinds) -> RuntimeReport {
-        let kind = |(kind, (count, first)): (&NodeKind, &(usize, String))| KindReport {
+    /// What a runtime does with a model.
+    pub(super) fn new(
+        runtime: &AskedRuntime<'_>,
+        facts: &ModelFacts,
+        nodes: &NodeKinds,
+        origin: &Origin<'_>,
+    ) -> RuntimeReport {
+        let kind = |(kind, alike): (&NodeKind, &Alike)| KindReport {
             kind: kind.to_string(),
             settings: kind.settings.to_string(),
-            nodes: *count,
-            first: first.clone(),
-            answer: measurement.answer(kind),
+            nodes: alike.count,
+            first: alike.place.clone(),
+            id: Some(alike.id),
+            answer: runtime.answer(kind, alike.id, origin),
         };
-        let other = |(name, (count, first)): (&String, &(usize, String))| KindReport {
+        let other = |(name, alike): (&String, &Alike)| KindReport {
             kind: name.clone(),
             settings: String::new(),
-            nodes: *count,
-            first: first.clone(),
-            answer: NodeAnswer {
-                verdict: NodeVerdict::Unknown,
-                cases: 0,
-                of_these: 0,
-                case: None,
-                other_ranks: false,
-                reason: Some("no operator of ONNX".to_owned()),
-            },
+            nodes: alike.count,
+            first: alike.place.clone(),
+            id: Some(alike.id),
+            answer: NodeAnswer { reason: Some("no operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
         };
         let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
         kinds.extend(nodes.others.iter().map(other));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
-        let refused = refusal(measurement, facts);
+        let measurement = runtime.measurement();
+        let refused = measurement.and_then(|measurement| refusal(measurement, facts));
         let worst = kinds.iter().map(|kind| of_node(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
+        let declaration = match runtime {
+            AskedRuntime::Measured(_) => None,
+            AskedRuntime::Started(probe) => Some(probe.host.declaration()),
+        };
+        let (name, started) = declaration.map(|it| (it.name, it.version)).unzip();
         RuntimeReport {
-            runtime: measurement.runtime().to_owned(),
-            version: measurement.version().to_owned(),
-            date: measurement.date().map(str::to_owned),
-            platform: measurement.platform().map(str::to_owned),
+            runtime: measurement.map(|it| it.runtime().to_owned()).or(name).unwrap_or_default(),
+            version: measurement.map(|it| it.version().to_owned()).or_else(|| started.clone()).unwrap_or_default(),
+            date: measurement.and_then(Measurement::date).map(str::to_owned),
+            platform: measurement.and_then(Measurement::platform).map(str::to_owned),
+            started,
             verdict: if refused.is_some() { RuntimeVerdict::WillNotLoad } else { worst },
             refused,
             kinds,
@@ -164,7 +223,9 @@ impl RuntimeReport {
             let types = worst.kind.split_once(' ').map(|(_, types)| format!(", {types}")).unwrap_or_default();
             Some(format!("{}{types}: {}", worst.first, worst.says()))
         });
-        let name = format!("{} {}: {}", self.runtime, self.version, self.verdict);
+        let started = self.started.as_ref().filter(|started| **started != self.version);
+        let started = started.map(|started| format!(" (probed on {started})")).unwrap_or_default();
+        let name = format!("{} {}{started}: {}", self.runtime, self.version, self.verdict);
         cause.map_or(name.clone(), |cause| format!("{name}: {cause}"))
     }
 }
@@ -172,9 +233,10 @@ impl RuntimeReport {
 impl KindReport {
     /// What is measured, in words: `wrong in 2 of 25 cases like it`.
     pub fn says(&self) -> String {
-        let NodeAnswer { verdict, cases, of_these, other_ranks, reason, .. } = &self.answer;
+        let NodeAnswer { verdict, cases, of_these, other_ranks, reason, is_probed, .. } = &self.answer;
         let rank = if *other_ranks { " but of other ranks" } else { "" };
         let mut text = match verdict {
+            _ if *is_probed => format!("{verdict} (probed)"),
             NodeVerdict::Unknown => verdict.to_string(),
             NodeVerdict::LikelyRuns => format!("{verdict}: no case has all its settings, each runs in one of {cases}"),
             NodeVerdict::Runs if *cases == 1 => format!("runs, as does the one case like it{rank}"),

@@ -7,6 +7,8 @@ use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::{Release, canonical_domain};
 
 use crate::measure::Measurement;
+use crate::models::probe::RuntimeProbe;
+use crate::models::saved::Saving;
 
 /// The opsets and the IR version that models are held to, or brought to, and the runtimes that are asked about.
 #[derive(Clone, Debug, Default)]
@@ -23,9 +25,18 @@ pub struct Wanted {
     pub relabel_only: bool,
     /// The measurements that models are held against.
     pub runtimes: Vec<&'static Measurement>,
+    /// Runtimes that are started to try nodes of which no measurement says anything.
+    pub probes: Vec<RuntimeProbe>,
+    /// Which nodes are written as models of their own.
+    pub save: Option<Saving>,
 }
 
 impl Wanted {
+    /// Whether runtimes are asked about.
+    pub(super) fn asks_of_runtimes(&self) -> bool {
+        !self.runtimes.is_empty() || !self.probes.is_empty()
+    }
+
     /// Whether other opsets or another IR version are asked about.
     pub fn is_something(&self) -> bool {
         !self.opsets.is_empty() || self.ir.is_some() || self.release.is_some()

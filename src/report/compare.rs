@@ -65,9 +65,10 @@ impl<'a> Comparison<'a> {
         let are_variants = variants[0] != variants[1];
         let named = |read: &Read| {
             let Declaration { name, version, .. } = &read.header.runtime;
-            match are_variants {
-                true => format!("{name} {version} ({})", read.header.selected.variant),
-                false => format!("{name} {version}"),
+            if are_variants {
+                format!("{name} {version} ({})", read.header.selected.variant)
+            } else {
+                format!("{name} {version}")
             }
         };
         let mut comparison = Comparison { old: named(old), new: named(new), is_same_suite, ..Comparison::default() };

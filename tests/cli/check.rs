@@ -19,7 +19,7 @@ fn report(arguments: &[&str], code: i32) -> Value {
     report
 }
 
-fn validate(report: &Value) {
+pub(crate) fn validate(report: &Value) {
     let schema = fs::read_to_string("docs/schema/check.json").unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let errors: Vec<String> = validator.iter_errors(report).map(|error| error.to_string()).collect();

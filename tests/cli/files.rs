@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
+use onnx_conformance::reference::proto::Message as _;
+
 use crate::models::Folder;
 use crate::program::{Called, call, command, finish};
 
@@ -101,4 +103,16 @@ fn two_updates_lose_nothing_of_each_other() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let expected = format!("runtime: builtin\nexpect:\n{entry}  - {{cases: bad, outcome: error}}\n");
     assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+}
+
+#[test]
+fn a_full_disk_leaves_no_part_of_a_model() {
+    let folder = Folder::new();
+    let model = folder.write("model.onnx", crate::models::identity().encode_to_vec());
+    let (out, nodes, report) = (folder.file("out.onnx"), folder.file("nodes"), folder.file("report.json"));
+    call_on_full_disk(&["convert", &model, "--opset", "14", "-o", &out]).expect(4, "out.onnx");
+    call_on_full_disk(&["check", &model, "--save-node", &nodes, "--node", "all"])
+        .expect(4, "model.0-Identity-13.onnx: ");
+    call_on_full_disk(&["check", &model, "--format", "json", "-o", &report]).expect(4, "report.json");
+    assert_eq!((count(&folder), fs::read_dir(nodes).unwrap().count()), (2, 0));
 }

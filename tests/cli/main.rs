@@ -1,5 +1,6 @@
 //! The command line as its users meet it: what it prints, what it refuses, and how it exits.
 
+mod bad_models;
 mod broken_models;
 mod check;
 mod convert;
@@ -12,6 +13,7 @@ mod folders;
 mod foreign;
 mod help;
 mod models;
+mod probe;
 mod program;
 mod reports;
 mod results;

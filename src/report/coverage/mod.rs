@@ -1,5 +1,6 @@
 //! What the cases reach of what there is to reach: versions, types, attributes, inputs, values, refusals.
 
+mod conversions;
 mod exclusions;
 mod item;
 mod node;
@@ -9,6 +10,7 @@ mod survey;
 mod totals;
 mod value;
 
+pub use conversions::Conversions;
 pub use exclusions::Exclusions;
 pub use item::{CoverageItem, CoverageKind};
 pub(crate) use node::is_default;

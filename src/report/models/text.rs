@@ -9,7 +9,7 @@ use onnx_conformance_check::rules::Level;
 use onnx_conformance_reference::spec::canonical_domain;
 
 use crate::measure::NodeVerdict;
-use crate::models::{KindReport, ModelReport, RuntimeReport, Status, TargetReport};
+use crate::models::{KindReport, ModelReport, RuntimeReport, SavedNode, Status, TargetReport};
 use crate::report::escape;
 
 /// Findings of one rule and operator that are shown; more are counted.
@@ -187,6 +187,7 @@ pub(super) fn facts(report: &ModelReport) -> Vec<String> {
         lines.push(format!("IR version {declared}; the file needs {} or newer{because}", ir.lowest));
     }
     let range = |(domain, [first, last]): (&String, &[i64; 2])| format!("{domain} {first} to {last}");
+    lines.extend(saved(report));
     for (what, ranges) in [("same operator versions", &report.same_operators), ("no edit needed", &report.unedited)] {
         let ranges: Vec<String> = ranges.iter().map(range).collect();
         if !ranges.is_empty() {
@@ -194,6 +195,19 @@ pub(super) fn facts(report: &ModelReport) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The nodes that were written as models of their own.
+fn saved(report: &ModelReport) -> Vec<String> {
+    let Some(saved) = &report.saved else { return Vec::new() };
+    if saved.is_empty() {
+        return vec!["no node is written: none stands out; name nodes by --node NAME, or all".to_owned()];
+    }
+    let line = |node: &SavedNode| match (&node.file, &node.why) {
+        (Some(file), _) => format!("wrote {file}: {}", node.node),
+        (None, why) => format!("not written: {}: {}", node.node, why.as_deref().unwrap_or_default()),
+    };
+    saved.iter().map(line).collect()
 }
 
 /// One line a model: worst first.

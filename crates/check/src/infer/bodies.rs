@@ -301,6 +301,11 @@ impl<'m> Bodies<'m> {
         None
     }
 
+    /// Where a value is made.
+    pub fn site(&self, value: ValueId) -> Option<ValueSite> {
+        self.values.get(value.0).copied()
+    }
+
     /// What the model imports.
     pub fn imports_of_model(&self) -> &Imports {
         &self.imports

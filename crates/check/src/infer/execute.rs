@@ -36,7 +36,7 @@ const RUN_ELEMENTS: usize = 64 << 10;
 const ATTRIBUTES: usize = 64 << 10;
 
 /// Operators whose outputs do not follow from their inputs, so that they are no constants.
-const RANDOM: [&str; 7] =
+pub const RANDOM: [&str; 7] =
     ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"];
 
 /// What stands for an input that holds a shape, an axis, a count or positions, and is not known: values that are right

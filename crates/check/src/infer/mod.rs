@@ -20,4 +20,5 @@ pub(crate) use bodies::function_name;
 pub use bodies::{
     Bodies, Body, BodyId, BodySource, Definition, Entered, Imports, NodeId, NodePath, ValueId, ValueSite,
 };
+pub use execute::RANDOM;
 pub use inferred::{Inferred, infer};

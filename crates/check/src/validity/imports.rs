@@ -85,6 +85,7 @@ fn check_operators(context: &mut Context<'_, '_>) {
     let specs = Specs::embedded();
     let mut groups: Groups<Reason<'_>> = Groups::new();
     let mut known: HashMap<(Option<usize>, &str, &str), Option<Problem>> = HashMap::new();
+    let mut foreign: HashMap<&str, bool> = HashMap::new();
     for id in bodies.node_ids() {
         let Some(node) = bodies.node(id) else { continue };
         let function = bodies.body(id.body).function;
@@ -101,7 +102,8 @@ fn check_operators(context: &mut Context<'_, '_>) {
             continue;
         }
         let has_functions = || bodies.model.functions.iter().any(|function| plain_domain(function.domain()) == domain);
-        if specs.newest_opset(domain).is_err() && has_functions() {
+        let is_foreign = *foreign.entry(domain).or_insert_with(|| specs.newest_opset(domain).is_err());
+        if is_foreign && has_functions() {
             groups.add(
                 Reason::NoFunction(format!("{}/{}", canonical_domain(domain), node.op_type()), node.overload()),
                 id,

@@ -31,8 +31,6 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         operators: &[
-            "ArgMax",
-            "ArgMin",
             "Hardmax",
             "LogSoftmax",
             "ReduceL1",
@@ -59,6 +57,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Concat"], versions: (1, 4), up: concat_axis, down: keep },
     Rule { operators: &["Gather"], versions: (1, 11), up: keep, down: gather_indices },
     Rule { operators: &["OneHot"], versions: (9, 11), up: one_hot_known, down: one_hot_indices },
+    Rule { operators: &["ArgMax", "ArgMin"], versions: (1, 11), up: something_to_choose, down: from_front },
     Rule { operators: &["ArgMax", "ArgMin"], versions: (11, 12), up: keep, down: something_to_choose },
     Rule { operators: &["Scan"], versions: (9, 11), up: keep, down: scan_axes },
     Rule { operators: &["Scan"], versions: (8, 9), up: scan_batches, down: scan_batches },
@@ -204,7 +203,7 @@ fn one_hot_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("{} has no indices that count from the back", to.version))
 }
 
-/// Before version 12 there is no choice among no elements, even where none is asked for.
+/// In version 11 there is no choice among no elements, even where none is asked for.
 fn something_to_choose(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     match draft.fact(0).sizes() {
         Some(sizes) if sizes.contains(&0) => impossible(format!("{} chooses among no elements", to.version)),

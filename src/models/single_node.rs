@@ -1,0 +1,237 @@
+//! A node of a model as a model of its own, which shows on any runtime what becomes of the node.
+
+use std::collections::{BTreeSet, HashSet};
+
+use onnx_conformance_check::Source;
+use onnx_conformance_check::facts::ValueFact;
+use onnx_conformance_check::infer::{Definition, Inferred, NodeId, ValueId};
+use onnx_conformance_check::scan::Scan;
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::graph::Dim;
+use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
+use onnx_conformance_reference::proto::onnx::{TensorShapeProto, type_proto};
+use onnx_conformance_reference::proto::{
+    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
+};
+use onnx_conformance_reference::types::ValueType;
+
+/// The most bytes of a tensor that are read to be in the model of a node.
+const MOST_WEIGHTS: u64 = 256 << 20;
+
+/// The IR version from which initializers need not be inputs.
+const PLAIN_INITIALIZERS: i64 = 4;
+
+/// A checked model, from which nodes are taken.
+pub(super) struct Origin<'a> {
+    pub(super) scan: &'a Scan,
+    pub(super) inferred: &'a Inferred<'a>,
+    /// The file, for the elements of tensors that were passed over.
+    pub(super) file: &'a dyn Source,
+}
+
+/// What is put together for the model of a node.
+#[derive(Default)]
+struct Parts {
+    inputs: Vec<ValueInfoProto>,
+    initializers: Vec<TensorProto>,
+}
+
+impl Origin<'_> {
+    /// The model of a node: its inputs are graph inputs with the types and shapes that are known, or initializers where the values
+    /// are known before the model runs; opsets, IR version and called functions are those of the model. Or why there is none.
+    pub(super) fn single_node(&self, id: NodeId) -> Result<ModelProto, String> {
+        let mut node = self.inferred.bodies.node(id).ok_or("there is no such node")?.clone();
+        self.complete(&mut node)?;
+        let mut parts = Parts::default();
+        for name in names_read(&node) {
+            let value = self.inferred.bodies.lookup(id.body, &name);
+            self.add(&mut parts, &name, value.ok_or_else(|| format!("'{name}' is not defined"))?)?;
+        }
+        let scanned = &self.scan.model;
+        if scanned.ir_version() < PLAIN_INITIALIZERS {
+            parts.declare_initializers();
+        }
+        let output = |name: &String| {
+            let fact = self.inferred.value(id.body, name).cloned().unwrap_or_default();
+            described(name, &fact, "output")
+        };
+        let outputs = node.output.iter().filter(|name| !name.is_empty()).map(output);
+        let has_functions = self.inferred.bodies.function_of(&node).is_some() || has_graphs(&node);
+        let graph = GraphProto {
+            name: Some(format!("{} alone", node.op_type())),
+            input: parts.inputs,
+            initializer: parts.initializers,
+            output: outputs.collect::<Result<_, String>>()?,
+            node: vec![node],
+            ..GraphProto::default()
+        };
+        let import = |(domain, version): (&String, &i64)| OperatorSetIdProto {
+            domain: Some(domain.clone()),
+            version: Some(*version),
+        };
+        Ok(ModelProto {
+            ir_version: scanned.ir_version,
+            producer_name: Some("onnx-conformance".to_owned()),
+            opset_import: self.inferred.bodies.imports(id.body).iter().map(import).collect(),
+            functions: if has_functions { scanned.functions.clone() } else { Vec::new() },
+            graph: Some(graph),
+            ..ModelProto::default()
+        })
+    }
+
+    /// Adds a value that the node reads: as an initializer where it is known, or else as an input.
+    fn add(&self, parts: &mut Parts, name: &str, value: ValueId) -> Result<(), String> {
+        let fact = self.inferred.fact(value).cloned().unwrap_or_default();
+        if let Some(tensor) = self.stored(value) {
+            parts.initializers.push(TensorProto { name: Some(name.to_owned()), ..tensor });
+            return Ok(());
+        }
+        match fact.constant.as_ref().and_then(|constant| constant.as_tensor()) {
+            Some(tensor) => parts.initializers.push(encode::tensor(tensor, name)),
+            None => parts.inputs.push(described(name, &fact, "input")?),
+        }
+        Ok(())
+    }
+
+    /// The tensor of an initializer that is no input, or of a `Constant`, whole.
+    fn stored(&self, value: ValueId) -> Option<TensorProto> {
+        let bodies = &self.inferred.bodies;
+        let site = bodies.site(value)?;
+        let body = bodies.body(site.body);
+        let tensor = match site.definition {
+            Definition::Initializer(at) => body.graph()?.initializer.get(at)?,
+            Definition::Node(index, _) => {
+                let node = body.nodes().get(index).filter(|node| node.op_type() == "Constant")?;
+                let value = node.attribute.iter().find(|attribute| attribute.name() == "value")?;
+                value.t.as_ref()?
+            }
+            Definition::Input(_) | Definition::SparseInitializer(_) => return None,
+        };
+        self.whole(tensor)
+    }
+
+    /// A tensor with its elements, where they stand in the model's file.
+    fn whole(&self, tensor: &TensorProto) -> Option<TensorProto> {
+        if tensor.data_location() == DataLocation::External {
+            return None;
+        }
+        let Some(stored) = self.scan.stored(tensor) else { return Some(tensor.clone()) };
+        let [field] = stored.fields.as_slice() else { return None };
+        let is_singles = field.listed == 0 && field.singles > 0;
+        if stored.is_segment || field.bytes > MOST_WEIGHTS || !(is_singles || field.singles == 0) {
+            return None;
+        }
+        let mut encoded = Vec::new();
+        for &(offset, length) in &field.parts {
+            let mut part = vec![0; usize::try_from(length).ok()?];
+            self.file.read_at(offset, &mut part).ok()?;
+            if !is_singles {
+                // The key of a field with a length, then the length.
+                push_varint(&mut encoded, field.field as u64 * 8 + 2);
+                push_varint(&mut encoded, length);
+            }
+            encoded.append(&mut part);
+        }
+        let mut whole = TensorProto { segment: None, ..tensor.clone() };
+        whole.merge(encoded.as_slice()).ok()?;
+        Some(whole)
+    }
+
+    /// Puts the elements of tensors back that the scan passed over, in attributes and subgraphs.
+    fn complete(&self, node: &mut NodeProto) -> Result<(), String> {
+        for attribute in &mut node.attribute {
+            if !attribute.ref_attr_name().is_empty() {
+                return Err(format!("attribute '{}' comes from the caller of its function", attribute.name()));
+            }
+            let graphs = attribute.g.iter_mut().chain(&mut attribute.graphs);
+            let mut tensors: Vec<&mut TensorProto> = attribute.t.iter_mut().chain(&mut attribute.tensors).collect();
+            for graph in graphs {
+                tensors.extend(&mut graph.initializer);
+                graph.node.iter_mut().try_for_each(|node| self.complete(node))?;
+            }
+            for tensor in tensors {
+                let place =
+                    format!("tensor '{}' in attribute '{}'", tensor.name(), attribute.name.as_deref().unwrap_or(""));
+                *tensor =
+                    self.whole(tensor).ok_or_else(|| format!("the elements of {place} are outside of the file"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Parts {
+    /// Declares every initializer as an input, too.
+    fn declare_initializers(&mut self) {
+        for tensor in &self.initializers {
+            let shape: Vec<usize> = tensor.dims.iter().filter_map(|dim| usize::try_from(*dim).ok()).collect();
+            let element = ElementType::from_code(tensor.data_type());
+            if let Some(element) = element {
+                let value_type = ValueType::Tensor(element);
+                self.inputs.push(ValueInfoProto {
+                    name: tensor.name.clone(),
+                    r#type: Some(encode::value_type(&value_type, Some(&shape))),
+                    ..ValueInfoProto::default()
+                });
+            }
+        }
+    }
+}
+
+/// What is known of a value, as a declaration.
+fn described(name: &str, fact: &ValueFact, what: &str) -> Result<ValueInfoProto, String> {
+    let known = fact.value_type.as_ref().ok_or_else(|| format!("the type of {what} '{name}' is not known"))?;
+    let mut declared = encode::value_type(known, None);
+    if let (Some(shape), Some(type_proto::Value::TensorType(tensor))) = (&fact.shape, &mut declared.value) {
+        let dim = |dim: &Dim| Dimension {
+            value: match dim {
+                Dim::Size(size) => i64::try_from(*size).ok().map(dimension::Value::DimValue),
+                Dim::Name(name) => Some(dimension::Value::DimParam(name.clone())),
+                Dim::Unknown => None,
+            },
+            ..Dimension::default()
+        };
+        tensor.shape = Some(TensorShapeProto { dim: shape.iter().map(dim).collect() });
+    }
+    Ok(ValueInfoProto { name: Some(name.to_owned()), r#type: Some(declared), ..ValueInfoProto::default() })
+}
+
+/// The names that a node reads: its inputs, and what its subgraphs take from outside of them.
+fn names_read(node: &NodeProto) -> Vec<String> {
+    let mut names = Vec::new();
+    push_names_read(node, &mut vec![HashSet::new()], &mut names);
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+fn push_names_read<'a>(node: &'a NodeProto, inner: &mut Vec<HashSet<&'a str>>, names: &mut Vec<String>) {
+    let outer = |inner: &Vec<HashSet<&'a str>>, name: &str| {
+        !name.is_empty() && !inner.iter().any(|defined| defined.contains(name))
+    };
+    names.extend(node.input.iter().filter(|name| outer(inner, name)).cloned());
+    for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+        let made = graph.node.iter().flat_map(|node| &node.output).map(String::as_str);
+        let given = graph.input.iter().map(ValueInfoProto::name).chain(graph.initializer.iter().map(TensorProto::name));
+        inner.push(made.chain(given).collect());
+        for node in &graph.node {
+            push_names_read(node, inner, names);
+        }
+        names.extend(graph.output.iter().filter(|info| outer(inner, info.name())).map(|info| info.name().to_owned()));
+        inner.pop();
+    }
+}
+
+fn has_graphs(node: &NodeProto) -> bool {
+    node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty())
+}
+
+/// Appends an integer as protobuf encodes it.
+fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(u8::try_from(number & 0x7f).unwrap_or(0) | 0x80);
+        number >>= 7;
+    }
+    bytes.push(u8::try_from(number).unwrap_or(0));
+}

@@ -1,0 +1,163 @@
+//! `check --save-node` and `check --probe`: nodes as models of their own.
+
+use std::fs;
+
+use onnx_conformance::reference::model::text::parse_model;
+use onnx_conformance::reference::proto::onnx::type_proto;
+use onnx_conformance::reference::proto::{Message as _, ModelProto, ValueInfoProto, decode};
+
+use crate::check::validate;
+use crate::models::Folder;
+use crate::program::call;
+
+const DOUBLE: &str = "testdata/exporters/skl2onnx/logistic_double.onnx";
+
+const TWO: &str = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
+    g (float[N, 3] x) => (float[N, 2] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> {
+        [product] h = MatMul (x, w)
+        y = Relu (h)
+    }"#;
+
+fn written(folder: &Folder, name: &str, text: &str) -> String {
+    folder.write(name, parse_model(text).unwrap().encode_to_vec())
+}
+
+fn saved(folder: &Folder, name: &str) -> ModelProto {
+    decode::model(fs::read(folder.path().join(name)).unwrap().into()).unwrap()
+}
+
+fn names(infos: &[ValueInfoProto]) -> Vec<&str> {
+    infos.iter().map(ValueInfoProto::name).collect()
+}
+
+/// How many dimensions a declaration has.
+fn rank(info: &ValueInfoProto) -> usize {
+    let Some(type_proto::Value::TensorType(tensor)) = &info.r#type.as_ref().unwrap().value else { panic!("{info:?}") };
+    tensor.shape.as_ref().unwrap().dim.len()
+}
+
+#[test]
+fn a_node_is_a_model_with_what_is_known_of_it() {
+    let folder = Folder::new();
+    let (model, out) = (written(&folder, "two.onnx", TWO), folder.file("nodes"));
+    call(&["check", &model, "--save-node", &out, "--node", "product"]).expect(0, "nodes/two.0-MatMul-13.onnx: ");
+    let product = saved(&folder, "nodes/two.0-MatMul-13.onnx");
+    let graph = product.graph.as_ref().unwrap();
+    assert_eq!((names(&graph.input), names(&graph.output), graph.node.len()), (vec!["x"], vec!["h"], 1));
+    assert_eq!((rank(&graph.input[0]), rank(&graph.output[0]), graph.initializer[0].name()), (2, 2, "w"));
+    assert_eq!((product.ir_version(), product.opset_import.len()), (8, 2));
+    call(&["check", &folder.file("nodes/two.0-MatMul-13.onnx")]).expect(0, "valid");
+
+    // The second time nothing changes, and a file of somebody else stays.
+    call(&["check", &model, "--save-node", &out, "--node", "all"]).expect(0, "nodes/two.1-Relu-13.onnx: ");
+    folder.write("nodes/two.1-Relu-13.onnx", "mine");
+    call(&["check", &model, "--save-node", &out, "--node", "1"]).expect(4, "it is there, and is another");
+    assert_eq!(fs::read(folder.path().join("nodes/two.1-Relu-13.onnx")).unwrap(), b"mine");
+    call(&["check", &model, "--save-node", &out, "--node", "none"]).expect(64, "no node has this name");
+    call(&["check", &model, "--save-node", &out]).expect(0, "no node is written: none stands out");
+    call(&["check", &model, "--node", "1"]).expect(64, "--save-node");
+}
+
+#[test]
+fn the_nodes_that_have_findings_or_do_not_run_stand_out() {
+    let folder = Folder::new();
+    let out = folder.file("nodes");
+    call(&["check", DOUBLE, "--save-node", &out]).expect(1, "logistic_double.");
+    let files: Vec<_> = fs::read_dir(&out).unwrap().map(|file| file.unwrap().path()).collect();
+    let [file] = files.as_slice() else { panic!("{files:?}") };
+    call(&["check", file.to_str().unwrap()]).expect(1, "takes tensor(float) for input 0");
+    let json = call(&["check", DOUBLE, "--save-node", &out, "--format", "json"]).expect(1, "\"saved\"");
+    validate(&serde_json::from_str(&json.out).unwrap());
+    let model = "testdata/exporters/skl2onnx/knn_opset18.onnx";
+    let told = call(&["check", "--runtime", "all", model, "--save-node", &out]).expect_verdict("");
+    assert!(told.out.contains("wrote ") || told.out.contains("none stands out"), "{}", told.out);
+}
+
+#[test]
+fn what_a_subgraph_captures_is_an_input_and_large_weights_are_kept() {
+    let folder = Folder::new();
+    let branches = r#"<ir_version: 8, opset_import: ["" : 13]> g (bool c, float[2] x) => (float[2] y) {
+        d = Neg (x)
+        y = If (c) <then_branch = a () => (float[2] p) { p = Abs (d) }, else_branch = b () => (float[2] q) { q = Neg (d) }>
+    }"#;
+    let model = written(&folder, "if.onnx", branches);
+    let out = folder.file("nodes");
+    call(&["check", &model, "--save-node", &out, "--node", "all"]).expect(0, "if.1-else_branch.0-Neg-13.onnx: ");
+    assert_eq!(names(&saved(&folder, "nodes/if.1-If-13.onnx").graph.unwrap().input), ["c", "d"]);
+    call(&["check", &folder.file("nodes/if.1-If-13.onnx")]).expect(0, "valid");
+
+    let mut large = parse_model(TWO).unwrap();
+    let graph = large.graph.as_mut().unwrap();
+    let values: Vec<u8> = (0..3 * 4096_u32).flat_map(|value| (value as f32).to_le_bytes()).collect();
+    graph.initializer[0].dims = vec![3, 4096];
+    graph.initializer[0].float_data.clear();
+    graph.initializer[0].raw_data = Some(values.clone().into());
+    graph.output[0].r#type.as_mut().unwrap().value = None;
+    graph.output.truncate(1);
+    for (name, is_raw) in [("raw", true), ("listed", false)] {
+        let tensor = &mut large.graph.as_mut().unwrap().initializer[0];
+        if !is_raw {
+            tensor.raw_data = None;
+            tensor.float_data = values.chunks(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect();
+        }
+        let tensor = tensor.clone();
+        let model = folder.write(&format!("{name}.onnx"), large.encode_to_vec());
+        let told = call(&["check", &model, "--save-node", &out, "--node", "product"]);
+        assert!(told.out.contains(&format!("{name}.0-MatMul-13.onnx: ")), "{}", told.out);
+        let kept = saved(&folder, &format!("nodes/{name}.0-MatMul-13.onnx")).graph.unwrap().initializer.remove(0);
+        assert!(kept == tensor, "{name}: {:?} of {:?}", kept.dims, tensor.dims);
+    }
+}
+
+#[test]
+fn a_runtime_is_probed_where_nothing_was_measured() {
+    let folder = Folder::new();
+    let model = written(&folder, "two.onnx", TWO);
+    let told = call(&["check", "--probe", "--runtime", "builtin", &model]).expect(0, "builtin ");
+    assert!(told.out.contains(": runs") && told.out.contains("2 nodes run"), "{}", told.out);
+    let json =
+        call(&["check", "--probe", "--runtime", "builtin", &model, "--format", "json"]).expect(0, "\"probed\": true");
+    validate(&serde_json::from_str(&json.out).unwrap());
+    call(&["check", "--probe", &model]).expect(64, "--runtime");
+    call(&["check", "--probe", "--runtime", "all", &model]).expect(64, "`all` names none");
+    let missing = call(&["check", "--probe", "--runtime", "no-such-runtime", &model]).expect(4, "cannot be started");
+    assert!(missing.out.is_empty(), "{}", missing.out);
+}
+
+/// A runtime in the shell, whose answer to every model is what the command prints.
+#[cfg(unix)]
+fn shell(folder: &Folder, command: &str) -> String {
+    let script = format!(
+        r#"read -r line
+echo '{{"runtime":{{"name":"shell","version":"1"}}}}'
+while read -r line; do
+  case "$line" in *'"run"'*) ;; *) exit ;; esac
+  seq=${{line#*\"seq\":}}; seq=${{seq%%,*}}
+  {command}
+done
+"#
+    );
+    format!("sh {}", folder.write("adapter.sh", script))
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_probed_runtime_does_is_the_verdict() {
+    let folder = Folder::new();
+    let model = written(&folder, "two.onnx", TWO);
+    let declines = r#"echo "{\"seq\":$seq,\"error\":{\"phase\":\"load\",\"message\":\"not today\"}}""#;
+    let runtime = shell(&folder, declines);
+    let told = call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "not here (probed): not today");
+    assert!(told.out.contains("shell 1: will not load: "), "{}", told.out);
+    let runtime = shell(&folder, "kill -9 $$");
+    call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "crashes (probed): ");
+    // One float, whatever was asked for.
+    let one = r#"output=${line##*\"path\":\"}; output=${output%%\"*}
+  printf '\010\001\020\001\042\004\000\000\000\000' > "$output"; echo "{\"seq\":$seq,\"ok\":true}""#;
+    let runtime = shell(&folder, one);
+    let told = call(&["check", "--probe", "--runtime", &runtime, &model]).expect(1, "wrong (probed): output ");
+    assert!(told.out.contains("shell 1: wrong somewhere: "), "{}", told.out);
+    let runtime = shell(&folder, "exit 3");
+    fs::write(folder.path().join("adapter.sh"), "exit 3").unwrap();
+    call(&["check", "--probe", "--runtime", &runtime, &model]).expect(4, "cannot be started");
+}
