@@ -3,14 +3,15 @@
 use anyhow::bail;
 use clap::Args;
 
-use crate::case::Case;
+use crate::case::{Case, CaseId};
 use crate::cli::suggest::near_pattern;
 use crate::cli::{exit, options, print};
 use crate::findings::Findings;
-use crate::measure::Measurements;
+use crate::measure::{Measured, Measurement, Measurements};
 use crate::report::describe_case::describe;
 use crate::report::escape::line;
 use crate::run::{Confirm as _, Outcome};
+use crate::suite::recorded_cases;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -39,14 +40,28 @@ fn measured_failures(case: &Case) -> anyhow::Result<Vec<String>> {
     let (measurements, findings, mut lines) = (Measurements::embedded(), Findings::embedded()?, Vec::new());
     for (runtime, _) in measurements.runtimes() {
         let Some(measurement) = measurements.newest(runtime)? else { continue };
-        let Some(entry) = measurement.entry(&case.id) else { continue };
-        let is_declined = entry.outcome() == Outcome::Unsupported;
+        let Some(outcome) = failed_as(measurement, case) else { continue };
+        let is_declined = outcome == Outcome::Unsupported;
         let finding = if is_declined { None } else { findings.of_case(runtime, &case.id) };
         let finding = finding.map(|it| format!(", finding {}: {}", it.full_id(), line(&it.does)));
         let version = measurement.version();
-        lines.push(format!("{runtime} {version}: {}{}", entry.outcome(), finding.unwrap_or_default()));
+        lines.push(format!("{runtime} {version}: {outcome}{}", finding.unwrap_or_default()));
     }
     Ok(lines)
+}
+
+/// How a case failed in a measurement; nothing where it passed, was not put to the runtime, or has changed since.
+fn failed_as(measurement: &Measurement, case: &Case) -> Option<Outcome> {
+    let version = CaseId::parse(&case.id).version();
+    let recorded = version.as_ref().and_then(|it| recorded_cases(it).iter().find(|recorded| recorded.id == case.id));
+    let outcome = match (version, recorded) {
+        (Some(version), Some(recorded)) => match measurement.outcome(&version, recorded) {
+            Measured::Ended(outcome) => outcome,
+            Measured::NotAccepted | Measured::Unknown => return None,
+        },
+        _ => measurement.entry(&case.id)?.outcome(),
+    };
+    (outcome != Outcome::Pass).then_some(outcome)
 }
 
 /// The case of this id; an error names the nearest id.
