@@ -1,5 +1,6 @@
 //! Probing: a node of which no measurement says anything is run on the runtime itself, and compared with the built-in executor.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use onnx_conformance_check::infer::RANDOM;
 use onnx_conformance_reference::dtype::FloatFormat;
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
+use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto, NodeProto, ValueInfoProto};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
@@ -17,8 +20,11 @@ use crate::measure::{Measurement, NodeVerdict};
 use crate::models::made_up::made_up_inputs;
 use crate::runtime::{Builtin, Ended, Host, Output, Request, Response};
 
-/// On how many made-up inputs a node is tried until the built-in executor runs it.
+/// On how many made-up inputs of any sizes a node is tried until the built-in executor runs it.
 const TRIALS: usize = 8;
+
+/// The most dimensions that sizes are taken from for more trials.
+const MOST_SIZES: usize = 16;
 
 /// How long the built-in executor may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -82,9 +88,13 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
 /// Inputs that the built-in executor takes, and the outputs that it gives.
 fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), String> {
     let is_default = |input: &ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == input.name());
-    let wanted: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_default(input)).collect();
+    let declared: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_default(input)).collect();
+    // First every dimension that is not known has a size of its own, then all have one that is known somewhere in the node.
+    let sizes = [None; TRIALS].into_iter().chain(known_sizes(graph).into_iter().map(Some));
     let mut why = String::new();
-    for number in 0..TRIALS {
+    for (number, size) in sizes.enumerate() {
+        let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
+        let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
         let inputs = made_up_inputs(&wanted, number)?;
         let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
         match Builtin::new(TIMEOUT).run(&request).ended {
@@ -95,11 +105,45 @@ fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), 
             | Ended::Crash(message)
             | Ended::ProtocolError(message) => why = message,
         }
-        if wanted.is_empty() {
+        if declared.is_empty() {
             break;
         }
     }
     Err(format!("the built-in executor does not run it on made-up inputs: {why}"))
+}
+
+/// The sizes of dimensions of inputs and initializers, each once.
+fn known_sizes(graph: &GraphProto) -> BTreeSet<i64> {
+    let of_inputs = graph.input.iter().flat_map(|input| {
+        let dims = tensor_dims(input).unwrap_or_default();
+        dims.iter().filter_map(|dim| match &dim.value {
+            Some(dimension::Value::DimValue(size)) => Some(*size),
+            _ => None,
+        })
+    });
+    of_inputs.chain(graph.initializer.iter().flat_map(|tensor| tensor.dims.iter().copied())).take(MOST_SIZES).collect()
+}
+
+fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
+    match &info.r#type.as_ref()?.value {
+        Some(type_proto::Value::TensorType(tensor)) => Some(&tensor.shape.as_ref()?.dim),
+        _ => None,
+    }
+}
+
+/// A declaration in which each dimension without a size has this one, where there is one.
+fn with_size(info: &ValueInfoProto, size: Option<i64>) -> ValueInfoProto {
+    let mut info = info.clone();
+    if let (Some(size), Some(type_proto::Value::TensorType(tensor))) =
+        (size, info.r#type.as_mut().and_then(|declared| declared.value.as_mut()))
+    {
+        for dim in tensor.shape.iter_mut().flat_map(|shape| &mut shape.dim) {
+            if !matches!(dim.value, Some(dimension::Value::DimValue(_))) {
+                dim.value = Some(dimension::Value::DimValue(size));
+            }
+        }
+    }
+    info
 }
 
 fn asked(info: &ValueInfoProto, value: &Value) -> Output {
@@ -235,6 +279,12 @@ mod tests {
             )])
         };
         assert_eq!(verdict(text, longer).0, NodeVerdict::Wrong);
+    }
+
+    #[test]
+    fn sizes_that_are_not_known_follow_those_that_are() {
+        let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[A, B] x, float[7, 5] w) => (float[A, 5] y) { y = MatMul (x, w) }"#;
+        assert_eq!(verdict(text, right), (NodeVerdict::Runs, String::new()));
     }
 
     #[test]
