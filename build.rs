@@ -1,4 +1,4 @@
-//! Embeds the text of every record of cases under `records/` by operator, every measurement and the digests beside it and every
+//! Embeds every record of cases under `records/` by operator, every measurement and the digests beside it and every
 //! file of findings by name, and the data of models that keep it outside themselves, as sorted tables; nothing is parsed here.
 
 use std::error::Error;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    write_table(&Path::new(&project).join("records"), &records, |path| path.with_extension(""), "records.rs")?;
+    write_records(&Path::new(&project).join("records"), &records)?;
     write_measurements(&Path::new(&project).join("expectations"))?;
     let findings = Path::new(&project).join("findings");
     let files = fs::read_dir(&findings)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
@@ -29,6 +29,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     let external = Path::new(&project).join("testdata/ir/external");
     let files = [external.join("weights.bin"), external.join("below").join("more.bin")];
     write_table_of(&external, &files, Path::to_owned, "external.rs", "include_bytes")
+}
+
+/// Embeds the records as one compressed text, with a table of where each operator's ends: they are lists of much the same words.
+fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let mut named = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(root)?.with_extension("");
+        named.push((name.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/"), file));
+    }
+    // By the text of the name, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
+    named.sort();
+    let (mut text, mut rows) = (String::new(), String::new());
+    for (name, file) in named {
+        text.push_str(&fs::read_to_string(file)?);
+        rows = format!("{rows}    ({name:?}, {}),\n", text.len());
+    }
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes())?;
+    fs::write(out.join("records.z"), encoder.finish()?)?;
+    fs::write(out.join("records.rs"), format!("&[\n{rows}]\n"))?;
+    Ok(())
 }
 
 /// Embeds the measurements compressed, `<runtime>/<version>.yaml` and the digests beside it: they are long lists of much the same.

@@ -5,11 +5,11 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 
-import { HOSTILE, launch, site } from "./browser.js";
+import { HOSTILE, hasModule, launch, site } from "./browser.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare"];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default"];
 let browser;
 let home;
 
@@ -245,5 +245,90 @@ test("the model of a case is downloaded, and what is missing is said", async () 
     assert.equal(await other.locator("h1").textContent(), words);
     await close(other);
   }
+  await close(page);
+});
+
+/** A model of one node, written by hand: IR 8, opset 13, y = Relu(x) with x and y float[2]. */
+function relu() {
+  const bytes = (field, ...parts) => {
+    const body = Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
+    return Buffer.concat([Buffer.from([field << 3 | 2, body.length]), body]);
+  };
+  const number = (field, value) => Buffer.from([field << 3, value]);
+  const value = (name) => [bytes(1, name), bytes(2, bytes(1, number(1, 1), bytes(2, bytes(1, number(1, 2)))))];
+  const node = bytes(1, bytes(1, "x"), bytes(2, "y"), bytes(4, "Relu"));
+  const graph = bytes(7, node, bytes(2, "g"), bytes(11, ...value("x")), bytes(12, ...value("y")));
+  return Buffer.concat([number(1, 8), graph, bytes(8, bytes(1, ""), number(2, 13))]);
+}
+
+const computed = { skip: hasModule() ? false : "the target wasm32-unknown-unknown is not installed" };
+
+test("a model that is dropped is checked, and converted", computed, async () => {
+  const page = await open("#/model");
+  assert.equal(await page.evaluate(() => document.querySelector("script[src*='module.js'][src^='data']")), null);
+  await page.setInputFiles("#model-file", { name: "a<b>.onnx", mimeType: "application/octet-stream", buffer: relu() });
+  await page.waitForSelector("#on-runtimes");
+  const text = await page.locator("#model-result").textContent();
+  assert.match(text, /^a<b>\.onnx: valid/);
+  assert.match(text, /1 node of 1 operator version/);
+  assert.match(text, /onnxruntime 1\.32\.0 runs/);
+  assert.equal(await page.locator("#on-runtimes details").first().locator("a").first().textContent(), "Relu-13");
+  await page.fill("#convert-opset", "14");
+  await page.getByRole("button", { name: "Convert" }).click();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^Download/ }).click()]);
+  assert.match(await page.locator("#convert-result").textContent(), /verified: 3 of 3 inputs/);
+  const converted = readFileSync(await download.path());
+  assert.ok(converted.includes("Relu") && converted.length > 20);
+  assert.match(download.suggestedFilename(), /opset14\.onnx$/);
+  await close(page);
+});
+
+test("what is no model, and a hostile one, end in a message", computed, async () => {
+  const page = await open("#/model");
+  const give = (buffer) => page.setInputFiles("#model-file", { name: "bad.onnx", mimeType: "application/octet-stream", buffer });
+  await give(Buffer.from("not a model"));
+  await page.waitForFunction(() => /no ONNX model|holds|malformed|text/i.test(document.querySelector("#model-result").textContent) && !/Reading/.test(document.querySelector("#model-result").textContent));
+  // Graphs in attributes of nodes in graphs, deeper than any decoder goes.
+  let deep = Buffer.from([]);
+  const field = (tag, body) => {
+    const size = [];
+    for (let rest = body.length; ; rest >>>= 7) {
+      size.push(rest > 127 ? rest & 127 | 128 : rest);
+      if (rest <= 127) break;
+    }
+    return Buffer.concat([Buffer.from([tag << 3 | 2, ...size]), body]);
+  };
+  for (let depth = 0; depth < 20_000; depth += 1) deep = field(depth % 3 === 0 ? 1 : depth % 3 === 1 ? 5 : 6, deep);
+  await give(field(7, deep));
+  await page.waitForFunction(() => !/Reading|not a model/.test(document.querySelector("#model-result").textContent));
+  assert.notEqual((await page.locator("#model-result").textContent()).trim(), "");
+  // The page still works, and what takes too long is ended.
+  await give(relu());
+  await page.waitForSelector("#on-runtimes");
+  await page.evaluate(() => { site.limit = 1; });
+  const slow = "<ir_version: 10, opset_import: [\"\" : 21]> g () => (float y) { y = Constant <value = float {1.0}> () }";
+  const answer = await page.evaluate((model) => site.ask({ do: "run", operator: "ai.onnx/Relu", versions: Array(2000).fill(21), model, inputs: "" }).then(() => "done", (error) => error.message), slow);
+  assert.match(answer, /was ended/);
+  await page.evaluate(() => { delete site.limit; });
+  await give(relu());
+  await page.waitForSelector("#on-runtimes");
+  await close(page);
+});
+
+test("a case is edited and run with versions side by side", computed, async () => {
+  const page = await open("#/op/ai.onnx/Softmax");
+  await page.click("#play-open");
+  await page.waitForSelector("#play-model");
+  await page.fill("#play-model", "<ir_version: 8, opset_import: [\"\" : 13]> g (float[1,2,2] x) => (float[1,2,2] y) { y = Softmax (x) }");
+  await page.fill("#play-inputs", "float[1,2,2] x = {0, 0, 0, 0}");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForSelector(".runs");
+  const cells = await page.locator(".runs td pre").allTextContents();
+  assert.deepEqual(cells.slice(-2), ["float[1,2,2] {0.25, 0.25, 0.25, 0.25}", "float[1,2,2] {0.5, 0.5, 0.5, 0.5}"]);
+  assert.match(await page.locator(".runs").textContent(), /other than Softmax-13/);
+  await page.fill("#play-inputs", "float[1,2,2] x = {0, 0}");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForSelector("#play-result .notice");
+  assert.match(await page.locator("#play-result").textContent(), /inputs: .*4|2 values/);
   await close(page);
 });

@@ -63,6 +63,11 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// The outputs of a case that fails, by data set, where it gave any.
+    pub(crate) fn of_case(&self, id: &str) -> Option<Vec<Vec<Value>>> {
+        lock(&self.failed).get(id).cloned()
+    }
+
     /// Writes the outputs of a case below its folder, as `actual/test_data_set_0/output_0.pb`; nothing where it gave none.
     pub(crate) fn write(&self, folder: &Path, case: &Case) -> io::Result<()> {
         let Some(sets) = lock(&self.failed).remove(&case.id) else { return Ok(()) };

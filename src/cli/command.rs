@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, convert, coverage, diff, exit, export, finding, init, list, merge, options, print, report, run,
-    show, smoke, trace,
+    check, compare, convert, coverage, diff, exit, explain, export, finding, init, list, manual, merge, op, options,
+    print, report, run, show, smoke, trace,
 };
 use crate::suite::{FilterError, Generated, Releases, SUITE_VERSION, remove_temporary};
 
@@ -27,12 +27,16 @@ enum Command {
     Check(check::Arguments),
     /// Show which cases end otherwise in one results file than in another.
     Compare(compare::Arguments),
+    /// Print what makes a shell complete the words of this program.
+    Completions(manual::CompletionArguments),
     /// Bring a model to another opset or IR version, and prove on the built-in executor that it gives the same.
     Convert(convert::Arguments),
     /// Show which operator versions and type cells the cases run through, and which they leave out.
     Coverage(coverage::Arguments),
     /// Show what changed between two versions of an operator, or between two opsets.
     Diff(diff::Arguments),
+    /// Say what an outcome means, or a rule of `check` or of an operator.
+    Explain(explain::Arguments),
     /// Write cases as ordinary ONNX test folders, with a manifest.
     Export(export::Arguments),
     /// List what was found of runtimes, show a finding, or print an issue about it.
@@ -41,8 +45,12 @@ enum Command {
     Init(init::Arguments),
     /// List the ids of the cases that the filters choose.
     List(list::Arguments),
+    /// Write manual pages: of this program, and of each of its subcommands.
+    Man(manual::ManArguments),
     /// Put the results of several shards together.
     Merge(merge::Arguments),
+    /// Show a version of an operator: signature, types, what runtimes do with it, cases, traps, findings.
+    Op(op::Arguments),
     /// Write a page and a compatibility matrix from results files.
     Report(report::Arguments),
     /// Run cases and compare the outcomes with what is expected.
@@ -74,14 +82,18 @@ pub fn main() -> ExitCode {
     let done = match &arguments.command {
         Command::Check(arguments) => check::main(arguments),
         Command::Compare(arguments) => compare::main(arguments),
+        Command::Completions(arguments) => manual::completions(arguments, Arguments::command()),
         Command::Convert(arguments) => convert::main(arguments),
         Command::Coverage(arguments) => coverage::main(arguments),
         Command::Diff(arguments) => diff::main(arguments),
+        Command::Explain(arguments) => explain::main(arguments),
         Command::Export(arguments) => export::main(arguments),
         Command::Finding(arguments) => finding::main(arguments),
         Command::Init(arguments) => init::main(arguments),
         Command::List(arguments) => list::main(arguments),
+        Command::Man(arguments) => manual::man(arguments, Arguments::command()),
         Command::Merge(arguments) => merge::main(arguments),
+        Command::Op(arguments) => op::main(arguments),
         Command::Report(arguments) => report::main(arguments),
         Command::Run(arguments) => run::main(arguments),
         Command::Show(arguments) => show::main(arguments),

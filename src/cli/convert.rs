@@ -15,8 +15,9 @@ use onnx_conformance_reference::spec::canonical_domain;
 use crate::case::{MOST_BINARY, external_locations, read_file};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
-use crate::cli::verify::{Proof, Trials, prove};
+use crate::cli::verify::{Trials, verify};
 use crate::cli::{exit, options, print};
+use crate::models::Proof;
 use crate::report::escape::line;
 use crate::whole_file::write_whole;
 
@@ -60,7 +61,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     tell(&conversion)?;
     let trials = Trials { model: &arguments.model, count: arguments.verify, inputs: arguments.inputs.as_deref() };
-    match prove(&trials, &model, &conversion.model)? {
+    match verify(&trials, &model, &conversion.model)? {
         Proof::Same(text) | Proof::NotVerified(text) => print::line(&line(&text))?,
         Proof::Differs(text) => {
             print::line(&line(&format!("the converted model gives something else, and is not written: {text}")))?;

@@ -5,11 +5,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use onnx_conformance_reference::spec::Specs;
+use serde_json::json;
 
 use crate::case::{Variant, read_text};
+use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
-use crate::report::coverage::{Conversions, CoverageCollector, Exclusions};
+use crate::report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
 use crate::run::{Event, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 use crate::suite::Filter;
@@ -20,6 +22,10 @@ use crate::suite::Filter;
 pub struct Arguments {
     #[command(flatten)]
     selection: options::Selection,
+
+    /// How to print; JSON has the totals, what is missing and what is confirmed by what
+    #[arg(long, value_enum, default_value_t)]
+    format: Form,
 
     /// Print the totals alone, and not what is missing
     #[arg(long)]
@@ -65,6 +71,20 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
     });
     let coverage = survey.finish();
+    let code = if broken > 0 { exit::HARNESS } else { exit::SUCCESS };
+    if arguments.format == Form::Json {
+        let total = |(kind, count): (&CoverageKind, &Count)| {
+            (kind.title().to_owned(), json!({ "reached": count.reached, "excused": count.excused, "all": count.all }))
+        };
+        print::json(&json!({
+            "totals": coverage.counts().iter().map(total).collect::<serde_json::Map<_, _>>(),
+            "missing": coverage.missing(),
+            "unconfirmed": coverage.unconfirmed(),
+            "evidence": coverage.evidence().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+            "unused_exclusions": coverage.unused_exclusions(),
+        }))?;
+        return Ok(code);
+    }
     if arguments.sizes {
         for line in coverage.sizes() {
             print::line(&line)?;
@@ -82,7 +102,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
     }
     print::line(&coverage.summary())?;
-    Ok(if broken > 0 { exit::HARNESS } else { exit::SUCCESS })
+    Ok(code)
 }
 
 /// Prints a line for each pair of an operator version and an opset, then the totals.

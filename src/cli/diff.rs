@@ -3,11 +3,16 @@
 use anyhow::{Context, bail};
 use clap::Args;
 use onnx_conformance_reference::spec::{Specs, diff};
+use terminal_size::terminal_size;
 
+use crate::cli::standard_text::{of_version, side_by_side, standard_texts};
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, print};
 use crate::report::diff::{Format, opset_diff, version_diff};
+
+/// How many columns two texts side by side take where no terminal says its width.
+const WIDTH: usize = 160;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -33,6 +38,10 @@ pub(crate) struct Arguments {
     /// Of --opset, only the changes that mention this text
     #[arg(long, value_name = "TEXT", requires = "opset")]
     grep: Option<String>,
+
+    /// Show the standard's own text of both versions side by side, from an installed `onnx` package
+    #[arg(long, conflicts_with_all = ["opset", "format"])]
+    text: bool,
 
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
@@ -60,6 +69,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
         bail!(Usage(format!("name two opsets; {operator} has versions {}", versions.join(", "))));
     };
+    if arguments.text {
+        let diff = diff::versions(specs, domain, name, from, to)?;
+        let texts = standard_texts()?;
+        let (old, new) = (of_version(&texts, &diff.from)?, of_version(&texts, &diff.to)?);
+        let width = terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
+        print::line(&format!("{} and {}", diff.from.qualified(), diff.to.qualified()))?;
+        print::line(side_by_side(old, new, width).trim_end())?;
+        return Ok(exit::SUCCESS);
+    }
     print::line(version_diff(specs, &diff::versions(specs, domain, name, from, to)?, arguments.format).trim_end())?;
     Ok(exit::SUCCESS)
 }

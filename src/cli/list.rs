@@ -1,16 +1,23 @@
 //! `list`: the ids of cases.
 
 use clap::Args;
+use serde_json::{Value, json};
 
+use crate::case::CaseId;
+use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
 use crate::report::escape;
-use crate::suite::Filter;
+use crate::suite::{Filter, recorded_cases};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     selection: options::Selection,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Form,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
@@ -22,7 +29,27 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
+    if arguments.format == Form::Json {
+        print::json(&ids.iter().map(|id| listed(id)).collect::<Vec<_>>())?;
+        return Ok(exit::SUCCESS);
+    }
     let ids: Vec<String> = ids.iter().map(|id| escape::line(id)).collect();
     print::line(&ids.join("\n"))?;
     Ok(exit::SUCCESS)
+}
+
+/// A case with what is recorded of it without making it; a test of a release has nothing but its id.
+fn listed(id: &str) -> Value {
+    let version = CaseId::parse(id).version();
+    let recorded = version.and_then(|version| recorded_cases(&version).iter().find(|case| case.id == id));
+    match recorded {
+        Some(case) => json!({
+            "id": id,
+            "level": case.facts.level,
+            "refusal": case.facts.refusal.is_some(),
+            "special_values": case.facts.is_edge,
+            "settings": case.facts.settings.to_string(),
+        }),
+        None => json!({ "id": id }),
+    }
 }

@@ -18,6 +18,8 @@ pub mod coverage;
 mod diff;
 pub mod exit;
 #[cfg(feature = "cli")]
+mod explain;
+#[cfg(feature = "cli")]
 mod export;
 #[cfg(feature = "cli")]
 mod failures;
@@ -27,15 +29,25 @@ pub(crate) mod gate;
 #[cfg(feature = "cli")]
 mod init;
 #[cfg(feature = "cli")]
+mod json_reporter;
+#[cfg(feature = "cli")]
+mod last_failures;
+#[cfg(feature = "cli")]
 mod list;
 #[cfg(feature = "cli")]
+mod manual;
+#[cfg(feature = "cli")]
 mod merge;
+#[cfg(feature = "cli")]
+mod op;
 pub(crate) mod options;
+#[cfg(feature = "cli")]
+mod patterns;
 pub(crate) mod print;
 #[cfg(feature = "cli")]
 mod progress;
 #[cfg(feature = "cli")]
-mod report;
+pub mod report;
 #[cfg(feature = "cli")]
 mod reports;
 #[cfg(feature = "cli")]
@@ -49,6 +61,8 @@ mod session;
 mod show;
 #[cfg(feature = "cli")]
 mod smoke;
+#[cfg(feature = "cli")]
+mod standard_text;
 #[cfg(feature = "cli")]
 mod suggest;
 #[cfg(feature = "cli")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use anyhow::{Context as _, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::case::{Variant, read_text};
 use crate::cli::usage::{Nothing, Usage};
@@ -13,6 +13,16 @@ use crate::evidence::ConfirmingRuntimes;
 use crate::expectations::Expectations;
 use crate::generate::OperatorCatalog;
 use crate::suite::{Filter, Generated, Releases, Suite, read_operators};
+
+/// How something is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// For people
+    #[default]
+    Text,
+    /// For programs, as JSON
+    Json,
+}
 
 /// Which cases.
 #[derive(Debug, Args)]

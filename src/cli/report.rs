@@ -5,15 +5,21 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::options::open_suite;
+use crate::cli::standard_text::standard_texts;
 use crate::cli::{exit, print, results_file};
 use crate::report::site::{Column, Extra, write_site};
 use crate::suite::Generated;
 
+/// What the site shows, and where it is written.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// Results files of `run --results`, each shown as a runtime beside those that are measured already
     #[arg(value_name = "RESULTS")]
     files: Vec<PathBuf>,
+
+    /// Show how the standard's own texts differ between versions, too, from an installed `onnx` package
+    #[arg(long)]
+    text: bool,
 
     /// The folder that the site is written into; index.html is its front page
     #[arg(short, long, value_name = "DIR", default_value = "target/report")]
@@ -21,13 +27,21 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    write(arguments, Extra::default())
+}
+
+/// Writes the site, with what is said of the suite itself and with the program for the browser, where there are such.
+pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
+    if arguments.text {
+        extra.texts = Some(standard_texts()?);
+    }
     let suite = open_suite(None, Generated::embedded())?;
     let digest = suite.digest()?;
     let mut columns = Column::committed()?;
     for path in &arguments.files {
         columns.push(Column::of_results(&path.display().to_string(), &results_file::read(path)?, &digest));
     }
-    let written = write_site(&arguments.output, columns, &digest, Extra::default())?;
+    let written = write_site(&arguments.output, columns, &digest, extra)?;
     for remark in &written.remarks {
         print::note(remark);
     }

@@ -11,6 +11,9 @@ use crate::case::Variant;
 use crate::cli::actual::Recorder;
 use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
+use crate::cli::json_reporter::JsonReporter;
+use crate::cli::options::Form;
+use crate::cli::patterns::add_patterns;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::runtime::{RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
@@ -18,8 +21,9 @@ use crate::cli::session::{Ended, Session};
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, options, print};
+use crate::cli::{exit, last_failures, options, print};
 use crate::expectations::{Conclusion, GateResult, Scope};
+use crate::report::groups::sort_by_gravity;
 use crate::report::reporter::{Collected, Finished, Reporter};
 use crate::report::terminal::{Show, word};
 use crate::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
@@ -49,6 +53,14 @@ pub(crate) struct Arguments {
     /// With --resume: take failures from the file, too, and run only what did not run or is new
     #[arg(long, requires = "resume")]
     keep_failures: bool,
+
+    /// Run what failed unexpectedly in the last run, as the folder of --failures has it
+    #[arg(long, conflicts_with_all = ["filters", "from"])]
+    failed: bool,
+
+    /// How the end of the run is printed
+    #[arg(long, value_enum, default_value_t)]
+    format: Form,
 
     /// Write one line a case, as JSON, to this file [default: the one of --resume]
     #[arg(long, value_name = "FILE")]
@@ -87,6 +99,9 @@ fn variant(name: &str) -> Result<Variant, String> {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let mut patterns = arguments.selection.patterns()?;
+    if arguments.failed {
+        patterns = last_failures::patterns(&arguments.failures)?;
+    }
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
     let suite = arguments.selection.open()?;
@@ -153,6 +168,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
     tally.problems.extend(accepted.as_ref().and_then(|accepted| gate.other_than(accepted)));
     tally.problems.iter().skip(told).for_each(|problem| print::note(problem));
+    sort_by_gravity(&mut tally.regressions);
+    add_patterns(&mut tally.regressions, &suite, &recorder);
+    last_failures::note(&arguments.failures, &tally.regressions);
     let reported = reporters.finished(&Finished { runtime: &declaration, gate: &tally, elapsed });
     let shown = tally.regressions.len().min(arguments.show);
     write_failures(&arguments.failures, &suite, &evidence, &tally.regressions[..shown], &recorder);
@@ -181,7 +199,10 @@ impl Arguments {
     /// The terminal, and every report that is asked for.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
         let show = Show { most: self.show, command: self.command() };
-        let terminal = Box::new(TerminalReporter::new(show)) as Box<dyn Reporter>;
+        let terminal: Box<dyn Reporter> = match self.format {
+            Form::Text => Box::new(TerminalReporter::new(show)),
+            Form::Json => Box::new(JsonReporter),
+        };
         std::iter::once(terminal).chain(self.reports.reporters()).collect()
     }
 

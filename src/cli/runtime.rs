@@ -144,14 +144,19 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// A flag that Ctrl-C sets. The second time, the program ends at once.
 pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
     let stop = Stop::default();
-    let flag = stop.clone();
+    #[cfg(any(unix, windows))]
+    listen(stop.clone())?;
+    Ok(stop)
+}
+
+#[cfg(any(unix, windows))]
+fn listen(flag: Stop) -> anyhow::Result<()> {
     ctrlc::set_handler(move || {
         if !flag.set(StopReason::Interrupted) {
             std::process::exit(i32::from(exit::INTERRUPTED));
         }
     })
-    .context("Ctrl-C cannot be listened for")?;
-    Ok(stop)
+    .context("Ctrl-C cannot be listened for")
 }
 
 /// The exit code of a run that was stopped before its last case. Finished results are kept.

@@ -4,10 +4,12 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::case::{Case, CaseId};
+use crate::cli::options::Form;
 use crate::cli::suggest::near_pattern;
 use crate::cli::{exit, options, print};
 use crate::findings::Findings;
 use crate::measure::{Measured, Measurement, Measurements};
+use crate::report::case_json::as_json;
 use crate::report::describe_case::describe;
 use crate::report::escape::line;
 use crate::run::{Confirm as _, Outcome};
@@ -21,10 +23,18 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     sources: options::Sources,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Form,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let case = find(&arguments.sources, &arguments.case)?;
+    if arguments.format == Form::Json {
+        print::json(&as_json(&case))?;
+        return Ok(exit::SUCCESS);
+    }
     print::line(&describe(&case))?;
     if arguments.sources.is_project() {
         let failures = measured_failures(&case)?;

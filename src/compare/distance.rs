@@ -50,10 +50,12 @@ impl Distance {
             } else {
                 error <= 1.0
             };
-            match (want.is_nan() && got.is_nan()) || want == got || is_near {
-                true => Distance::LastBits,
-                false if is_float && error <= SMALL * largest => Distance::Small,
-                false => Distance::Far,
+            if (want.is_nan() && got.is_nan()) || want == got || is_near {
+                Distance::LastBits
+            } else if is_float && error <= SMALL * largest {
+                Distance::Small
+            } else {
+                Distance::Far
             }
         };
         wants.iter().zip(&gots).enumerate().map(of_element).max().unwrap_or(Distance::Far)

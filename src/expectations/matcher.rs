@@ -10,7 +10,7 @@ use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations};
 use crate::run::{CaseResult, Outcome};
 use crate::runtime::Declaration;
-use crate::suite::{Filter, globs, is_glob, loose_glob, wildcard};
+use crate::suite::{Filter, PathGlob, is_glob, loose_glob, wildcard};
 
 /// The expectations that apply to a runtime on this machine.
 ///
@@ -24,12 +24,19 @@ pub struct ExpectationMatcher {
     strict: bool,
     /// Whether the condition of each entry holds.
     active: Vec<bool>,
-    /// Positions of entries by id or path of a group, and variant.
-    paths: HashMap<(String, Variant), Vec<usize>>,
-    /// Globs over ids by the folder before their first wildcard, and variant.
-    globs: HashMap<(String, Variant), Vec<Pattern>>,
+    /// What is selected by id, for each variant.
+    by_id: HashMap<Variant, EntriesById>,
     features: HashMap<String, usize>,
-    feature_globs: Vec<Pattern>,
+    feature_globs: Vec<FeatureGlob>,
+}
+
+/// The positions of the entries that select cases by their ids.
+#[derive(Debug, Default)]
+struct EntriesById {
+    /// By id or path of a group.
+    paths: HashMap<String, Vec<usize>>,
+    /// Globs by the folder before their first wildcard.
+    globs: HashMap<String, Vec<(usize, PathGlob)>>,
 }
 
 /// A verdict: the outcome of a case compared with what is expected.
@@ -83,8 +90,7 @@ impl ExpectationMatcher {
             scope,
             strict: strict || expectations.strict,
             expectations,
-            paths: HashMap::new(),
-            globs: HashMap::new(),
+            by_id: HashMap::new(),
             features: HashMap::new(),
             feature_globs: Vec::new(),
         };
@@ -111,20 +117,21 @@ impl ExpectationMatcher {
         match (&entry.cases, &entry.unsupported) {
             (Some(pattern), _) => {
                 let (pattern, variant) = Variant::of_id(pattern);
+                let entries = self.by_id.entry(variant).or_default();
                 if is_glob(pattern) {
                     let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
                     let folder = folders(start).next_back().unwrap_or_default().to_owned();
-                    let globs = globs(pattern).map_err(|error| error.to_string())?;
-                    self.globs.entry((folder, variant)).or_default().push(Pattern::new(index, start, globs));
+                    let glob = PathGlob::new(pattern).map_err(|error| error.to_string())?;
+                    entries.globs.entry(folder).or_default().push((index, glob));
                 } else {
                     let path = pattern.trim_end_matches('/').to_owned();
-                    self.paths.entry((path, variant)).or_default().push(index);
+                    entries.paths.entry(path).or_default().push(index);
                 }
             }
             (None, Some(what)) if is_glob(what) => {
                 let glob = loose_glob(what).map_err(|error| error.to_string())?;
                 let start = what.get(..wildcard(what)).unwrap_or_default();
-                self.feature_globs.push(Pattern::new(index, start, [glob]));
+                self.feature_globs.push(FeatureGlob { index, start: start.to_owned(), glob, matcher: OnceLock::new() });
             }
             (None, Some(what)) => drop(self.features.insert(what.clone(), index)),
             (None, None) => {}
@@ -208,7 +215,8 @@ impl ExpectationMatcher {
     }
 
     fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
-        self.paths.get(&(path.to_owned(), variant)).into_iter().flatten().copied()
+        let entries = self.by_id.get(&variant).and_then(|entries| entries.paths.get(path));
+        entries.into_iter().flatten().copied()
     }
 
     /// The positions of the entries that select a case by its id, the most precise first.
@@ -216,8 +224,8 @@ impl ExpectationMatcher {
         // A glob that begins with a wildcard is in no folder.
         let above = folders(id).rev().chain([""]);
         std::iter::once(id).chain(above).flat_map(move |folder| {
-            let globs = self.globs.get(&(folder.to_owned(), variant)).into_iter().flatten();
-            let globs = globs.filter(move |glob| glob.matches(id)).map(|glob| glob.index);
+            let globs = self.by_id.get(&variant).and_then(|entries| entries.globs.get(folder));
+            let globs = globs.into_iter().flatten().filter(move |(_, glob)| glob.matches(id)).map(|(index, _)| *index);
             self.at_path(folder, variant).chain(globs)
         })
     }
@@ -230,23 +238,18 @@ impl ExpectationMatcher {
     }
 }
 
-/// A glob of an entry, made ready when it is first needed.
+/// A glob over missing features, made ready when it is first needed.
 #[derive(Debug)]
-struct Pattern {
+struct FeatureGlob {
     index: usize,
     start: String,
-    globs: Vec<Glob>,
-    matchers: OnceLock<Vec<GlobMatcher>>,
+    glob: Glob,
+    matcher: OnceLock<GlobMatcher>,
 }
 
-impl Pattern {
-    fn new(index: usize, start: &str, globs: impl Into<Vec<Glob>>) -> Pattern {
-        Pattern { index, start: start.to_owned(), globs: globs.into(), matchers: OnceLock::new() }
-    }
-
+impl FeatureGlob {
     fn matches(&self, text: &str) -> bool {
-        let ready = || self.globs.iter().map(Glob::compile_matcher).collect();
-        text.starts_with(&self.start) && self.matchers.get_or_init(ready).iter().any(|glob| glob.is_match(text))
+        text.starts_with(&self.start) && self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(text)
     }
 }
 

@@ -163,6 +163,11 @@ impl Finding {
         self.filter.matches(id)
     }
 
+    /// Whether some case of an operator version may be among those that show it.
+    pub fn may_be_about(&self, version: &OperatorVersion) -> bool {
+        self.filter.may_choose_from(&version.qualified())
+    }
+
     /// The cases of a measurement that show the finding: those that the patterns choose and that fail. What the runtime declines
     /// shows nothing.
     pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {

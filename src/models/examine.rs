@@ -7,7 +7,7 @@ use onnx_conformance_check::convert::{Target, convert};
 use onnx_conformance_check::infer::infer;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::{IrFacts, ModelFacts};
-use onnx_conformance_check::{Limits, check};
+use onnx_conformance_check::{Folder, Limits, Source, check};
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
@@ -27,15 +27,27 @@ pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
         Ok(source) => source,
         Err(error) => return unreadable(file, format!("cannot be read: {error}")),
     };
-    let report = check(&source, Some(&ModelFolder::of(path)), limits);
+    examine_source(&file, &source, Some(&ModelFolder::of(path)), wanted, limits)
+}
+
+/// Checks a model whose bytes are read from `source`; `file` is what it is called. Without a folder nothing is said of the files
+/// that external data is in.
+pub fn examine_source(
+    file: &str,
+    source: &dyn Source,
+    folder: Option<&dyn Folder>,
+    wanted: &Wanted,
+    limits: &Limits,
+) -> ModelReport {
+    let report = check(source, folder, limits);
     let Some((facts, scan)) = report.facts.zip(report.scan) else {
         let first = report.findings.first().map(|finding| finding.message.clone()).unwrap_or_default();
-        return ModelReport { findings: report.findings, ..unreadable(file, first) };
+        return ModelReport { findings: report.findings, ..unreadable(file.to_owned(), first) };
     };
     let has_errors = report.findings.iter().any(|finding| finding.level == Level::Error);
     let target = (wanted.is_something() && !has_errors).then(|| target_of(&scan.model, wanted));
     let mut all = ModelReport {
-        file,
+        file: file.to_owned(),
         status: if has_errors { Status::Findings } else { Status::Valid },
         verdict: String::new(),
         findings: report.findings,
@@ -53,11 +65,12 @@ pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
     let asks_of_runtimes = wanted.asks_of_runtimes() && !has_errors;
     if asks_of_runtimes || wanted.save.is_some() {
         let inferred = infer(&scan.model, limits);
-        let origin = Origin { scan: &scan, inferred: &inferred, file: &source };
+        let origin = Origin { scan: &scan, inferred: &inferred, file: source };
         if asks_of_runtimes {
             all.runtimes = on_runtimes(&origin, &facts, wanted);
         }
-        all.saved = wanted.save.as_ref().map(|saving| saving.save(path, &origin, &all.findings, &all.runtimes));
+        all.saved =
+            wanted.save.as_ref().map(|saving| saving.save(Path::new(file), &origin, &all.findings, &all.runtimes));
     }
     all.facts = Some(facts);
     if all.runtimes.iter().any(|runtime| runtime.verdict >= RuntimeVerdict::WrongSomewhere) {

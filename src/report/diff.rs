@@ -71,16 +71,32 @@ pub fn opset_diff(diff: &OpsetDiff, format: Format) -> String {
     }
 }
 
-/// The unified difference of the two version files; empty when they are one file.
+/// The unified difference of the signatures in the two version files; empty where they are the same.
 fn files_diff(specs: &Specs, diff: &VersionDiff) -> String {
     let file = |version: &OperatorVersion| {
         (
             format!("specs/{}/{}/{}.yaml", version.domain, version.name, version.since),
-            specs.text(version).unwrap_or_default(),
+            signature_lines(specs.text(version).unwrap_or_default()),
         )
     };
     let ((from, before), (to, after)) = (file(&diff.from), file(&diff.to));
-    TextDiff::from_lines(before, after).unified_diff().header(&from, &to).to_string()
+    TextDiff::from_lines(&before, &after).unified_diff().header(&from, &to).to_string()
+}
+
+/// The lines of a version file without those that say since when it holds and what changed then: a later version has other ones, or
+/// none, and takes nothing back by that.
+fn signature_lines(text: &str) -> String {
+    let mut is_left_out = false;
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n') {
+        if !line.starts_with([' ', '-', '\n']) {
+            is_left_out = ["since:", "changes:", "behaviour:"].iter().any(|key| line.starts_with(key));
+        }
+        if !is_left_out {
+            kept.push_str(line);
+        }
+    }
+    kept
 }
 
 /// Names a version with the opsets at which a model means it.
@@ -175,15 +191,7 @@ Size-1 (opsets 1 to 12) -> Size-13 (opsets 13 to 18)
 
 --- specs/ai.onnx/Size/1.yaml
 +++ specs/ai.onnx/Size/13.yaml
-@@ -1,6 +1,6 @@
- op: Size
- domain: ai.onnx
--since: 1
-+since: 13
- shape_inference: true
- inputs:
-   - {name: data, type: T}
-@@ -8,6 +8,7 @@
+@@ -7,6 +7,7 @@
    - {name: size, type: T1}
  types:
    T:
@@ -193,6 +201,17 @@ Size-1 (opsets 1 to 12) -> Size-13 (opsets 13 to 18)
      - tensor(complex64)
 "
         );
+    }
+
+    #[test]
+    fn what_changed_before_is_not_taken_back() {
+        let text = show("Sum", 8, 13, Format::Text);
+        assert!(
+            text.contains("+    - tensor(bfloat16)") && !text.contains("-changes") && !text.contains("since:"),
+            "{text}"
+        );
+        assert!(!show("Softmax", 11, 13, Format::Text).contains("+behaviour"));
+        assert!(!show("Softmax", 11, 13, Format::Text).contains("+  - says"));
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! Consumers of results: the terminal, and the files of a report.
 
 pub mod badge;
+pub mod case_json;
 pub mod ci_summary;
 pub mod compare;
 pub mod coverage;
 pub mod describe_case;
 pub mod diff;
 pub mod escape;
+pub mod groups;
 pub mod issue;
 #[cfg(feature = "cli")]
 pub mod junit;
 pub mod models;
+pub mod operator;
+pub mod pattern;
 pub mod reporter;
+pub(crate) mod signature;
 pub mod site;
 pub mod terminal;
 pub mod version_history;

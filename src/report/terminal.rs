@@ -7,6 +7,7 @@ use crate::compare::Distance;
 use crate::expectations::GateResult;
 use crate::findings::Findings;
 use crate::report::escape;
+use crate::report::groups::failure_groups;
 use crate::run::{CaseResult, OfRelease, Outcome, Summary};
 use crate::runtime::Declaration;
 use crate::suite::release_key;
@@ -92,10 +93,7 @@ pub fn runtime(runtime: &Declaration) -> String {
 pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     let mut lines = Vec::new();
     for (what, results) in [("unexpected", &tally.regressions), ("better than expected", &tally.improvements)] {
-        lines.extend(results.iter().take(show.most).map(|result| show.failure(what, result)));
-        if results.len() > show.most {
-            lines.push(format!("... and {} more; --show 0 prints all", results.len() - show.most));
-        }
+        lines.extend(failures(what, results, show));
     }
     lines.extend(tally.flaky.iter().take(show.most).map(flaky));
     if tally.flaky.len() > show.most {
@@ -123,6 +121,30 @@ pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     }
     lines.push(summary(&tally.summary, tally.expected, elapsed));
     lines.join("\n")
+}
+
+/// Cases that did not go as expected, in groups: the worst case of each, or every case where all are shown.
+fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
+    let (groups, mut lines) = (failure_groups(results), Vec::new());
+    for group in groups.iter().take(show.most) {
+        lines.push(show.failure(what, group.worst));
+        if show.most == usize::MAX {
+            lines.extend(group.others.iter().map(|result| show.failure(what, result)));
+        } else if let [first, ..] = group.others.as_slice() {
+            let (count, path) = (group.others.len(), escape::line(&group.path));
+            let cases = if count == 1 { "case" } else { "cases" };
+            lines.push(format!(
+                "    and {count} more {cases} of {path} with {}, such as {}; --show 0 prints all",
+                group.worst.outcome,
+                escape::line(&first.id)
+            ));
+        }
+    }
+    let left = groups.iter().skip(show.most).map(|group| 1 + group.others.len()).sum::<usize>();
+    if left > 0 {
+        lines.push(format!("... and {left} more; --show 0 prints all"));
+    }
+    lines
 }
 
 /// A case that ended otherwise when it was run alone.

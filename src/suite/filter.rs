@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
-
 use crate::case::folders;
 use crate::suite::Releases;
+use crate::suite::glob::{FilterError, PathGlob, is_glob, wildcard};
 
 /// A choice of cases: those that a pattern matches, and no pattern with a leading `!` does.
 #[derive(Debug, Default)]
@@ -24,17 +23,9 @@ struct Patterns {
     /// Ids and paths of groups.
     paths: BTreeSet<String>,
     /// Globs, by the text before their first wildcard.
-    globs: BTreeMap<String, Vec<GlobMatcher>>,
+    globs: BTreeMap<String, Vec<PathGlob>>,
     /// How long the texts before the first wildcards are.
     lengths: BTreeSet<usize>,
-}
-
-/// A pattern that is no glob.
-#[derive(Debug, thiserror::Error)]
-#[error("'{pattern}' is not a pattern: {reason}; write ids with * within a part, ** across parts, and {{a,b}}")]
-pub struct FilterError {
-    pattern: String,
-    reason: String,
 }
 
 impl Filter {
@@ -122,8 +113,7 @@ impl Patterns {
     fn add(&mut self, pattern: &str) -> Result<(), FilterError> {
         if is_glob(pattern) {
             let start = &pattern[..wildcard(pattern)];
-            let globs = globs(pattern)?.map(|glob| glob.compile_matcher());
-            self.globs.entry(start.to_owned()).or_default().extend(globs);
+            self.globs.entry(start.to_owned()).or_default().push(PathGlob::new(pattern)?);
             self.lengths.insert(start.len());
         } else {
             self.paths.insert(pattern.trim_end_matches('/').to_owned());
@@ -136,7 +126,7 @@ impl Patterns {
     }
 
     fn matches(&self, id: &str) -> bool {
-        self.names(id) || self.globs_of(id).flatten().any(|glob| glob.is_match(id))
+        self.names(id) || self.globs_of(id).flatten().any(|glob| glob.matches(id))
     }
 
     /// Whether an id, or a group that it is in, is named.
@@ -145,7 +135,7 @@ impl Patterns {
     }
 
     /// The globs that begin as a text does.
-    fn globs_of(&self, text: &str) -> impl Iterator<Item = &Vec<GlobMatcher>> {
+    fn globs_of(&self, text: &str) -> impl Iterator<Item = &Vec<PathGlob>> {
         self.lengths.iter().filter_map(|&length| self.globs.get(text.get(..length)?))
     }
 
@@ -159,32 +149,6 @@ impl Patterns {
             || glob.is_some_and(|(start, _)| start.starts_with(unit))
             || self.globs_of(unit).next().is_some()
     }
-}
-
-/// Whether something in a pattern does not stand for itself.
-pub(crate) fn is_glob(pattern: &str) -> bool {
-    wildcard(pattern) < pattern.len()
-}
-
-/// Where the first thing in a pattern is that does not stand for itself, or its end.
-pub(crate) fn wildcard(pattern: &str) -> usize {
-    pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len())
-}
-
-/// The pattern itself, and everything below it, so that the path of a group chooses the group.
-pub(crate) fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
-    let base = pattern.trim_end_matches('/');
-    Ok([glob(base, pattern, true)?, glob(&format!("{base}/**"), pattern, true)?])
-}
-
-/// A pattern over texts that have no parts: `*` stands for anything.
-pub(crate) fn loose_glob(pattern: &str) -> Result<Glob, FilterError> {
-    glob(pattern, pattern, false)
-}
-
-fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError> {
-    let glob = GlobBuilder::new(text).literal_separator(has_parts).build();
-    glob.map_err(|error| FilterError { pattern: pattern.to_owned(), reason: error.kind().to_string() })
 }
 
 #[cfg(test)]

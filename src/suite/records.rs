@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 
+use flate2::read::ZlibDecoder;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, embedded};
 use rayon::prelude::*;
 
@@ -18,8 +20,12 @@ use crate::suite::recorded_case::{CaseFacts, RecordedCase};
 /// How wide a line may become by another id.
 const WIDTH: usize = 110;
 
-/// Every record as it was when the program was built, by operator, sorted.
-const RECORDS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
+/// Every operator that had a record when the program was built, sorted, and where its record ends in the text of all.
+#[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
+const ENDS: &[(&str, usize)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
+
+/// The text of all records, compressed.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/records.z"));
 
 /// What the record of an operator says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,14 +115,39 @@ impl OperatorRecord {
     }
 }
 
+/// Every record as it was when the program was built, by operator, sorted.
+fn embedded_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let starts = std::iter::once(0).chain(ENDS.iter().map(|(_, end)| *end));
+    ENDS.iter()
+        .zip(starts)
+        .map(|((operator, end), start)| (*operator, all_texts().get(start..*end).unwrap_or_default()))
+}
+
+/// The record of an operator, and its position among all.
+fn embedded_text(operator: &str) -> Option<(usize, &'static str)> {
+    let at = ENDS.binary_search_by_key(&operator, |(name, _)| name).ok()?;
+    let start = at.checked_sub(1).and_then(|before| ENDS.get(before)).map_or(0, |(_, end)| *end);
+    Some((at, all_texts().get(start..ENDS.get(at)?.1)?))
+}
+
+/// The text of all records, unpacked once. What the build packs is whole, which a test reads.
+fn all_texts() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let mut text = String::new();
+        let read = ZlibDecoder::new(PACKED).read_to_string(&mut text);
+        if read.is_ok() { text } else { String::new() }
+    })
+}
+
 /// What the embedded records say of the cases of an operator version; nothing where there is none. A record is read once.
 pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
     /// By since.
     type Versions = BTreeMap<u32, Vec<RecordedCase>>;
     static READ: OnceLock<Vec<OnceLock<Versions>>> = OnceLock::new();
     let operator = format!("{}/{}", version.domain, version.name);
-    let Ok(at) = RECORDS.binary_search_by_key(&operator.as_str(), |(name, _)| name) else { return &[] };
-    let slot = READ.get_or_init(|| RECORDS.iter().map(|_| OnceLock::new()).collect()).get(at);
+    let Some((at, _)) = embedded_text(&operator) else { return &[] };
+    let slot = READ.get_or_init(|| ENDS.iter().map(|_| OnceLock::new()).collect()).get(at);
     let read = || {
         let cases = |(since, recorded): (u32, VersionRecord)| {
             let name = OperatorVersion::new(&version.domain, &version.name, since).qualified();
@@ -135,13 +166,12 @@ pub(super) fn path_of(operator: &str) -> String {
 
 /// The embedded record of an operator, such as `ai.onnx/Abs`; nothing where there is none, or no whole one.
 pub(super) fn embedded_record(operator: &str) -> Option<OperatorRecord> {
-    let at = RECORDS.binary_search_by_key(&operator, |(name, _)| name).ok()?;
-    OperatorRecord::parse(RECORDS.get(at)?.1)
+    OperatorRecord::parse(embedded_text(operator)?.1)
 }
 
 /// The digest of the cases of every operator version, as the embedded records have it.
 pub fn recorded_digests() -> impl Iterator<Item = (OperatorVersion, &'static str)> {
-    RECORDS.iter().flat_map(|(operator, text)| {
+    embedded_texts().flat_map(|(operator, text)| {
         let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
         let lines = text.lines().skip_while(|line| line.starts_with('#') || line.starts_with("source "));
         lines.take_while(|line| !line.is_empty()).filter_map(move |line| {
@@ -179,7 +209,7 @@ pub fn stale_records() -> Vec<String> {
     let is_stale =
         |operator: &&str| embedded_record(operator).is_none_or(|index| index.source != digest_of_sources(operator));
     let has_file = |operator: &&str| embedded::file(&format!("{operator}/op.yaml")).is_some();
-    let of_nothing = RECORDS.iter().map(|(operator, _)| *operator).filter(|operator| !has_file(operator));
+    let of_nothing = ENDS.iter().map(|(operator, _)| *operator).filter(|operator| !has_file(operator));
     operators().filter(is_stale).chain(of_nothing).map(path_of).collect()
 }
 
@@ -251,7 +281,7 @@ mod tests {
 
     #[test]
     fn every_record_is_found() {
-        assert!(RECORDS.iter().all(|(operator, _)| embedded_record(operator).is_some()));
+        assert!(ENDS.len() > 200 && ENDS.iter().all(|(operator, _)| embedded_record(operator).is_some()));
         let abs = embedded_record("ai.onnx/Abs").unwrap();
         let digests: Vec<(OperatorVersion, &str)> = recorded_digests().collect();
         for (since, version) in abs.versions {

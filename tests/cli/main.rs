@@ -13,6 +13,7 @@ mod folders;
 mod foreign;
 mod help;
 mod models;
+mod operators;
 mod probe;
 mod program;
 mod reports;

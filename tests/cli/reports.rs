@@ -22,6 +22,10 @@ fn a_run_is_reported_in_every_form() {
     assert!(read(&markdown).contains("| `bad` | error |"), "{}", read(&markdown));
     assert!(read(&badge).contains("50.0 % of 2 cases"), "{}", read(&badge));
     assert!(!folder.path().join("failures/good").exists());
+    call(&["run", "--suite", &suite, "--failures", &failures, "--failed"]).expect(1, "1 cases, 1 error");
+    fs::remove_dir_all(&failures).unwrap();
+    call(&["run", "--suite", &suite, "--failures", &failures, "--failed"]).expect(64, "--failed: there is no ");
+    call(&["run", "--suite", &suite, "--failures", &failures]).expect(1, "unexpected: error bad");
     let written = folder.file("failures/bad");
     call(&["run", "--suite", &written, "--failures", &failures]).expect(1, "1 cases, 1 error");
 }

@@ -13,6 +13,7 @@ mod new_op;
 mod proto;
 mod python;
 mod report;
+mod site;
 mod tidy;
 mod vendor;
 mod wheel;
@@ -58,6 +59,8 @@ enum Task {
     Report(report::Arguments),
     /// Make the Python environments of adapters, in the newest versions that they are for.
     Setup(adapters::Arguments),
+    /// Write the site of `onnx-conformance report` with what its pages compute in a browser.
+    Site(site::Arguments),
     /// Try the site of `onnx-conformance report` in Chromium.
     SiteTests,
     /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
@@ -89,6 +92,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::NewOp(arguments) => new_op::run(arguments)?,
         Task::Report(arguments) => return Ok(ExitCode::from(report::main(arguments)?)),
         Task::Setup(arguments) => adapters::main(arguments)?,
+        Task::Site(arguments) => return Ok(ExitCode::from(site::main(arguments)?)),
         Task::SiteTests => ci::site()?,
         Task::Tidy => tidy::run()?,
         Task::Vendor(arguments) => vendor::run(arguments)?,

@@ -20,7 +20,7 @@ use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 use onnx_conformance::whole_file::write_whole;
 
-use crate::workspace;
+use crate::{site, workspace};
 
 /// The options of the task.
 #[derive(clap::Args)]
@@ -76,7 +76,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     columns.insert(0, Column::of_results("results.jsonl", &read, &digest));
     let reach =
         coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
-    let extra = Extra { reach: reach.collect(), evidence: coverage.evidence() };
+    let extra = Extra { reach: reach.collect(), evidence: coverage.evidence(), module: site::module()?, texts: None };
     let written = write_site(&folder, columns, &digest, extra)?;
     write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;
     anstream::println!("{}", coverage.cases_line());

@@ -66,6 +66,16 @@ pub(crate) struct Detail {
 }
 
 impl Column {
+    /// The runtime.
+    pub fn runtime(&self) -> &str {
+        &self.runtime
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
     /// The committed measurements, by runtime and version.
     pub fn committed() -> Result<Vec<Column>, ExpectationError> {
         let of = |measurement: &'static Measurement| Column {

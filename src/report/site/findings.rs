@@ -28,7 +28,7 @@ pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<
     let mut found = Vec::new();
     for finding in findings.all() {
         let mut behaviours: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-        for table in tables {
+        for table in tables.iter().filter(|table| finding.may_be_about(&table.version)) {
             let shows = |case: &&CaseRow| finding.is_about(&format!("{}/{}", table.version.qualified(), case.name));
             let shown = table.cases.iter().filter(shows).filter_map(|case| table.behaviours.get(case.behaviour));
             let shown: BTreeSet<String> = shown.map(|behaviour| behaviour.name.clone()).collect();

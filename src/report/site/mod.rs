@@ -11,13 +11,17 @@ mod front;
 mod intern;
 mod onnx_text;
 mod operator;
+mod playground;
 mod sample;
 mod severity;
-mod signature;
 mod table;
 mod write;
 
 pub use column::Column;
 pub(crate) use onnx_text::model as model_text;
+pub use operator::StandardTexts;
+pub use playground::{read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
+pub(crate) use severity::{Severity, letter_of, words_of};
+pub(crate) use table::{Levels, VersionTable, states};
 pub use write::{Extra, SiteError, Written, write_site};

@@ -158,10 +158,17 @@ fn value_type(declared: &TypeProto) -> Option<String> {
 }
 
 fn tensor(proto: &TensorProto) -> Option<String> {
-    let tensor = decode::tensor(proto, &decode::NoExternalData).ok().filter(|tensor| tensor.len() <= MOST_ELEMENTS)?;
+    tensor_text(&decode::tensor(proto, &decode::NoExternalData).ok()?)
+}
+
+/// A tensor with its values, `float[2] {1.0, 2.0}`; nothing where it has too many elements.
+pub(super) fn tensor_text(tensor: &Tensor) -> Option<String> {
+    if tensor.len() > MOST_ELEMENTS {
+        return None;
+    }
     let shape: Vec<String> = tensor.shape().iter().map(ToString::to_string).collect();
     let shape = if shape.is_empty() { String::new() } else { format!("[{}]", shape.join(",")) };
-    let elements: Vec<String> = (0..tensor.len()).map(|index| element(&tensor, index)).collect();
+    let elements: Vec<String> = (0..tensor.len()).map(|index| element(tensor, index)).collect();
     Some(format!("{}{shape} {{{}}}", tensor.element_type(), elements.join(", ")))
 }
 
@@ -180,7 +187,8 @@ fn float(value: f32) -> Option<String> {
     value.is_finite().then(|| format!("{value:?}"))
 }
 
-fn name(name: &str) -> String {
+/// A name, in quotes where it needs them.
+pub(super) fn name(name: &str) -> String {
     let is_plain =
         name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
     if is_plain { name.to_owned() } else { quoted(name) }

@@ -3,22 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::spec::diff::{self, Change, DiffError};
-use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Specs, Texts};
+use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion, Specs, Texts};
 use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
 use crate::case::Level;
 use crate::generate::OperatorFile;
 use crate::measure::Measured;
+use crate::report::signature::{self, Row};
 use crate::report::site::case_name::type_label;
 use crate::report::site::column::{Column, Detail};
 use crate::report::site::findings::FindingData;
 use crate::report::site::front::text;
 use crate::report::site::intern::Interned;
 use crate::report::site::sample::Sample;
-use crate::report::site::signature::{self, Row};
 use crate::report::site::table::{Levels, VersionTable, states};
 use crate::run::Outcome;
+
+/// The lines of the standard's text of each operator version, by its name.
+pub type StandardTexts = BTreeMap<String, Vec<String>>;
 
 /// The data of an operator's page.
 #[derive(Debug, Serialize)]
@@ -34,6 +37,8 @@ pub(crate) struct OperatorData<'a> {
     rows: Vec<String>,
     /// The outcome of every column, a letter each.
     outcomes: Vec<String>,
+    /// The settings of nodes.
+    settings: Vec<String>,
     behaviours: Vec<BehaviourData<'a>>,
     samples: BTreeMap<String, Sample>,
     findings: Vec<FindingData>,
@@ -69,6 +74,9 @@ struct VersionData<'a> {
     text: Option<(usize, String)>,
     signature: String,
     lines: Vec<String>,
+    /// The lines of the standard's text, where they are at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standard: Option<&'a [String]>,
     /// Name, type, default, whether it is required.
     attributes: Vec<(&'a str, String, Option<String>, bool)>,
     /// Name, type, presence.
@@ -90,6 +98,9 @@ struct PairData {
     to: u32,
     changes: Vec<(&'static str, String)>,
     rows: Vec<Row>,
+    /// How the standard's texts differ line by line, where they are at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Vec<Row>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,8 +111,8 @@ struct BehaviourData<'a> {
     refusal: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edge: bool,
-    /// By version: the end of each id, and the position of its outcomes.
-    v: BTreeMap<u32, Vec<(&'a str, usize)>>,
+    /// By version: the end of each id, and the positions of its outcomes and of its settings.
+    v: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
 }
 
 /// What an operator's page is made of.
@@ -112,6 +123,8 @@ pub(crate) struct OperatorParts<'a> {
     pub(crate) tables: &'a [VersionTable],
     /// What is known of the standard's texts.
     pub(crate) texts: &'a Texts,
+    /// The standard's texts themselves, where they are at hand.
+    pub(crate) standard: Option<&'a StandardTexts>,
     /// The columns.
     pub(crate) columns: &'a [Column],
     /// A case of each behaviour.
@@ -122,11 +135,11 @@ pub(crate) struct OperatorParts<'a> {
 
 /// The data of an operator's page.
 pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
-    let OperatorParts { file, tables, texts, columns, samples, findings } = parts;
-    let (mut rows, mut outcomes) = (Interned::default(), Interned::default());
+    let OperatorParts { file, tables, texts, standard, columns, samples, findings } = parts;
+    let (mut rows, mut outcomes, mut settings) = (Interned::default(), Interned::default(), Interned::default());
     let versions: Vec<VersionData<'a>> =
-        tables.iter().map(|table| version_data(table, texts, columns.len(), &mut rows)).collect();
-    let behaviours = behaviours(tables, &mut outcomes);
+        tables.iter().map(|table| version_data(table, texts, standard, columns.len(), &mut rows)).collect();
+    let behaviours = behaviours(tables, &mut outcomes, &mut settings);
     let mut details: BTreeMap<String, BTreeMap<&str, Detail>> = BTreeMap::new();
     for column in columns.iter().filter(|column| column.file.is_some()) {
         for table in tables {
@@ -148,9 +161,10 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         accuracy: file.accuracy.sentences(),
         rules: rules(file),
         versions,
-        pairs: pairs(tables)?,
+        pairs: pairs(tables, standard)?,
         rows: rows.into_texts(),
         outcomes: outcomes.into_texts(),
+        settings: settings.into_texts(),
         behaviours,
         samples,
         findings,
@@ -175,7 +189,13 @@ fn rules(file: &OperatorFile) -> Vec<RuleData<'_>> {
     rules
 }
 
-fn version_data<'a>(table: &'a VersionTable, texts: &Texts, columns: usize, rows: &mut Interned) -> VersionData<'a> {
+fn version_data<'a>(
+    table: &'a VersionTable,
+    texts: &Texts,
+    standard: Option<&'a StandardTexts>,
+    columns: usize,
+    rows: &mut Interned,
+) -> VersionData<'a> {
     let spec = table.spec;
     let mut both =
         |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
@@ -200,6 +220,7 @@ fn version_data<'a>(table: &'a VersionTable, texts: &Texts, columns: usize, rows
         text: texts.get(&spec.version).map(|text| (text.lines, text.digest.clone())),
         signature: signature::line(spec),
         lines: signature::lines(spec),
+        standard: lines_of(standard, &spec.version),
         attributes: spec
             .attributes
             .iter()
@@ -224,8 +245,13 @@ fn formals(formals: &[FormalParameter]) -> Vec<[String; 3]> {
     formals.iter().map(row).collect()
 }
 
+/// The lines of the standard's text of a version.
+fn lines_of<'a>(standard: Option<&'a StandardTexts>, version: &OperatorVersion) -> Option<&'a [String]> {
+    standard?.get(&version.qualified()).map(Vec::as_slice)
+}
+
 /// Every version compared with every later one.
-fn pairs(tables: &[VersionTable]) -> Result<Vec<PairData>, DiffError> {
+fn pairs(tables: &[VersionTable], standard: Option<&StandardTexts>) -> Result<Vec<PairData>, DiffError> {
     let specs = Specs::embedded();
     let mut pairs = Vec::new();
     for (index, before) in tables.iter().enumerate() {
@@ -234,7 +260,9 @@ fn pairs(tables: &[VersionTable]) -> Result<Vec<PairData>, DiffError> {
             let diff = diff::versions(specs, &to.domain, &to.name, from.since, to.since)?;
             let changes = diff.changes.iter().map(|change| (kind(change), change.to_string())).collect();
             let rows = signature::compare(&signature::lines(before.spec), &signature::lines(after.spec));
-            pairs.push(PairData { from: from.since, to: to.since, changes, rows });
+            let texts = lines_of(standard, from).zip(lines_of(standard, to));
+            let text = texts.map(|(from, to)| signature::compare(from, to));
+            pairs.push(PairData { from: from.since, to: to.since, changes, rows, text });
         }
     }
     Ok(pairs)
@@ -248,7 +276,11 @@ fn kind(change: &Change) -> &'static str {
     }
 }
 
-fn behaviours<'a>(tables: &'a [VersionTable], outcomes: &mut Interned) -> Vec<BehaviourData<'a>> {
+fn behaviours<'a>(
+    tables: &'a [VersionTable],
+    outcomes: &mut Interned,
+    settings: &mut Interned,
+) -> Vec<BehaviourData<'a>> {
     let mut all: BTreeMap<&str, BehaviourData<'a>> = BTreeMap::new();
     for table in tables {
         for case in &table.cases {
@@ -262,7 +294,11 @@ fn behaviours<'a>(tables: &'a [VersionTable], outcomes: &mut Interned) -> Vec<Be
             });
             let letters: String = case.measured.iter().map(|measured| letter(*measured)).collect();
             let rest = case.name.strip_prefix(&behaviour.name).unwrap_or(&case.name);
-            data.v.entry(table.version.since).or_default().push((rest, outcomes.position(letters)));
+            data.v.entry(table.version.since).or_default().push((
+                rest,
+                outcomes.position(letters),
+                settings.position(case.settings.clone()),
+            ));
         }
     }
     all.into_values().collect()

@@ -13,6 +13,7 @@ use crate::evidence::ConfirmingRuntimes;
 use crate::generate::{GenerateError, OperatorCatalog, cases};
 use crate::report::describe_case;
 use crate::report::site::onnx_text::{make_node, model, numpy_type, python_elements};
+use crate::report::site::playground::inputs_text;
 use crate::report::site::table::VersionTable;
 use crate::run::Confirm as _;
 
@@ -37,6 +38,9 @@ pub(crate) struct Sample {
     /// The model in ONNX's text syntax.
     #[serde(skip_serializing_if = "Option::is_none")]
     onnx: Option<String>,
+    /// The inputs of the first run in the same syntax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feed: Option<String>,
     /// The node as a call of `helper.make_node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
@@ -96,6 +100,7 @@ fn sample(case: &Case) -> Sample {
         text: describe_case::describe_parts(case),
         evidence: case.evidence_text(),
         control: case.refusal.as_ref().map(|refusal| refusal.control.id.clone()),
+        feed: case.data.first().filter(|_| is_small).and_then(|data| inputs_text(&data.inputs)),
         onnx: decoded.as_ref().filter(|_| is_small).and_then(model),
         node,
         model: is_small.then(|| BASE64.encode(&case.model)),

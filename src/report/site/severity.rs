@@ -148,6 +148,32 @@ impl CellState {
     }
 }
 
+/// The state as a letter: that of [`CellState`]'s text.
+pub(crate) fn letter_of(state: &CellState) -> char {
+    state.to_string().chars().next().unwrap_or('?')
+}
+
+/// The state in words: `wrong in 1 of 25 behaviours`.
+pub(crate) fn words_of(state: &CellState) -> String {
+    let words = |severity: &Severity| match severity {
+        Severity::Right => "right",
+        Severity::Declined => "partly declined",
+        Severity::TakesInvalid => "takes what it must refuse",
+        Severity::RefusesValid => "refuses what it must run",
+        Severity::WrongSpecial => "wrong in special values",
+        Severity::Wrong => "wrong",
+        Severity::Crash => "dies or hangs",
+    };
+    match state {
+        CellState::Untested => "not measured".to_owned(),
+        CellState::Recorded => "recorded: the standard leaves it open".to_owned(),
+        CellState::NotAccepted => "opset not accepted".to_owned(),
+        CellState::Right(total) => format!("right in all {total} behaviours"),
+        CellState::DeclinedAll(total) => format!("declined in all {total} behaviours"),
+        CellState::Worst(worst, bad, total) => format!("{} in {bad} of {total} behaviours", words(worst)),
+    }
+}
+
 impl fmt::Display for CellState {
     /// The state as the data of the pages has it: `r24`, `w1/25`, `n`. `p` is partly declined, `d` wholly.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -53,6 +53,8 @@ pub(crate) struct CaseRow {
     pub(crate) level: Level,
     /// The types by type parameter, as ids spell them.
     pub(crate) types: Vec<(String, String)>,
+    /// The settings of the node under test: `axis=1 rank=3`.
+    pub(crate) settings: String,
     /// What each column says.
     pub(crate) measured: Vec<Measured>,
     /// The same, as far as it is judged.
@@ -199,7 +201,8 @@ fn case_row(spec: &OpSpec, behaviour: usize, name: &CaseName<'_>, case: &Recorde
         });
         types.extend(single);
     }
-    CaseRow { behaviour, name: name_of(case, version).to_owned(), level, types, measured, endings }
+    let (name, settings) = (name_of(case, version).to_owned(), case.facts.settings.to_string());
+    CaseRow { behaviour, name, level, types, settings, measured, endings }
 }
 
 #[cfg(test)]

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use onnx_conformance_reference::spec::diff::DiffError;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Texts};
@@ -18,7 +23,7 @@ use crate::report::site::column::{Column, tell_apart};
 use crate::report::site::faults::{Changed, Disagreement, Fault, OperatorFaults};
 use crate::report::site::findings::{self, FindingData};
 use crate::report::site::front::{FrontBuilder, VersionStates};
-use crate::report::site::operator::{OperatorParts, operator};
+use crate::report::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::report::site::sample::samples;
 use crate::report::site::table::VersionTable;
 use crate::whole_file::write_whole;
@@ -34,6 +39,9 @@ const ASSETS: &[(&str, &str)] = &[
     ("operator.js", include_str!("assets/operator.js")),
     ("case.js", include_str!("assets/case.js")),
     ("runtime.js", include_str!("assets/runtime.js")),
+    ("module.js", include_str!("assets/module.js")),
+    ("model.js", include_str!("assets/model.js")),
+    ("play.js", include_str!("assets/play.js")),
     ("keys.js", include_str!("assets/keys.js")),
 ];
 
@@ -83,6 +91,10 @@ pub struct Extra {
     pub reach: Vec<(&'static str, [usize; 3])>,
     /// How many cases each source confirms.
     pub evidence: Vec<(String, usize)>,
+    /// The standard's texts, from an installed package, to show how they differ.
+    pub texts: Option<StandardTexts>,
+    /// The program that computes in the browser, as WebAssembly; without it the pages say that they cannot.
+    pub module: Option<Vec<u8>>,
 }
 
 /// A site that is written.
@@ -140,7 +152,14 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let names: Vec<(&str, &str)> =
         specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
     let texts = Texts::read(specs)?;
-    let parts = Parts { catalog: &catalog, findings, evidence: &evidence, texts: &texts, columns: &columns };
+    let parts = Parts {
+        catalog: &catalog,
+        findings,
+        evidence: &evidence,
+        texts: &texts,
+        standard: extra.texts.as_ref(),
+        columns: &columns,
+    };
     let operators: Vec<OperatorPages> = names
         .into_par_iter()
         .map(|(domain, name)| parts.pages(domain, name, &before, &newest))
@@ -159,7 +178,15 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
         builder.add(&pages.domain, &pages.name, &pages.summary, pages.versions);
     }
     let mut front = builder.finish(&columns, &elsewhere, digest)?;
-    (front.reach, front.evidence) = (extra.reach, extra.evidence);
+    (front.reach, front.evidence, front.module) = (extra.reach, extra.evidence, extra.module.is_some());
+    if let Some(module) = &extra.module {
+        let path = "data/module.js";
+        let gzip = packed(module).map_err(|error| SiteError::Io { path: path.to_owned(), error })?;
+        // It is loaded when it is asked for, and is no page: what is said of the largest file is about pages.
+        let largest = out.largest;
+        out.json(path, &serde_json::json!({ "gzip": gzip }))?;
+        out.largest = largest;
+    }
     out.json("data/front.js", &front)?;
     let page = folder.join("index.html");
     Ok(Written { page, files: out.files, largest: out.largest, remarks })
@@ -171,6 +198,7 @@ struct Parts<'a> {
     findings: &'a Findings,
     evidence: &'a ConfirmingRuntimes<'a>,
     texts: &'a Texts,
+    standard: Option<&'a StandardTexts>,
     columns: &'a [Column],
 }
 
@@ -190,8 +218,9 @@ impl Parts<'_> {
         let (file, _) = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
         let samples = samples(self.catalog, &tables, self.evidence)?;
-        let (texts, columns) = (self.texts, self.columns);
-        let parts = OperatorParts { file, tables: &tables, texts, columns, samples, findings: findings.clone() };
+        let (texts, standard, columns) = (self.texts, self.standard, self.columns);
+        let parts =
+            OperatorParts { file, tables: &tables, texts, standard, columns, samples, findings: findings.clone() };
         let path = format!("data/op/{domain}/{name}.js");
         let data = serde_json::to_string(&operator(parts)?).map_err(|error| SiteError::Json { path, error })?;
         Ok(OperatorPages {
@@ -284,6 +313,13 @@ impl Output {
         self.largest = self.largest.max(text.len());
         Ok(())
     }
+}
+
+/// The bytes compressed, as base 64: a page that is opened from a file may read scripts alone.
+fn packed(bytes: &[u8]) -> Result<String, std::io::Error> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(BASE64.encode(encoder.finish()?))
 }
 
 /// JSON that is also an expression of JavaScript, and that no parser takes for the end of a script.

@@ -1,7 +1,7 @@
 //! Where the bytes of a model come from, and what a check of it may use.
 
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::proto::measure::MeasureError;
+use onnx_conformance_reference::proto::measure::{DEFAULT_BYTES, MeasureError};
 
 use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
@@ -62,7 +62,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { bytes: 4 << 30, deadline: Deadline::never(), findings: 10_000 }
+        Limits { bytes: DEFAULT_BYTES, deadline: Deadline::never(), findings: 10_000 }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::model::graph::{
     Attribute, AttributeType, Dim, Function, FunctionKey, Graph, Model, Node, Opsets, Parameter, plain_domain,
 };
 use crate::proto::decode::{self, DecodeError, ExternalData};
-use crate::proto::measure::{Kind, MeasureError, decoded_size};
+use crate::proto::measure::{DEFAULT_BYTES, Kind, MeasureError, decoded_size};
 use crate::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, SparseTensorProto,
     TensorProto, TypeProto, ValueInfoProto, onnx,
@@ -33,7 +33,7 @@ pub struct LoadLimits {
 
 impl Default for LoadLimits {
     fn default() -> LoadLimits {
-        LoadLimits { deadline: Deadline::never(), bytes: 4 << 30 }
+        LoadLimits { deadline: Deadline::never(), bytes: DEFAULT_BYTES }
     }
 }
 

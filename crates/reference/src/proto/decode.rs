@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::deadline::Deadline;
 use crate::dtype::{ElementType, Kind};
-use crate::proto::measure::{Kind as MessageKind, MeasureError, decoded_size};
+use crate::proto::measure::{DEFAULT_BYTES, Kind as MessageKind, MeasureError, decoded_size};
 use crate::proto::{
     MapProto, ModelProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, TypeProto, onnx,
 };
@@ -453,7 +453,7 @@ pub fn map(proto: &MapProto, hint: Option<&ValueType>, external: &dyn ExternalDa
 }
 
 /// The most that the messages of one file may take once decoded, besides bytes that they share with it.
-const MOST_DECODED: usize = 4 << 30;
+const MOST_DECODED: usize = DEFAULT_BYTES;
 
 /// The model in a file, as a message. One that would take more memory than [`decoded_size`] allows is refused unread.
 pub fn model(bytes: Bytes) -> Result<ModelProto, DecodeError> {

@@ -4,6 +4,10 @@
 use crate::deadline::Deadline;
 use crate::proto::onnx;
 
+/// The most bytes of memory that a file or a run may take unless it is said otherwise: 4 GiB, and where addresses have 32 bits a
+/// quarter of what they reach.
+pub const DEFAULT_BYTES: usize = 1 << if usize::BITS > 32 { 32 } else { 30 };
+
 /// The deepest nesting that prost decodes.
 const DEEPEST: usize = 100;
 

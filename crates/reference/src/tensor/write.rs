@@ -70,6 +70,18 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
+/// The iterator as it is, for which the code is compiled that consumes it.
+#[cfg(not(target_arch = "wasm32"))]
+fn plain<I: Iterator>(values: I) -> I {
+    values
+}
+
+/// The iterator behind a pointer: in a browser the code that consumes one is there once, since it is loaded before it runs.
+#[cfg(target_arch = "wasm32")]
+fn plain<'a, I: Iterator + 'a>(values: I) -> Box<dyn Iterator<Item = I::Item> + 'a> {
+    Box::new(values)
+}
+
 impl TensorBuilder {
     /// Room without a limit, for values that come from outside a model run.
     pub fn unlimited(element_type: ElementType, shape: Vec<usize>) -> Result<TensorBuilder, TensorError> {
@@ -106,27 +118,29 @@ impl TensorBuilder {
     /// Rounds each number once into the element type; integers truncate toward zero and wrap, `bool` is whether it
     /// differs from zero.
     pub fn floats(self, values: impl IntoIterator<Item = f64>) -> Result<Tensor, TensorError> {
+        let values = plain(values.into_iter());
         match self.element_type.kind() {
-            Kind::Complex => self.write_complexes(values.into_iter().map(|re| Complex::new(re, 0.0))),
+            Kind::Complex => self.write_complexes(values.map(|re| Complex::new(re, 0.0))),
             _ => self.write_floats(values),
         }
     }
 
     /// Wraps each integer into the element type, or rounds it once into a floating one.
     pub fn integers(self, values: impl IntoIterator<Item = i128>) -> Result<Tensor, TensorError> {
-        let element = self.element_type;
+        let (element, values) = (self.element_type, plain(values.into_iter()));
         match element.kind() {
-            Kind::Float => self.bits(values.into_iter().map(|value| element.encode_i128(value))),
-            Kind::Complex => self.write_complexes(values.into_iter().map(|re| Complex::new(re as f64, 0.0))),
-            _ => self.bits(values.into_iter().map(|value| element.wrap(value))),
+            Kind::Float => self.bits(values.map(|value| element.encode_i128(value))),
+            Kind::Complex => self.write_complexes(values.map(|re| Complex::new(re as f64, 0.0))),
+            _ => self.bits(values.map(|value| element.wrap(value))),
         }
     }
 
     /// Rounds both parts of each number once; a real element type takes the real part.
     pub fn complexes(self, values: impl IntoIterator<Item = Complex<f64>>) -> Result<Tensor, TensorError> {
+        let values = plain(values.into_iter());
         match self.element_type.kind() {
             Kind::Complex => self.write_complexes(values),
-            _ => self.write_floats(values.into_iter().map(|z| z.re)),
+            _ => self.write_floats(values.map(|z| z.re)),
         }
     }
 
@@ -161,12 +175,13 @@ impl TensorBuilder {
 
     /// Writes stored bits as they are, the low bytes of each.
     pub fn bits(self, values: impl IntoIterator<Item = u64>) -> Result<Tensor, TensorError> {
+        let values = plain(values.into_iter());
         #[expect(clippy::cast_possible_truncation, reason = "the element's bits stand in the low bytes")]
         match self.element_type.size() {
-            1 => self.fill(values.into_iter().map(|bits| [bits as u8])),
-            2 => self.fill(values.into_iter().map(|bits| (bits as u16).to_le_bytes())),
-            4 => self.fill(values.into_iter().map(|bits| (bits as u32).to_le_bytes())),
-            8 => self.fill(values.into_iter().map(u64::to_le_bytes)),
+            1 => self.fill(values.map(|bits| [bits as u8])),
+            2 => self.fill(values.map(|bits| (bits as u16).to_le_bytes())),
+            4 => self.fill(values.map(|bits| (bits as u32).to_le_bytes())),
+            8 => self.fill(values.map(u64::to_le_bytes)),
             _ => Err(TensorError::Storage(self.element_type)),
         }
     }
@@ -177,7 +192,7 @@ impl TensorBuilder {
             return Err(TensorError::Storage(self.element_type));
         }
         // One string too many is enough to find that there are too many.
-        let values = values.into_iter().take(self.len.saturating_add(1));
+        let values = plain(values.into_iter()).take(self.len.saturating_add(1));
         // bounded: by the reservation, which counts the strings.
         let mut strings = Vec::with_capacity(self.len);
         for value in values {
@@ -234,9 +249,10 @@ impl TensorBuilder {
             expected: self.len,
             found: 0,
         };
+        let positions = plain(positions.into_iter());
         if self.element_type == ElementType::String {
             let mut all_inside = true;
-            let strings = positions.into_iter().map_while(|(which, position)| {
+            let strings = positions.map_while(|(which, position)| {
                 let string = sources.get(which).and_then(|source| source.strings().get(position));
                 all_inside &= string.is_some();
                 string.cloned()
@@ -265,7 +281,7 @@ impl TensorBuilder {
         if let Some(other) = sources.iter().find(|source| source.element_type() != element_type) {
             return Err(TensorError::Storage(other.element_type()));
         }
-        let mut runs = runs.into_iter();
+        let mut runs = plain(runs.into_iter());
         let mut left = len;
         let next = || {
             let (which, range) = if left > 0 { runs.next()? } else { return None };

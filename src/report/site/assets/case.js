@@ -50,7 +50,7 @@
     const behaviour = data.behaviours.find((one) => fits(one) && (one.v[since] || []).some(([end]) => `${one.n}${end}` === rest));
     if (!behaviour) return missing;
     const all = behaviour.v[since];
-    const [, outcomes] = all.find(([end]) => `${behaviour.n}${end}` === rest);
+    const [, outcomes, settings] = all.find(([end]) => `${behaviour.n}${end}` === rest);
     const rule = data.rules.find((one) => [...one.shown, ...one.broken].some((shown) => behaviour.n === shown || behaviour.n === `large/${shown}`));
     const details = data.details[id] || {};
     const sample = data.samples[behaviour.n];
@@ -77,7 +77,8 @@
         `case ${position + 1} of ${all.length} `, neighbour(-1, "← before"), " ", neighbour(1, "next →")),
       el("h1", { class: "id" }, id),
       el("p", null, behaviour.refusal ? "Must be refused" : "Must run", `, ${behaviour.level}. `,
-        rule ? [el("b", null, rule.id), `: ${rule.says}.`] : null),
+        rule ? [el("b", null, rule.id), `: ${rule.says}.`] : null,
+        data.settings[settings] ? [" Settings of the node: ", code(data.settings[settings]), "."] : null),
       el("h2", null, "Outcomes"),
       el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "message"], rows.map(({ row }) => row))),
       el("p", { class: "quiet" }, "Committed measurements hold outcomes alone; results files also have messages and distances."),

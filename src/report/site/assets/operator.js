@@ -123,10 +123,23 @@
     const [old, now] = [from, to].map((since) => data.versions.find((one) => one.since === since));
     const words = { meaning: "Meaning", silent: "Without a sign in the model", signature: "Signature" };
     const listed = ["meaning", "silent", "signature"].map((kind) => [kind, pair.changes.filter(([of]) => of === kind)]).filter(([, all]) => all.length > 0);
+    const differs = pair.rows.some((row) => !row.same);
+    return el("section", null, head,
+      listed.length > 0 ? el("dl", { class: "changes" }, listed.map(([kind, all]) => [el("dt", null, words[kind]), all.map(([, text]) => el("dd", null, text))]))
+        : el("p", null, "Nothing changed in the signature or in the meaning."),
+      text(old, now),
+      differs ? difference(data, pair.rows, [old, now], ({ lines }) => lines, "The signatures line by line") : null,
+      pair.text && pair.text.some((row) => !row.same)
+        ? [el("h3", null, "The standard's text, of the installed package onnx"), difference(data, pair.text, [old, now], ({ standard }) => standard, "The standard's texts line by line")] : null);
+  }
+
+  /** Two texts in two columns, with what is the same left out but for its edges. */
+  function difference(data, changes, [old, now], linesOf, label) {
+    const [before, after] = [linesOf(old), linesOf(now)];
     const context = 2;
     const rows = [];
     const line = (number, text, marks, side) => [el("td", { class: "number" }, number === null ? "" : String(number + 1)), el("td", { class: side }, number === null ? "" : marked(text, marks))];
-    for (const row of pair.rows) {
+    for (const row of changes) {
       if (row.same) {
         const [a, b, length] = row.same;
         const isFirst = rows.length === 0;
@@ -139,22 +152,17 @@
               continue;
             }
           }
-          rows.push(el("tr", null, line(a + step, old.lines[a + step], [], ""), line(b + step, now.lines[b + step], [], "")));
+          rows.push(el("tr", null, line(a + step, before[a + step], [], ""), line(b + step, after[b + step], [], "")));
         }
       } else {
         const [left, right] = [row.old, row.new];
-        rows.push(el("tr", null, left ? line(left[0], old.lines[left[0]], left[1], "old") : line(null), right ? line(right[0], now.lines[right[0]], right[1], "new") : line(null)));
+        rows.push(el("tr", null, left ? line(left[0], before[left[0]], left[1], "old") : line(null), right ? line(right[0], after[right[0]], right[1], "new") : line(null)));
       }
     }
-    const differs = pair.rows.some((row) => !row.same);
-    return el("section", null, head,
-      listed.length > 0 ? el("dl", { class: "changes" }, listed.map(([kind, all]) => [el("dt", null, words[kind]), all.map(([, text]) => el("dd", null, text))]))
-        : el("p", null, "Nothing changed in the signature or in the meaning."),
-      text(old, now),
-      differs ? el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The signatures line by line" }, el("table", { class: "diff" },
-        el("colgroup", null, ["digits", "", "digits", ""].map((name) => el("col", { class: name }))),
-        el("thead", null, el("tr", null, el("th", { colspan: "2", scope: "col" }, `${data.name}-${from}`), el("th", { colspan: "2", scope: "col" }, `${data.name}-${to}`))),
-        el("tbody", null, rows))) : null);
+    return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", { class: "diff" },
+      el("colgroup", null, ["digits", "", "digits", ""].map((name) => el("col", { class: name }))),
+      el("thead", null, el("tr", null, el("th", { colspan: "2", scope: "col" }, `${data.name}-${old.since}`), el("th", { colspan: "2", scope: "col" }, `${data.name}-${now.since}`))),
+      el("tbody", null, rows)));
   }
 
   /** Whether the standard's text is another. */
@@ -220,7 +228,8 @@
         el("td", { class: "chips" }, chips),
       ];
       const made = [el("tr", null, row)];
-      if (isOpen) made.push(el("tr", { class: "more" }, el("td", { colspan: "3" }, site.sample(front, data, data.samples[behaviour.n], behaviour, columns))));
+      const settings = isOpen ? [...new Set(cases.map(([, , at]) => data.settings[at]).filter(Boolean))] : [];
+      if (isOpen) made.push(el("tr", { class: "more" }, el("td", { colspan: "3" }, settings.length > 0 ? el("p", { class: "quiet" }, "Settings of the node: ", settings.slice(0, 12).map((text, at) => [at > 0 ? "; " : "", code(text)]), settings.length > 12 ? ` and ${settings.length - 12} more` : "") : null, site.sample(front, data, data.samples[behaviour.n], behaviour, columns))));
       return made;
     };
     const titles = { 0: "Must run", 1: "Must run, large", 2: "Must be refused", 3: "Must be refused" };
@@ -273,6 +282,7 @@
       el("section", { id: "accuracy" }, el("h2", null, "Accuracy"), el("dl", { class: "accuracy" }, data.accuracy.map(([of, rule]) => [el("dt", null, of), el("dd", null, rule)]))),
       changes(data, version, chosen),
       caseTable(front, data, version, chosen, columns),
+      site.playground(front, data, chosen),
       findings(data),
       data.also && data.also.length > 0 ? el("section", null, el("h2", null, "Also used in"), el("p", null, data.also.map((id) => [code(id), " "]))) : null,
     ];

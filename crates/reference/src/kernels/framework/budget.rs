@@ -9,6 +9,7 @@ use num_complex::Complex;
 use crate::deadline::Deadline;
 use crate::dtype::ElementType;
 use crate::kernels::framework::error::KernelError;
+use crate::proto::measure::DEFAULT_BYTES;
 use crate::spec::OpSpec;
 use crate::tensor::shape::element_count;
 use crate::tensor::write::Reservation;
@@ -53,7 +54,7 @@ impl Default for ExecutionLimits {
     fn default() -> ExecutionLimits {
         ExecutionLimits {
             elements: 1 << 30,
-            bytes: 4 << 30,
+            bytes: DEFAULT_BYTES,
             depth: 64,
             trips: 1 << 24,
             deadline: Deadline::never(),

@@ -1,0 +1,143 @@
+//! `explain`: what an outcome means, or a rule of models or of an operator.
+
+use anyhow::bail;
+use clap::Args;
+use onnx_conformance_check::rules::RuleId;
+
+use crate::cli::op;
+use crate::cli::suggest::nearest;
+use crate::cli::usage::Usage;
+use crate::cli::{exit, print};
+use crate::generate::OperatorCatalog;
+use crate::report::escape::line;
+use crate::run::Outcome;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// An outcome, such as wrong-shape; a rule of `check`, such as node/type; or a rule of an operator, such as Sum/C1; all outcomes and rules of
+    /// `check` are listed without one
+    #[arg(value_name = "OUTCOME|RULE")]
+    subject: Option<String>,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let Some(subject) = &arguments.subject else { return list() };
+    if let Some(outcome) = Outcome::ALL.into_iter().find(|outcome| outcome.name() == subject) {
+        let (meaning, next) = outcome_in_words(outcome);
+        print::line(&format!("{subject}: {meaning}\n\n{next}\nSee docs/reading-a-failure.md."))?;
+        return Ok(exit::SUCCESS);
+    }
+    if let Some(rule) = RuleId::ALL.into_iter().find(|rule| rule.id() == subject) {
+        let text = format!(
+            "{}, {}: {}\n\nfrom {}\nSee docs/check.md.",
+            rule.id(),
+            rule.level(),
+            rule.sentence(),
+            rule.source()
+        );
+        print::line(&text)?;
+        return Ok(exit::SUCCESS);
+    }
+    if let Some((operator, rule)) = subject.rsplit_once('/') {
+        return operator_rule(operator, rule);
+    }
+    let known = Outcome::ALL.into_iter().map(Outcome::name).chain(RuleId::ALL.into_iter().map(RuleId::id));
+    let hint = nearest(subject, known).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    bail!(Usage(format!("'{subject}' is no outcome and no rule{hint}; `onnx-conformance explain` lists them")))
+}
+
+fn list() -> anyhow::Result<u8> {
+    let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), outcome_in_words(outcome).0));
+    let rules = RuleId::ALL.into_iter().map(|rule| (rule.id(), rule.sentence()));
+    for (title, rows) in [("outcomes", outcomes.collect::<Vec<_>>()), ("\nrules of `check`", rules.collect())] {
+        print::line(title)?;
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, words) in rows {
+            print::line(&format!("  {name:width$}  {words}"))?;
+        }
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// A rule of an operator, with the cases that show it and those that break it.
+fn operator_rule(operator: &str, rule: &str) -> anyhow::Result<u8> {
+    let version = op::version(operator)?;
+    let catalog = OperatorCatalog::embedded();
+    let (file, _) = catalog.get(&version)?;
+    let Some((id, constraint)) = file.constraints.0.iter().find(|(id, _)| id == rule) else {
+        let known: Vec<&str> = file.constraints.0.iter().map(|(id, _)| id.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        bail!(Usage(format!("{} has no rule '{rule}'; its rules are {known}", version.name)));
+    };
+    let is_own = |constraint: &Option<String>| constraint.as_ref() == Some(id);
+    let shown: Vec<&str> =
+        file.cases.iter().filter(|case| is_own(&case.constraint)).map(|case| case.name.as_str()).collect();
+    let broken: Vec<String> = file
+        .refuse
+        .iter()
+        .filter(|case| is_own(&case.constraint))
+        .map(|case| format!("refuse/{}", case.name))
+        .collect();
+    let mut text = format!("{}/{} {id}: {}", version.domain, version.name, line(&constraint.says));
+    for (title, names) in [("shown by", shown.join(", ")), ("broken by", broken.join(", "))] {
+        if !names.is_empty() {
+            text = format!("{text}\n{title} {}", line(&names));
+        }
+    }
+    print::line(&text)?;
+    Ok(exit::SUCCESS)
+}
+
+/// What an outcome means, and what to do next.
+fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Pass => ("every output is right, or the refusal that must come came", "There is nothing to do."),
+        Outcome::NotApplicable => (
+            "the case must be refused, and the same model without the violation does not run either, so that the refusal says nothing",
+            "Look at the control, which `show` names: when that runs, the case is judged.",
+        ),
+        Outcome::NotDeclared => (
+            "the runtime says that it does not have what the case needs, and was not asked",
+            "Declare more in the adapter, or leave it: it is neither right nor wrong.",
+        ),
+        Outcome::Unsupported => (
+            "the runtime declines the case and says what it does not have",
+            "It is a lack and no wrong answer; an entry `unsupported` in the expectation file stands for all such cases.",
+        ),
+        Outcome::Error => (
+            "the runtime refuses to load or to run a model that is valid",
+            "Read its message. Where it means that something is not supported, the adapter may answer `unsupported`.",
+        ),
+        Outcome::Mismatch => (
+            "an output has wrong values: outside of the bound that the case has for it",
+            "The message has the place, both values and their distance in representable values (ULP); `trace` prints every step.",
+        ),
+        Outcome::WrongShape => (
+            "an output has another shape, length or other keys than it must",
+            "Compare with `show`; most often axes or broadcasting.",
+        ),
+        Outcome::WrongType => (
+            "an output has another type than it must",
+            "Compare with `show`; some runtimes compute in a wider type and do not convert back.",
+        ),
+        Outcome::Accepted => (
+            "the runtime runs a model that breaks a rule and must be refused",
+            "`show` names the rule and the control. A user with such a model gets an answer that means nothing.",
+        ),
+        Outcome::Timeout => {
+            ("there was no answer in time", "Try `--timeout`; a case takes milliseconds unless it is called large.")
+        }
+        Outcome::OutOfMemory => (
+            "the runtime took more memory than it may",
+            "Try `--memory`; a small case that takes gigabytes is a defect.",
+        ),
+        Outcome::Crash => (
+            "the process of the runtime ended without an answer",
+            "The message has the signal and what was printed last. Such a model ends a user's program too.",
+        ),
+        Outcome::ProtocolError => (
+            "the answer of the adapter is not one of the protocol",
+            "It is the adapter: `smoke` says what is wrong, and docs/protocol.md what is right.",
+        ),
+    }
+}

@@ -1,0 +1,49 @@
+//! The cases that failed unexpectedly in the last run, for `run --failed`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use crate::case::read_text;
+use crate::cli::print;
+use crate::cli::usage::{Nothing, Usage};
+use crate::run::CaseResult;
+use crate::whole_file::write_whole;
+
+/// The file, in the folder of failures.
+fn path(folder: &Path) -> PathBuf {
+    folder.join("last.txt")
+}
+
+/// Notes the ids, a line each. A folder that cannot be written is no reason to lose what the run has to say.
+pub(crate) fn note(folder: &Path, failures: &[CaseResult]) {
+    if failures.is_empty() && !path(folder).exists() {
+        return;
+    }
+    let mut text =
+        "# The cases that failed unexpectedly in the last run, for `onnx-conformance run --failed`.\n".to_owned();
+    // An id with a line break in it would be two.
+    for result in failures.iter().filter(|result| !result.id.contains('\n')) {
+        text.push_str(&result.id);
+        text.push('\n');
+    }
+    let written = std::fs::create_dir_all(folder).and_then(|()| write_whole(&path(folder), text.as_bytes()));
+    if let Err(error) = written {
+        print::note(&format!("--failed will not know this run: {}: {error}", path(folder).display()));
+    }
+}
+
+/// The ids that were noted, as patterns.
+pub(crate) fn patterns(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let path = path(folder);
+    let place = path.display();
+    if !path.exists() {
+        bail!(Usage(format!("--failed: there is no {place}; it is written by a run in which cases fail unexpectedly")));
+    }
+    let text = read_text(&path).with_context(|| place.to_string())?;
+    let ids: Vec<String> = text.lines().filter(|line| !line.starts_with('#')).map(globset::escape).collect();
+    if ids.is_empty() {
+        bail!(Nothing(format!("{place}: no case failed unexpectedly in the last run")));
+    }
+    Ok(ids)
+}

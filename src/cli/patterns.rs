@@ -1,0 +1,90 @@
+//! What wrong outputs look like, of the failures that are shown: a pattern of the values, or what another version of the operator gives.
+
+use std::time::Duration;
+
+use onnx_conformance_reference::proto::{Message as _, decode};
+use onnx_conformance_reference::spec::{Specs, canonical_domain};
+use onnx_conformance_reference::value::Value;
+
+use crate::case::{Case, CaseId, DataSet, Expected};
+use crate::cli::actual::Recorder;
+use crate::compare::{Accuracy, compare};
+use crate::report::groups::failure_groups;
+use crate::report::pattern::pattern;
+use crate::run::{CaseResult, Outcome};
+use crate::runtime::{Builtin, Ended, Host as _, Request, Response};
+use crate::suite::Suite;
+
+/// The most groups whose worst case is looked at.
+const MOST: usize = 30;
+
+/// How long another version may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How near the outputs of another version are to those that came.
+const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-5 };
+
+/// Adds to the message of the worst case of each group what its outputs look like. A case that cannot be made again stays as it is.
+pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &Recorder<'_>) {
+    let wrong = [Outcome::Mismatch, Outcome::WrongShape];
+    let worst: Vec<String> = failure_groups(results)
+        .into_iter()
+        .map(|group| group.worst)
+        .filter(|result| wrong.contains(&result.outcome))
+        .take(MOST)
+        .map(|result| result.id.clone())
+        .collect();
+    let ids: Vec<&str> = worst.iter().map(String::as_str).collect();
+    let mut found = Vec::new();
+    // What is wrong with a case is told where it is run.
+    let _ = suite.find_each(&ids, &mut |case| {
+        found.extend(outputs.of_case(&case.id).and_then(|sets| looks_like(&case, &sets)).map(|words| (case.id, words)));
+        Ok(())
+    });
+    for (id, words) in found {
+        if let Some(result) = results.iter_mut().find(|result| result.id == id) {
+            result.message = format!("{}\n{words}", result.message);
+        }
+    }
+}
+
+fn looks_like(case: &Case, sets: &[Vec<Value>]) -> Option<String> {
+    other_version(case, sets).or_else(|| {
+        case.data.iter().zip(sets).find_map(|(data, values)| {
+            data.outputs.iter().zip(values).find_map(|(output, actual)| {
+                let Expected::Value(Value::Tensor(expected), _) = &output.expected else { return None };
+                let input = data.inputs.first().and_then(|input| input.value.as_tensor());
+                let input = input.filter(|input| input.len() == expected.len());
+                pattern(expected, actual.as_tensor()?, input)
+            })
+        })
+    })
+}
+
+/// The version of the operator whose kernel gives what came: the case's model, at its opset.
+fn other_version(case: &Case, sets: &[Vec<Value>]) -> Option<String> {
+    let version = CaseId::parse(&case.id).version()?;
+    let model = decode::model(case.model.clone()).ok()?;
+    let mut sinces: Vec<u32> =
+        Specs::embedded().versions(&version.domain, &version.name).filter(|since| *since != version.since).collect();
+    sinces.sort_by_key(|since| since.abs_diff(version.since));
+    let gives_it = |since: &&u32| {
+        let mut other = model.clone();
+        let import = other.opset_import.iter_mut().find(|import| canonical_domain(import.domain()) == version.domain);
+        let Some(import) = import else { return false };
+        import.version = Some(i64::from(**since));
+        let bytes = other.encode_to_vec().into();
+        !sets.is_empty() && case.data.iter().zip(sets).all(|(data, actual)| is_given(&bytes, data, actual))
+    };
+    sinces.iter().find(gives_it).map(|since| format!("this is what {}-{since} gives", version.name))
+}
+
+fn is_given(model: &bytes::Bytes, data: &DataSet, actual: &[Value]) -> bool {
+    let request = Request { id: "pattern", model, folder: None, inputs: &data.inputs, outputs: &[] };
+    match Builtin::new(TIMEOUT).run(&request).ended {
+        Ended::Answered(Response::Outputs { values, .. }) => {
+            values.len() == actual.len() && values.iter().zip(actual).all(|(a, b)| compare(a, b, &CLOSE).is_ok())
+        }
+        _ => false,
+    }
+}

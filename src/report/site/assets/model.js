@@ -1,0 +1,136 @@
+"use strict";
+
+/** The page that takes a model: what the check says of it, what measured runtimes do with it, and the model at another opset. */
+(() => {
+  const { el, link, code, plural } = site;
+  /** The model that was given last; nothing of it leaves the page. */
+  let given = null;
+
+  /** By verdict, the state whose colours it has. */
+  const STATES = {
+    runs: "r", "likely runs": "p", unknown: "?", "wrong somewhere": "w", "will not load": "d",
+    "runs-but-for-special-values": "s", "likely-runs": "p", "partly-not-here": "d", "not-here": "d", wrong: "w", crashes: "c",
+  };
+  const mark = (verdict, words) => el("span", { class: `mark s-${STATES[verdict] === "?" ? "q" : STATES[verdict] || "q"}` }, words);
+
+  function facts({ facts: model, same_operators: same, unedited }) {
+    if (!model) return null;
+    const ranges = (all) => Object.entries(all || {}).map(([domain, [first, last]]) => `${domain} ${first === last ? first : `${first} to ${last}`}`).join(", ");
+    const rows = [
+      ["IR version", `${model.ir.declared ?? "none"}; the file needs ${model.ir.lowest} or newer`],
+      ["opsets", Object.entries(model.opsets).map(([domain, opset]) => `${domain || "ai.onnx"} ${opset}`).join(", ")],
+      ["nodes", `${plural(model.nodes, "node")} of ${plural(Object.keys(model.operators).length, "operator version")}, ${plural(model.initializers, "initializer")}`],
+      ["every node means the same at", ranges(same)], ["no node has to change at", ranges(unedited)],
+    ];
+    return el("dl", { class: "accuracy" }, rows.filter(([, text]) => text).map(([name, text]) => [el("dt", null, name), el("dd", null, text)]));
+  }
+
+  function findings(all) {
+    if (all.length === 0) return el("p", null, "Nothing breaks a rule.");
+    const rows = all.slice(0, 200).map((one) => [
+      el("th", { scope: "row" }, el("span", { class: `mark s-${{ error: "w", warning: "e" }[one.level] || "q"}` }, one.level)), code(one.rule), one.place,
+      el("td", null, one.message, one.inputs ? el("p", { class: "quiet" }, `inputs: ${one.inputs}`) : null, one.from ? el("p", { class: "quiet" }, `from: ${one.from}`) : null, one.edit ? el("p", null, el("b", null, "Fix: "), one.edit) : null),
+    ]);
+    return [el("div", { class: "scroll" }, site.table({ class: "findings" }, ["level", "rule", "where", "what, and the fix"], rows)),
+      all.length > 200 ? el("p", { class: "quiet" }, `and ${all.length - 200} more, which the program's check prints.`) : null];
+  }
+
+  /** The runtimes, the newest version of each first, opening to the kinds of nodes. */
+  function runtimes(all) {
+    const names = [...new Set(all.map(({ runtime }) => runtime))];
+    const cause = (report) => report.refused || report.kinds.find((kind) => !["runs", "runs-but-for-special-values"].includes(kind.verdict));
+    const kinds = (report) => el("div", { class: "scroll" }, site.table({ class: "kinds" }, ["nodes", "first", "what cases like them do"], report.kinds.map((kind) => [
+      el("th", { scope: "row" }, operator(kind.kind), ` ×${kind.nodes}`, kind.settings ? el("p", { class: "quiet" }, kind.settings) : null), kind.first,
+      el("td", null, mark(kind.verdict, kind.says), kind.case ? el("p", null, link(site.caseHref(kind.case), null, kind.case)) : null)])));
+    const row = (report) => {
+      const why = cause(report);
+      return el("details", null, el("summary", null, el("b", null, `${report.runtime} ${report.version}`), " ", mark(report.verdict, report.verdict),
+        why ? el("span", null, ` ${typeof why === "string" ? why : `${why.first}: ${why.says}`}`) : ""), kinds(report));
+    };
+    return names.map((name) => {
+      const versions = all.filter(({ runtime }) => runtime === name).toReversed();
+      return [row(versions[0]), versions.length > 1 ? el("details", { class: "older" }, el("summary", { class: "quiet" }, `${plural(versions.length - 1, "older version")} of ${name}`), versions.slice(1).map(row)) : null];
+    });
+  }
+
+  function operator(kind) {
+    const found = /^(?:([^/ ]+)\/)?([^ ]+)-(\d+)(.*)$/.exec(kind);
+    return found ? [link(site.operatorHref(found[1] || "ai.onnx", found[2], { v: found[3] }), null, `${found[2]}-${found[3]}`), code(found[4])] : code(kind);
+  }
+
+  function conversion(front, report) {
+    const opsets = Object.entries(report.facts.opsets).map(([domain, opset]) => [domain || "ai.onnx", opset]).filter(([domain]) => front.domains.some((one) => one.name === domain));
+    if (opsets.length === 0) return null;
+    const domain = el("select", { id: "convert-domain" }, opsets.map(([name]) => el("option", null, name)));
+    const opset = el("input", { id: "convert-opset", type: "number", min: "1", value: String(opsets[0][1]), required: true });
+    domain.addEventListener("change", () => { opset.value = opsets.find(([name]) => name === domain.value)[1]; });
+    const result = el("div", { id: "convert-result", "aria-live": "polite" });
+    const button = el("button", { type: "submit" }, "Convert");
+    const list = (title, all) => (all && all.length > 0 ? [el("h3", null, title), el("ul", null, all.slice(0, 100).map((text) => el("li", null, text)))] : null);
+    const run = async (event) => {
+      event.preventDefault();
+      button.disabled = true;
+      result.replaceChildren(el("p", { class: "quiet" }, "Converting…"));
+      try {
+        const file = await given.file.arrayBuffer();
+        const { answer, bytes } = await site.ask({ do: "convert", domain: domain.value, opset: Number(opset.value) }, file);
+        const name = given.file.name.replace(/(\.onnx)?$/i, `.opset${opset.value}.onnx`);
+        result.replaceChildren(...[
+          answer.error ? el("p", { class: "notice" }, answer.error) : null,
+          list("It cannot be converted", answer.reasons), list("Edits", answer.edits),
+          answer.edits && answer.edits.length === 0 ? el("p", null, "There is nothing to do: the model is so already.") : null,
+          answer.proof ? el("p", null, `${answer.proof}.`) : null,
+          answer.proof ? site.saveButton(`Download ${name}`, name, "application/octet-stream", () => bytes) : null,
+        ].flat(3).filter(Boolean));
+      } catch (error) {
+        result.replaceChildren(el("p", { class: "notice" }, `The model was not converted: ${error.message}.`));
+      } finally {
+        button.disabled = false;
+      }
+    };
+    return el("section", { id: "convert" }, el("h2", null, "At another opset"), el("form", { class: "line", onsubmit: run },
+      el("label", { for: "convert-domain" }, "domain ", domain), el("label", { for: "convert-opset" }, "opset ", opset), button), result);
+  }
+
+  function shown(front, report) {
+    return [
+      el("p", { class: "lead" }, el("b", null, given.file.name), `: ${report.verdict}`),
+      facts(report), el("section", { id: "rules-broken" }, el("h2", null, "Rules"), findings(report.findings)),
+      report.runtimes.length > 0 ? el("section", { id: "on-runtimes" }, el("h2", null, "On every measured runtime"),
+        el("p", { class: "quiet" }, "Each node is compared with the cases of its operator version, types and settings."), runtimes(report.runtimes)) : null,
+      report.facts && report.status !== "unreadable" ? conversion(front, report) : null,
+    ].flat(Infinity).filter(Boolean);
+  }
+
+  async function take(front, file, result) {
+    given = { file };
+    result.replaceChildren(el("p", { class: "quiet" }, `Reading ${file.name}…`));
+    try {
+      if (file.size > 1 << 30) throw new Error("it has more than 1 GiB; onnx-conformance check takes models of any size, since it does not read weights");
+      const { answer } = await site.ask({ do: "check", name: file.name }, await file.arrayBuffer());
+      if (given.file !== file) return;
+      given.report = answer;
+      result.replaceChildren(...(answer.error ? [el("p", { class: "notice" }, answer.error)] : shown(front, answer)));
+    } catch (error) {
+      if (given.file === file) result.replaceChildren(el("p", { class: "notice" }, `${file.name} was not checked: ${error.message}.`));
+    }
+  }
+
+  site.page("model", async () => {
+    const front = await site.front();
+    const head = [el("h1", null, "Drop a model"), el("p", { class: "lead" }, "What breaks a rule in it, at which opsets it means the same, and what measured runtimes do with its nodes. It is read in this browser, and nothing of it leaves it.")];
+    if (!site.hasModule(front)) return [...head, site.withoutModule(), el("p", null, "The program does the same: ", code("onnx-conformance check --runtime all model.onnx"))];
+    const result = el("div", { id: "model-result", "aria-live": "polite" });
+    const input = el("input", { id: "model-file", type: "file", accept: ".onnx", onchange: () => input.files[0] && take(front, input.files[0], result) });
+    const drop = el("div", { class: "drop",
+      ondragover: (event) => { event.preventDefault(); drop.classList.add("over"); },
+      ondragleave: () => drop.classList.remove("over"),
+      ondrop: (event) => {
+        event.preventDefault();
+        drop.classList.remove("over");
+        if (event.dataTransfer.files[0]) take(front, event.dataTransfer.files[0], result);
+      } }, el("label", { for: "model-file" }, "Drop a model.onnx here, or choose one "), input);
+    if (given?.report && !given.report.error) result.replaceChildren(...shown(front, given.report));
+    return [...head, drop, result];
+  });
+})();

@@ -1,0 +1,146 @@
+//! Globs over ids, which also choose what is below the paths that they match.
+
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+/// A pattern that is no glob.
+#[derive(Debug, thiserror::Error)]
+#[error("'{pattern}' is not a pattern: {reason}; write ids with * within a part, ** across parts, and {{a,b}}")]
+pub struct FilterError {
+    pub(super) pattern: String,
+    pub(super) reason: String,
+}
+
+/// A glob over ids. Most are of two forms that take no pattern engine, and there are many for each id.
+#[derive(Debug)]
+pub(crate) struct PathGlob {
+    /// What every id begins with.
+    start: String,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// `ai.onnx/Abs-13/**`: everything below.
+    Below,
+    /// `ai.onnx/Abs-13/**/T=int8`: these parts somewhere below.
+    Parts(String),
+    /// Any other, made ready when it is first needed.
+    Other(Box<[Glob; 2]>, OnceLock<[GlobMatcher; 2]>),
+}
+
+impl PathGlob {
+    /// The glob that a pattern is.
+    pub(crate) fn new(pattern: &str) -> Result<PathGlob, FilterError> {
+        let base = pattern.trim_end_matches('/');
+        let plain = |start: &str| (!start.is_empty() && !is_glob(start)).then(|| format!("{start}/"));
+        if let Some(start) = base.strip_suffix("/**").and_then(plain) {
+            return Ok(PathGlob { start, form: Form::Below });
+        }
+        if let Some((start, parts)) = base.split_once("/**/")
+            && let Some(start) = plain(start)
+            && !is_glob(parts)
+        {
+            return Ok(PathGlob { start, form: Form::Parts(parts.to_owned()) });
+        }
+        let start = pattern.get(..wildcard(pattern)).unwrap_or_default().to_owned();
+        Ok(PathGlob { start, form: Form::Other(Box::new(globs(pattern)?), OnceLock::new()) })
+    }
+
+    /// Whether an id is chosen.
+    pub(crate) fn matches(&self, id: &str) -> bool {
+        let Some(rest) = id.strip_prefix(&self.start) else { return false };
+        match &self.form {
+            Form::Below => !rest.is_empty(),
+            Form::Parts(parts) => has_parts(rest, parts),
+            Form::Other(globs, ready) => {
+                let ready = ready.get_or_init(|| globs.each_ref().map(Glob::compile_matcher));
+                ready.iter().any(|glob| glob.is_match(id))
+            }
+        }
+    }
+}
+
+/// Whether something in a pattern does not stand for itself.
+pub(crate) fn is_glob(pattern: &str) -> bool {
+    wildcard(pattern) < pattern.len()
+}
+
+/// Where the first thing in a pattern is that does not stand for itself, or its end.
+pub(crate) fn wildcard(pattern: &str) -> usize {
+    pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len())
+}
+
+/// The pattern itself, and everything below it, so that the path of a group chooses the group.
+pub(crate) fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
+    let base = pattern.trim_end_matches('/');
+    Ok([glob(base, pattern, true)?, glob(&format!("{base}/**"), pattern, true)?])
+}
+
+/// A pattern over texts that have no parts: `*` stands for anything.
+pub(crate) fn loose_glob(pattern: &str) -> Result<Glob, FilterError> {
+    glob(pattern, pattern, false)
+}
+
+fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError> {
+    let glob = GlobBuilder::new(text).literal_separator(has_parts).build();
+    glob.map_err(|error| FilterError { pattern: pattern.to_owned(), reason: error.kind().to_string() })
+}
+
+/// Whether these parts stand somewhere in a path, as whole parts.
+fn has_parts(path: &str, parts: &str) -> bool {
+    path.match_indices(parts).any(|(at, _)| {
+        let (before, behind) = (path.get(..at).unwrap_or_default(), path.get(at + parts.len()..).unwrap_or_default());
+        (before.is_empty() || before.ends_with('/')) && (behind.is_empty() || behind.starts_with('/'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plain_forms_choose_what_the_pattern_engine_does() {
+        let patterns = [
+            "a/b/**",
+            "a/**",
+            "a/**/T=x",
+            "a/b/**/T=x",
+            "a/**/c/T=x",
+            "a/*/T=x",
+            "a/**/T=x*",
+            "a/b*",
+            "**",
+            "**/T=x",
+            "a/**/",
+            "a/{b,c}/**",
+            "a/**/b/**",
+        ];
+        let ids = [
+            "a",
+            "a/b",
+            "a/b/c",
+            "a/T=x",
+            "a/b/T=x",
+            "a/b/c/T=x",
+            "a/b/T=xy",
+            "a/b/yT=x",
+            "a/b/T=x/more",
+            "a/T=x/T=x",
+            "ab/T=x",
+            "b/a/T=x",
+            "a/bc",
+            "a/b/c/T=x/d",
+            "a/c/T=xT=x",
+        ];
+        for pattern in patterns {
+            let (own, both) =
+                (PathGlob::new(pattern).unwrap(), globs(pattern).unwrap().map(|glob| glob.compile_matcher()));
+            for id in ids {
+                assert_eq!(own.matches(id), both.iter().any(|glob| glob.is_match(id)), "{pattern} on {id}");
+            }
+        }
+        assert!(PathGlob::new("a[b").is_err());
+    }
+}

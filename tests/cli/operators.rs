@@ -1,0 +1,69 @@
+//! Operators, outcomes and rules in words, and what shells and programs are told.
+
+use std::fs;
+
+use crate::models::Folder;
+use crate::program::call;
+
+#[test]
+fn a_version_of_an_operator_is_shown() {
+    let called = call(&["op", "Sum@14"]).expect(0, "ai.onnx/Sum-13: opsets 13 to ");
+    for text in [
+        "sum = Sum (data_0...)",
+        "onnxruntime 1.32.0  ",
+        "types over versions",
+        "T bfloat16",
+        "changes since Sum-8",
+        "\nrules\n",
+    ] {
+        assert!(called.out.contains(text), "no '{text}' in\n{}", called.out);
+    }
+    let one = call(&["op", "Sum", "--runtime", "onnxruntime@1.20.1"]).expect(0, "onnxruntime 1.20.1");
+    assert!(!one.out.contains("onnx-reference 1.23.2"), "{}", one.out);
+    call(&["op", "Softmx"]).expect(4, "there is no operator 'Softmx'; did you mean 'Softmax'?");
+    call(&["op", "Sum", "--runtime", "nothing"]).expect(64, "no such runtime was measured");
+}
+
+#[test]
+fn outcomes_and_rules_are_explained() {
+    call(&["explain", "wrong-type"]).expect(0, "wrong-type: an output has another type");
+    call(&["explain", "node/type"]).expect(0, "node/type, error: ");
+    call(&["explain", "Sum/C1"]).expect(0, "ai.onnx/Sum C1: ");
+    call(&["explain", "Sum/C99"]).expect(64, "Sum has no rule 'C99'; its rules are C1");
+    call(&["explain", "mismach"]).expect(64, "did you mean 'mismatch'?");
+    let all = call(&["explain"]).expect(0, "outcomes\n").out;
+    assert!(all.contains("  crash ") && all.contains("  node/type "), "{all}");
+}
+
+#[test]
+fn shells_and_manuals_are_told_of_every_subcommand() {
+    let bash = call(&["completions", "bash"]).expect(0, "onnx-conformance").out;
+    assert!(bash.contains("bench") || bash.contains("coverage"), "{bash}");
+    call(&["man"]).expect(0, ".TH onnx-conformance 1");
+    let folder = Folder::new();
+    call(&["man", "-o", &folder.argument()]).expect(0, "wrote the pages");
+    let page = fs::read_to_string(folder.path().join("onnx-conformance-run.1")).unwrap();
+    assert!(page.contains("update\\-expectations"), "{page}");
+}
+
+#[test]
+fn programs_get_json() {
+    let json =
+        |arguments: &[&str]| serde_json::from_str::<serde_json::Value>(&call(arguments).expect(0, "").out).unwrap();
+    let listed = json(&["list", "ai.onnx/Abs-13/ranks/**", "--format", "json"]);
+    assert_eq!(
+        (listed[0]["level"].as_str(), listed[0]["refusal"].as_bool()),
+        (Some("required"), Some(false)),
+        "{listed}"
+    );
+    let id = listed[0]["id"].as_str().unwrap();
+    let shown = json(&["show", id, "--format", "json"]);
+    assert!(
+        shown["model"].as_str().unwrap().contains("Abs") && shown["data"][0]["inputs"][0]["value"].is_string(),
+        "{shown}"
+    );
+    let ran = json(&["run", id, "--format", "json"]);
+    assert_eq!((ran["conclusion"].as_str(), ran["outcomes"]["pass"].as_u64()), (Some("as-expected"), Some(1)), "{ran}");
+    let covered = json(&["coverage", "ai.onnx/Abs-13/**", "--format", "json"]);
+    assert!(covered["totals"].is_object() && covered["missing"].is_array(), "{covered}");
+}

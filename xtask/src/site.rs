@@ -1,0 +1,50 @@
+//! `cargo xtask site`: the site of `onnx-conformance report`, with the program that its pages run in a browser.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use onnx_conformance::cli::report;
+use onnx_conformance::report::site::Extra;
+
+use crate::workspace;
+
+/// What browsers run, as Rust calls it.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The most bytes that the program has.
+const MOST: usize = 6_000_000;
+
+/// The options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    report: report::Arguments,
+}
+
+/// Writes the site.
+pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
+    report::write(&arguments.report, Extra { module: module()?, ..Extra::default() })
+}
+
+/// The program for browsers; nothing, and a note, where Rust's standard library is not there for them.
+pub(crate) fn module() -> Result<Option<Vec<u8>>> {
+    let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let library = asked.context("cannot start rustc")?.stdout;
+    if !Path::new(String::from_utf8_lossy(&library).trim()).is_dir() {
+        anstream::eprintln!(
+            "note: the pages are made without what is computed in the browser; `rustup target add {TARGET}` is what that takes"
+        );
+        return Ok(None);
+    }
+    let build =
+        ["build", "--quiet", "--profile", "browser", "--target", TARGET, "--package", "onnx-conformance-browser"];
+    let status =
+        Command::new("cargo").args(build).current_dir(workspace::root()).status().context("cannot start cargo")?;
+    ensure!(status.success(), "the program for the browser cannot be built: cargo ended with {status}");
+    let path = workspace::target().join(TARGET).join("browser/onnx_conformance_browser.wasm");
+    let module = fs::read(&path).with_context(|| path.display().to_string())?;
+    ensure!(module.len() <= MOST, "{}: {} bytes, over the limit of {MOST}", path.display(), module.len());
+    Ok(Some(module))
+}
