@@ -100,8 +100,12 @@ fn stale_among(mut files: Vec<(String, String)>) -> Vec<(String, String)> {
 fn needless_records() -> Result<Vec<String>> {
     let mut unused_exclusions = Vec::new();
     for domain in fs::read_dir(workspace::root().join(RECORDS))? {
-        let domain = domain?.path();
-        for file in fs::read_dir(&domain)? {
+        let domain = domain?;
+        // Beside the folders of domains stand the counts of conversions.
+        if !domain.file_type()?.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(domain.path())? {
             let file = file?.path();
             let operator = file.with_extension("");
             let operator = operator.strip_prefix(workspace::root().join(RECORDS))?;
