@@ -100,3 +100,13 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn no_two_options_of_a_task_are_one() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -18,6 +18,7 @@ const MOST: usize = 6_000_000;
 
 /// The options of the task.
 #[derive(clap::Args)]
+#[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     report: report::Arguments,
