@@ -16,6 +16,7 @@ use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::expectations::{GateResult, Scope};
 use crate::report::escape;
+use crate::report::groups::sort_by_gravity;
 use crate::report::reporter::{Finished, Reporter, Started};
 use crate::report::terminal::Show;
 use crate::run::{CaseResult, Header, Read, Selected, plan};
@@ -80,6 +81,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = if gate.is_whole(&header.selected.filters) { Filter::default() } else { filter_of(&header)? };
     let is_whole = missing.is_empty() && gate.is_about_suite;
     tally.finish(&gate.matcher, &Scope { filter: is_whole.then_some(&filter), variant });
+    sort_by_gravity(&mut tally.regressions);
     let elapsed = elapsed.unwrap_or_default();
     reporters.finished(&Finished { runtime: &header.runtime, gate: &tally, elapsed })?;
     if !missing.is_empty() {

@@ -12,9 +12,6 @@ use crate::run::{CaseResult, Event, Outcome, Summary};
 use crate::runtime::MissingFeature;
 use crate::suite::Filter;
 
-/// The number of words of a message that tell one failure from another.
-const WORDS: usize = 8;
-
 /// The results of a run compared with the expectations, one by one.
 #[derive(Debug, Default)]
 pub struct GateResult {
@@ -118,11 +115,12 @@ impl GateResult {
         })
     }
 
-    /// Puts the cases in order after the last event, the gravest first and of those that are alike one before the others, and notes what is wrong with the expectations as far as a run of
+    /// Puts the cases in the order of their ids after the last event, and notes what is wrong with the expectations as far as a run of
     /// this scope can show it.
     pub fn finish(&mut self, matcher: &ExpectationMatcher, scope: &Scope<'_>) {
-        by_gravity(&mut self.regressions);
-        by_gravity(&mut self.improvements);
+        for results in [&mut self.regressions, &mut self.improvements] {
+            results.sort_by(|a, b| a.id.cmp(&b.id));
+        }
         let contradictions: Vec<String> = self.contradictions().collect();
         self.problems.extend(contradictions);
         let entries = matcher.expectations().expect.iter().enumerate().filter(|(index, _)| matcher.is_active(*index));
@@ -164,23 +162,6 @@ impl Scope<'_> {
             None => self.variant == Variant::Runtime && filter.is_everything(),
         }
     }
-}
-
-/// Puts cases in order: of each group that has the operator, the outcome and the words of the message in common the first, the
-/// gravest group first; then the second of each, and so on.
-fn by_gravity(results: &mut Vec<CaseResult>) {
-    results.sort_by(|a, b| a.id.cmp(&b.id));
-    let words = |message: &str| message.split(|c: char| !c.is_alphabetic()).take(WORDS).collect::<String>();
-    let mut seen: BTreeMap<_, usize> = BTreeMap::new();
-    let mut ranked: Vec<(usize, CaseResult)> = Vec::new();
-    for result in results.drain(..) {
-        let group = (result.operators(), result.outcome, words(&result.message));
-        let before = seen.entry(group).or_default();
-        ranked.push((*before, result));
-        *before += 1;
-    }
-    ranked.sort_by_key(|(before, result)| (*before, std::cmp::Reverse(result.outcome.rank())));
-    results.extend(ranked.into_iter().map(|(_, result)| result));
 }
 
 #[cfg(test)]
@@ -225,23 +206,6 @@ mod tests {
         assert_eq!(problems(&[lacks("operator ai.onnx/Abs"), passes("ai.onnx/Abs-6/a")]), 1);
         assert_eq!(problems(&[lacks("operator ai.onnx/Abs-13"), passes("ai.onnx/Abs-6/a")]), 0);
         assert_eq!(problems(&[lacks("tensor(int8) in ai.onnx/Abs-13"), passes("ai.onnx/Abs-13/a")]), 0);
-    }
-
-    #[test]
-    fn the_gravest_of_each_kind_stands_first() {
-        let failing =
-            |id: &str, outcome, message: &str| CaseResult { message: message.to_owned(), ..result(id, outcome) };
-        let mut results = vec![
-            failing("ai.onnx/Abs-13/a", Outcome::Mismatch, "y at [2] is 1.5"),
-            failing("ai.onnx/Abs-13/b", Outcome::Mismatch, "y at [7] is 2.5"),
-            failing("ai.onnx/Abs-13/c", Outcome::Error, "no kernel"),
-            failing("ai.onnx/Sum-13/a", Outcome::Mismatch, "y at [1] is 3"),
-            failing("ai.onnx/Sum-13/b", Outcome::Crash, "signal 11"),
-        ];
-        by_gravity(&mut results);
-        let ids: Vec<&str> = results.iter().map(|result| result.id.as_str()).collect();
-        let expected = ["Sum-13/b", "Abs-13/a", "Sum-13/a", "Abs-13/c", "Abs-13/b"];
-        assert_eq!(ids, expected.map(|id| format!("ai.onnx/{id}")));
     }
 
     #[test]

@@ -7,7 +7,10 @@ use crate::case::CaseId;
 use crate::report::site::Severity;
 use crate::run::{CaseResult, Outcome};
 
-/// Failures that end alike.
+/// The number of words of a message that tell one failure from another.
+const WORDS: usize = 8;
+
+/// Failures that end alike, and say so in the same words.
 #[derive(Debug)]
 pub struct FailureGroup<'a> {
     /// What ids of the group begin with: the operator version, or the folder of tests of a release.
@@ -20,12 +23,14 @@ pub struct FailureGroup<'a> {
 
 /// Groups failures.
 pub fn failure_groups(results: &[CaseResult]) -> Vec<FailureGroup<'_>> {
-    let mut groups: BTreeMap<(String, Outcome), Vec<&CaseResult>> = BTreeMap::new();
+    let words = |message: &str| message.split(|c: char| !c.is_alphabetic()).take(WORDS).collect::<String>();
+    let mut groups: BTreeMap<(String, Outcome, String), Vec<&CaseResult>> = BTreeMap::new();
     for result in results {
-        groups.entry((group_of(&result.id), result.outcome)).or_default().push(result);
+        let key = (group_of(&result.id), result.outcome, words(&result.message));
+        groups.entry(key).or_default().push(result);
     }
     let mut all: Vec<FailureGroup<'_>> = Vec::new();
-    for ((path, _), mut of_group) in groups {
+    for ((path, ..), mut of_group) in groups {
         // What is required, then what is farthest off, then what is plainest.
         of_group.sort_by_key(|result| (result.level, Reverse(result.ulps), result.id.len(), result.id.as_str()));
         if let Some((worst, others)) = of_group.split_first() {
@@ -80,6 +85,13 @@ mod tests {
             [("ai.onnx/Sum-13", "ai.onnx/Sum-13/a", 0), ("ai.onnx/Abs-13", "ai.onnx/Abs-13/far/T=float", 1)]
         );
         assert_eq!(shown.len(), 4);
+        let said = |id: &str, message: &str| CaseResult { message: message.to_owned(), ..result(id, Outcome::Error) };
+        let of_words = [
+            said("ai.onnx/Abs-13/a", "at [2] no kernel"),
+            said("ai.onnx/Abs-13/b", "at [7] no kernel"),
+            said("ai.onnx/Abs-13/c", "no such type"),
+        ];
+        assert_eq!(failure_groups(&of_words).len(), 2);
         let mut sorted = all.to_vec();
         sort_by_gravity(&mut sorted);
         let ids: Vec<&str> = sorted.iter().map(|result| result.id.as_str()).collect();

@@ -90,10 +90,10 @@ fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError>
 
 /// Whether these parts stand somewhere in a path, as whole parts.
 fn has_parts(path: &str, parts: &str) -> bool {
-    path.match_indices(parts).any(|(at, _)| {
-        let (before, behind) = (path.get(..at).unwrap_or_default(), path.get(at + parts.len()..).unwrap_or_default());
-        (before.is_empty() || before.ends_with('/')) && (behind.is_empty() || behind.starts_with('/'))
-    })
+    let starts = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
+    starts
+        .filter_map(|at| path.get(at..)?.strip_prefix(parts))
+        .any(|behind| behind.is_empty() || behind.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -116,6 +116,7 @@ mod tests {
             "a/**/",
             "a/{b,c}/**",
             "a/**/b/**",
+            "a/**/b/b",
         ];
         let ids = [
             "a",
@@ -133,6 +134,8 @@ mod tests {
             "a/bc",
             "a/b/c/T=x/d",
             "a/c/T=xT=x",
+            "a/zb/b/b",
+            "a/b/b/b",
         ];
         for pattern in patterns {
             let (own, both) =
