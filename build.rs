@@ -8,6 +8,7 @@ use std::{env, fs};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use lzma_rust2::{LzmaOptions, LzmaWriter};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let project = env::var("CARGO_MANIFEST_DIR")?;
@@ -54,29 +55,43 @@ fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Embeds the measurements compressed, `<runtime>/<version>.yaml` and the digests beside it: they are long lists of much the same.
+/// Embeds the measurements and the digests beside them, the files of a runtime as one compressed text with a table of where each
+/// ends: those of its versions are much the same.
 fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let mut rows = Vec::new();
+    let mut runtimes = Vec::new();
     for runtime in fs::read_dir(root)? {
         let runtime = runtime?;
-        // The folder of what is expected of ONNX's older releases.
-        if !runtime.file_type()?.is_dir() || runtime.file_name() == "releases" {
-            continue;
-        }
-        for file in fs::read_dir(runtime.path())? {
-            let path = file?.path();
-            let name = path.strip_prefix(root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
-            let packed = out.join(name.replace('/', "-"));
-            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-            encoder.write_all(&fs::read(&path)?)?;
-            fs::write(&packed, encoder.finish()?)?;
-            let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
-            rows.push(format!("    ({name:?}, include_bytes!({packed:?})),\n"));
+        // The folder of what is expected of ONNX's older releases is none.
+        if runtime.file_type()?.is_dir() && runtime.file_name() != "releases" {
+            runtimes.push(runtime.path());
         }
     }
-    rows.sort();
+    runtimes.sort();
+    let mut rows = Vec::new();
+    for runtime in runtimes {
+        let mut files =
+            fs::read_dir(&runtime)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+        // Files of one kind beside each other.
+        files.sort_by_key(|path| (path.extension().map(ToOwned::to_owned), path.clone()));
+        let (mut text, mut ends) = (Vec::new(), Vec::new());
+        for path in &files {
+            text.extend(fs::read(path)?);
+            ends.push(format!(
+                "({:?}, {})",
+                path.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")?,
+                text.len()
+            ));
+        }
+        let name = runtime.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")?;
+        let packed = out.join(format!("{name}.lzma"));
+        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(9), None)?;
+        encoder.write_all(&text)?;
+        fs::write(&packed, encoder.finish()?)?;
+        let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
+        rows.push(format!("    ({name:?}, &[{}], include_bytes!({packed:?})),\n", ends.join(", ")));
+    }
     fs::write(out.join("measurements.rs"), format!("&[\n{}]\n", rows.concat()))?;
     Ok(())
 }

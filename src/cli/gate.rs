@@ -117,7 +117,7 @@ impl Source {
             return None;
         }
         let (name, text) = Measurements::embedded().text(&self.runtime.name, &self.runtime.version)?;
-        Some((format!("expectations/{name} of this program"), text))
+        Some((format!("expectations/{name} of this program"), text.to_owned()))
     }
 
     /// Where new expectations are written: a measurement of another version of the runtime stays as it is, and one that only the

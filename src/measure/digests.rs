@@ -15,10 +15,13 @@ use crate::suite::recorded_digests;
 pub struct MeasuredDigests(BTreeMap<OperatorVersion, String>);
 
 impl MeasuredDigests {
+    /// How the name of the file ends.
+    pub(crate) const EXTENSION: &str = "digests";
+
     /// Where the digests are that belong to an expectation file: `expectations/tract/0.23.9.digests` for
     /// `expectations/tract/0.23.9.yaml`.
     pub fn path(expectations: &Path) -> PathBuf {
-        expectations.with_extension("digests")
+        expectations.with_extension(Self::EXTENSION)
     }
 
     /// Reads the file. A line of another form counts for nothing, and so confirms nothing.

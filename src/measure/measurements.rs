@@ -1,17 +1,20 @@
 //! Every measurement that comes with the program.
 
 use std::io::Read as _;
-use std::path::Path;
 use std::sync::OnceLock;
 
-use flate2::read::ZlibDecoder;
+use lzma_rust2::LzmaReader;
 
 use crate::expectations::{ExpectationError, version_key};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::measurement::Measurement;
 
-/// Every measurement, and the digests beside it, compressed, as they were when the program was built, by name, sorted.
-const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
+/// A runtime, its files with where each ends in their text, and that text, compressed.
+type PackedRuntime = (&'static str, &'static [(&'static str, usize)], &'static [u8]);
+
+/// The measurements, and the digests beside them, as they were when the program was built.
+#[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
+const RUNTIMES: &[PackedRuntime] = include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
 
 /// The measurements of the project, of which each file is read when it is first needed.
 #[derive(Debug)]
@@ -22,7 +25,6 @@ pub struct Measurements {
 
 #[derive(Debug)]
 struct MeasuredFile {
-    name: &'static str,
     runtime: &'static str,
     version: &'static str,
     read: OnceLock<Measurement>,
@@ -33,11 +35,12 @@ impl Measurements {
     pub fn embedded() -> &'static Measurements {
         static ALL: OnceLock<Measurements> = OnceLock::new();
         ALL.get_or_init(|| {
-            let file = |name: &'static str| {
-                let (runtime, version) = name.strip_suffix(".yaml")?.split_once('/')?;
-                Some(MeasuredFile { name, runtime, version, read: OnceLock::new() })
+            let of_runtime = |(runtime, files, _): &PackedRuntime| {
+                let runtime = *runtime;
+                let versions = files.iter().filter_map(|(name, _)| name.strip_suffix(".yaml"));
+                versions.map(move |version| MeasuredFile { runtime, version, read: OnceLock::new() })
             };
-            let mut files: Vec<MeasuredFile> = FILES.iter().filter_map(|(name, _)| file(name)).collect();
+            let mut files: Vec<MeasuredFile> = RUNTIMES.iter().flat_map(of_runtime).collect();
             files.sort_by_key(|file| (file.runtime, version_key(file.version)));
             Measurements { files }
         })
@@ -67,10 +70,10 @@ impl Measurements {
     }
 
     /// The name and text of the file of a version of a runtime, or of its newest version where that was not measured.
-    pub fn text(&self, runtime: &str, version: &str) -> Option<(&'static str, String)> {
+    pub fn text(&self, runtime: &str, version: &str) -> Option<(String, &'static str)> {
         let of_runtime = || self.files.iter().filter(|file| file.runtime == runtime);
         let file = of_runtime().find(|file| file.version == version).or_else(|| of_runtime().next_back())?;
-        Some((file.name, text_of(file.name)?))
+        Some((format!("{}/{}.yaml", file.runtime, file.version), file.text("yaml")?))
     }
 
     /// Every measurement, by runtime, then by version.
@@ -84,24 +87,37 @@ impl MeasuredFile {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
-        let path = format!("expectations/{}", self.name);
-        let digests = MeasuredDigests::path(Path::new(self.name));
+        let path = format!("expectations/{}/{}.yaml", self.runtime, self.version);
         let wrong = |rule: &str| ExpectationError::Header { path: path.clone(), rule: rule.to_owned() };
-        let text = text_of(self.name).ok_or_else(|| wrong("is not embedded as a whole; build the program anew"))?;
-        let digests = text_of(&digests.to_string_lossy());
-        let measurement = Measurement::read(&path, &text, digests.as_deref())?;
+        let text = self.text("yaml").ok_or_else(|| wrong("is not embedded as a whole; build the program anew"))?;
+        let measurement = Measurement::read(&path, text, self.text(MeasuredDigests::EXTENSION))?;
         let measurement = measurement.ok_or_else(|| wrong("names no version, which its folder is for"))?;
         if (measurement.runtime(), measurement.version()) != (self.runtime, self.version) {
             return Err(wrong("is about another runtime or version than its folder and name say"));
         }
         Ok(self.read.get_or_init(|| measurement))
     }
+
+    /// The text of the file with this extension.
+    fn text(&self, extension: &str) -> Option<&'static str> {
+        let at = RUNTIMES.iter().position(|(runtime, ..)| *runtime == self.runtime)?;
+        let (_, files, _) = RUNTIMES.get(at)?;
+        let place = files.iter().position(|(name, _)| {
+            name.strip_prefix(self.version).and_then(|rest| rest.strip_prefix('.')) == Some(extension)
+        })?;
+        let start = place.checked_sub(1).map_or(0, |before| files.get(before).map_or(0, |(_, end)| *end));
+        unpacked(at)?.get(start..files.get(place)?.1)
+    }
 }
 
-/// The text of an embedded file.
-fn text_of(name: &str) -> Option<String> {
-    let at = FILES.binary_search_by_key(&name, |(name, _)| name).ok()?;
-    let mut text = String::new();
-    ZlibDecoder::new(FILES.get(at)?.1).read_to_string(&mut text).ok()?;
-    Some(text)
+/// The text of the files of a runtime, by its place.
+fn unpacked(at: usize) -> Option<&'static str> {
+    static ALL: [OnceLock<Option<String>>; RUNTIMES.len()] = [const { OnceLock::new() }; RUNTIMES.len()];
+    let unpack = || {
+        let (_, _, packed) = RUNTIMES.get(at)?;
+        let mut text = String::new();
+        LzmaReader::new_mem_limit(*packed, u32::MAX, None).ok()?.read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    ALL.get(at)?.get_or_init(unpack).as_deref()
 }
