@@ -42,7 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         let known: Vec<&str> = Measurements::embedded().runtimes().into_iter().map(|(name, _)| name).collect();
         bail!(Usage(format!("no such runtime was measured; there are measurements of {}", known.join(", "))));
     }
-    print::line(describe(&version, &columns)?.trim_end())?;
+    print::styled(describe(&version, &columns)?.trim_end())?;
     Ok(exit::SUCCESS)
 }
 

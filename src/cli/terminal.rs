@@ -43,7 +43,7 @@ impl Reporter for TerminalReporter {
 
     fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
         self.cases_ended();
-        print::line(&closing(run.gate, &self.show, run.elapsed))
+        print::styled(&closing(run.gate, &self.show, run.elapsed))
             .map_err(|error| ReportError { place: error.to_string(), error: error.root_cause().to_string().into() })
     }
 }

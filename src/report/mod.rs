@@ -3,6 +3,7 @@
 pub mod badge;
 pub mod case_json;
 pub mod ci_summary;
+pub(crate) mod colours;
 pub mod compare;
 pub mod coverage;
 pub mod describe_case;

@@ -8,9 +8,10 @@ use onnx_conformance_reference::spec::{FormalParameter, LookupError, OperatorVer
 
 use crate::findings::{FindingError, Findings};
 use crate::generate::{GenerateError, OperatorCatalog};
+use crate::report::colours::{BAD, BOLD, DIM, GOOD, NOTE, UNSURE};
 use crate::report::escape::line;
 use crate::report::signature;
-use crate::report::site::{Column, Levels, VersionTable, letter_of, states, words_of};
+use crate::report::site::{Column, Levels, VersionTable, colour_of, letter_of, states, words_of};
 
 /// The rows of the table of traps that a reader is told of.
 const TRAPS: &str = include_str!("../../docs/traps.md");
@@ -32,7 +33,7 @@ pub enum DescribeError {
     Findings(#[from] FindingError),
 }
 
-/// An operator version: signature, types over versions, what the runtimes of these columns do, cases, traps, findings.
+/// An operator version: signature, types over versions, what the runtimes of these columns do, cases, traps, findings, with colours.
 pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String, DescribeError> {
     let specs = Specs::embedded();
     let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
@@ -74,7 +75,7 @@ fn head(version: &OperatorVersion) -> Result<String, DescribeError> {
     notes.extend(spec.deprecated.then(|| "deprecated".to_owned()));
     notes.extend(spec.experimental.then(|| "experimental".to_owned()));
     Ok(format!(
-        "{}: {}\n{}\n\n  {}\n",
+        "{BOLD}{}{BOLD:#}: {}\n{}\n\n  {}\n",
         version.qualified(),
         notes.join(", "),
         line(&file.summary),
@@ -106,7 +107,7 @@ fn section<const N: usize>(text: &mut String, title: &str, rows: &[[String; N]])
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n{title}");
+    let _ = writeln!(text, "\n{BOLD}{title}{BOLD:#}");
     let width =
         |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
@@ -119,16 +120,21 @@ fn section<const N: usize>(text: &mut String, title: &str, rows: &[[String; N]])
 fn measured(text: &mut String, table: &VersionTable, columns: &[Column]) {
     let states = table.states(Levels::Required, columns.len());
     let row = |(column, state): (&Column, _)| {
-        [format!("{} {}", line(&column.runtime), line(&column.version)), words_of(state)]
+        let colour = colour_of(state);
+        [
+            format!("{} {}", line(&column.runtime), line(&column.version)),
+            format!("{colour}{}{colour:#}", words_of(state)),
+        ]
     };
     section(text, "measured, in required cases", &columns.iter().zip(&states).map(row).collect::<Vec<_>>());
 }
 
 /// A row for each type of each type parameter, and in it for each version a letter for each runtime.
 fn types(text: &mut String, tables: &[VersionTable], columns: &[Column]) {
+    let width = columns.len().max(2);
     let mut rows = vec![[
         String::new(),
-        tables.iter().map(|table| pad(&table.version.since.to_string(), columns.len())).collect::<String>(),
+        tables.iter().map(|table| pad(&table.version.since.to_string(), width)).collect::<String>(),
     ]];
     let mut names: BTreeSet<(String, String)> = BTreeSet::new();
     for table in tables {
@@ -139,15 +145,16 @@ fn types(text: &mut String, tables: &[VersionTable], columns: &[Column]) {
     for (parameter, label) in names {
         let cell = |table: &VersionTable| {
             let is_there = table.types().get(&label).is_some_and(|all| all.contains(&parameter.as_str()));
-            let letters: String = if is_there {
-                states(&table.cases_of(&parameter, &label), Levels::Required, columns.len())
-                    .iter()
-                    .map(letter_of)
-                    .collect()
-            } else {
-                String::new()
+            if !is_there {
+                return pad("", width);
+            }
+            let states = states(&table.cases_of(&parameter, &label), Levels::Required, columns.len());
+            let letter = |state| {
+                let colour = colour_of(state);
+                format!("{colour}{}{colour:#}", letter_of(state))
             };
-            pad(&letters, columns.len())
+            let gap = pad("", width.saturating_sub(states.len()));
+            states.iter().map(letter).chain([gap]).collect()
         };
         rows.push([format!("{parameter} {label}"), tables.iter().map(cell).collect()]);
     }
@@ -156,14 +163,16 @@ fn types(text: &mut String, tables: &[VersionTable], columns: &[Column]) {
     section(text, "types over versions", &rows);
     let _ = writeln!(
         text,
-        "  a letter each for {}:\n  r right, p partly declined, d declined, a takes what it must refuse, e refuses what it must run, \
-         s wrong in special values,\n  w wrong, c dies or hangs, n opset not accepted, o recorded, ? not measured",
+        "  a letter each for {}:\n  {GOOD}r{GOOD:#} right, {NOTE}p{NOTE:#} partly declined, {DIM}d{DIM:#} declined, \
+         {UNSURE}a{UNSURE:#} takes what it must refuse, {UNSURE}e{UNSURE:#} refuses what it must run, \
+         {UNSURE}s{UNSURE:#} wrong in special values,\n  {BAD}w{BAD:#} wrong, {BAD}c{BAD:#} dies or hangs, \
+         {DIM}n{DIM:#} opset not accepted, {DIM}o{DIM:#} recorded, {DIM}?{DIM:#} not measured",
         named.join(", ")
     );
 }
 
 fn pad(text: &str, width: usize) -> String {
-    format!("{text:<width$}  ", width = width.max(2))
+    format!("{text:<width$}  ")
 }
 
 fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Result<(), DescribeError> {
@@ -239,6 +248,8 @@ mod tests {
         let newest: Vec<Column> =
             columns.into_iter().filter(|column| ["1.32.0", "1.23.2"].contains(&column.version.as_str())).collect();
         let text = describe(&OperatorVersion::new("ai.onnx", "Softmax", 13), &newest).unwrap();
+        assert!(text.contains("\u{1b}["), "no colours in\n{text}");
+        let text = anstream::adapter::strip_str(&text).to_string();
         for part in [
             "ai.onnx/Softmax-13: opsets 13 to ",
             "\n  output = Softmax <axis> (input)\n",

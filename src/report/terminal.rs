@@ -6,11 +6,15 @@ use std::time::Duration;
 use crate::compare::Distance;
 use crate::expectations::GateResult;
 use crate::findings::Findings;
+use crate::report::colours::{BAD, BOLD, DIM, GOOD};
 use crate::report::escape;
 use crate::report::groups::failure_groups;
 use crate::run::{CaseResult, OfRelease, Outcome, Summary};
 use crate::runtime::Declaration;
 use crate::suite::release_key;
+
+/// What a case is called that does worse than expected.
+const UNEXPECTED: &str = "unexpected";
 
 /// What is shown of the cases that did not go as expected.
 #[derive(Clone, Debug)]
@@ -29,14 +33,16 @@ impl Show {
 
     /// A case that did not go as expected, and the command that runs it again.
     fn failure(&self, what: &str, result: &CaseResult) -> String {
-        let mut text = format!("{what}: {} {}", result.outcome, escape::line(&result.id));
+        let colour = if what == UNEXPECTED { BAD } else { GOOD };
+        let mut text =
+            format!("{colour}{what}{colour:#}: {} {BOLD}{}{BOLD:#}", result.outcome, escape::line(&result.id));
         let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
         for part in [&rule, &result.message, &finding(result), &result.inputs] {
             for line in escape::message(part).lines() {
                 let _ = write!(text, "\n    {line}");
             }
         }
-        let _ = write!(text, "\n    {}", command(&self.command, &result.id));
+        let _ = write!(text, "\n    {DIM}{}{DIM:#}", command(&self.command, &result.id));
         text
     }
 }
@@ -88,18 +94,18 @@ pub fn runtime(runtime: &Declaration) -> String {
     escape::line(&format!("{} {}", runtime.name, runtime.version))
 }
 
-/// What a run ends with: the cases that did not go as expected, what is wrong with the expectations, and the one line of
+/// What a run ends with, with colours: the cases that did not go as expected, what is wrong with the expectations, and the one line of
 /// numbers.
 pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     let mut lines = Vec::new();
-    for (what, results) in [("unexpected", &tally.regressions), ("better than expected", &tally.improvements)] {
+    for (what, results) in [(UNEXPECTED, &tally.regressions), ("better than expected", &tally.improvements)] {
         lines.extend(failures(what, results, show));
     }
     lines.extend(tally.flaky.iter().take(show.most).map(flaky));
     if tally.flaky.len() > show.most {
         lines.push(format!("... and {} more flaky; --show 0 prints all", tally.flaky.len() - show.most));
     }
-    lines.extend(tally.broken.iter().map(|error| format!("broken case: {}", escape::message(error))));
+    lines.extend(tally.broken.iter().map(|error| format!("{BAD}broken case{BAD:#}: {}", escape::message(error))));
     lines.extend(tally.entry_problems.iter().take(show.most).map(|problem| escape::line(&problem.to_string())));
     if tally.entry_problems.len() > show.most {
         lines
@@ -113,6 +119,7 @@ pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
         let mut releases: Vec<_> = tally.summary.releases.iter().collect();
         releases.sort_by_key(|(release, _)| release_key(release.trim_start_matches("onnx-")));
         lines.extend(releases.into_iter().map(|(release, OfRelease { total, passed, open })| {
+            let release = escape::line(release);
             format!("{release}: {total} cases, {passed} pass, {} do not, {open} open", total - passed - open)
         }));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 
@@ -10,21 +10,18 @@ use onnx_conformance_reference::spec::canonical_domain;
 
 use crate::measure::NodeVerdict;
 use crate::models::{KindReport, ModelReport, RuntimeReport, SavedNode, Status, TargetReport};
+use crate::report::colours::{BAD, BOLD, DIM, GOOD, MISSING, NOTE, UNSURE};
 use crate::report::escape;
 
 /// Findings of one rule and operator that are shown; more are counted.
 const SHOWN: usize = 5;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-
 fn style(level: Level) -> Style {
-    let color = match level {
-        Level::Error => AnsiColor::Red,
-        Level::Warning => AnsiColor::Yellow,
-        Level::Note => AnsiColor::Blue,
-    };
-    color.on_default().bold()
+    match level {
+        Level::Error => BAD,
+        Level::Warning => UNSURE.bold(),
+        Level::Note => NOTE.bold(),
+    }
 }
 
 /// A report of one model, worst first. Every text of the model is escaped; the colours are the report's own.
@@ -116,10 +113,10 @@ pub(super) fn kind_rows<'a>(runtimes: &'a [RuntimeReport]) -> Vec<KindRow<'a>> {
 
 fn verdict_style(verdict: NodeVerdict) -> Style {
     match verdict {
-        NodeVerdict::Runs | NodeVerdict::LikelyRuns => AnsiColor::Green.on_default(),
-        NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown => AnsiColor::Yellow.on_default(),
-        NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => AnsiColor::Magenta.on_default().bold(),
-        NodeVerdict::Wrong | NodeVerdict::Crashes => AnsiColor::Red.on_default().bold(),
+        NodeVerdict::Runs | NodeVerdict::LikelyRuns => GOOD,
+        NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown => UNSURE,
+        NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => MISSING.bold(),
+        NodeVerdict::Wrong | NodeVerdict::Crashes => BAD,
     }
 }
 

@@ -22,6 +22,6 @@ pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;
 pub use playground::{read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
-pub(crate) use severity::{Severity, letter_of, words_of};
+pub(crate) use severity::{Severity, colour_of, letter_of, words_of};
 pub(crate) use table::{Levels, VersionTable, states};
 pub use write::{Extra, SiteError, Written, write_site};

@@ -2,8 +2,11 @@
 
 use std::fmt::{self, Write as _};
 
+use anstyle::Style;
+
 use crate::case::Level;
 use crate::measure::Measured;
+use crate::report::colours::{BAD, DIM, GOOD, NOTE, UNSURE};
 use crate::run::Outcome;
 
 /// How bad the end of a judged case is; the order is from good to bad.
@@ -145,6 +148,17 @@ impl CellState {
             (_, Severity::Declined) if !any_other => CellState::DeclinedAll(total),
             _ => CellState::Worst(worst, bad, total),
         }
+    }
+}
+
+/// The colour of the state on a terminal.
+pub(crate) fn colour_of(state: &CellState) -> Style {
+    match state {
+        CellState::Untested | CellState::Recorded | CellState::NotAccepted | CellState::DeclinedAll(_) => DIM,
+        CellState::Right(_) | CellState::Worst(Severity::Right, ..) => GOOD,
+        CellState::Worst(Severity::Declined, ..) => NOTE,
+        CellState::Worst(Severity::TakesInvalid | Severity::RefusesValid | Severity::WrongSpecial, ..) => UNSURE,
+        CellState::Worst(Severity::Wrong | Severity::Crash, ..) => BAD,
     }
 }
 
