@@ -35,8 +35,8 @@ pub(crate) struct Front {
     pub(crate) reach: Vec<(&'static str, [usize; 3])>,
     /// How many cases each source confirms.
     pub(crate) evidence: Vec<(String, usize)>,
-    /// Whether the site has the program that computes in the browser.
-    pub(crate) module: bool,
+    /// How many files hold the program that computes in the browser; none where the site does not have it.
+    pub(crate) module: usize,
 }
 
 /// A column of another suite: its title, remarks, and outcomes.
@@ -198,7 +198,7 @@ impl FrontBuilder {
             cases: self.cases,
             reach: Vec::new(),
             evidence: Vec::new(),
-            module: false,
+            module: 0,
         })
     }
 }

@@ -45,6 +45,9 @@ const ASSETS: &[(&str, &str)] = &[
     ("keys.js", include_str!("assets/keys.js")),
 ];
 
+/// The bytes of the program for browsers that a file holds, in base 64: no file of the site has more than 2 MB.
+const MODULE_PART: usize = 1_350_000;
+
 /// A site that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
@@ -178,14 +181,15 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
         builder.add(&pages.domain, &pages.name, &pages.summary, pages.versions);
     }
     let mut front = builder.finish(&columns, &elsewhere, digest)?;
-    (front.reach, front.evidence, front.module) = (extra.reach, extra.evidence, extra.module.is_some());
+    (front.reach, front.evidence) = (extra.reach, extra.evidence);
     if let Some(module) = &extra.module {
-        let path = "data/module.js";
-        let gzip = packed(module).map_err(|error| SiteError::Io { path: path.to_owned(), error })?;
-        // It is loaded when it is asked for, and is no page: what is said of the largest file is about pages.
-        let largest = out.largest;
-        out.json(path, &serde_json::json!({ "gzip": gzip }))?;
-        out.largest = largest;
+        let io = |error| SiteError::Io { path: "data/module".to_owned(), error };
+        for part in packed(module).map_err(io)?.chunks(MODULE_PART) {
+            let path = format!("data/module/{}.js", front.module);
+            // A page that is opened from a file may read scripts alone, which are text.
+            out.json(&path, &serde_json::json!({ "gzip": BASE64.encode(part) }))?;
+            front.module += 1;
+        }
     }
     out.json("data/front.js", &front)?;
     let page = folder.join("index.html");
@@ -315,11 +319,10 @@ impl Output {
     }
 }
 
-/// The bytes compressed, as base 64: a page that is opened from a file may read scripts alone.
-fn packed(bytes: &[u8]) -> Result<String, std::io::Error> {
+fn packed(bytes: &[u8]) -> Result<Vec<u8>, std::io::Error> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
-    Ok(BASE64.encode(encoder.finish()?))
+    encoder.finish()
 }
 
 /// JSON that is also an expression of JavaScript, and that no parser takes for the end of a script.

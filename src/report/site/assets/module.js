@@ -42,9 +42,10 @@
   }
 
   async function compile() {
-    const { gzip } = await site.load("module");
-    const packed = Uint8Array.from(atob(gzip), (char) => char.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const { module } = await site.front();
+    const parts = await Promise.all(Array.from({ length: module }, (_, at) => site.load(`module/${at}`)));
+    const packed = parts.map(({ gzip }) => Uint8Array.from(atob(gzip), (char) => char.charCodeAt(0)));
+    const stream = new Blob(packed).stream().pipeThrough(new DecompressionStream("gzip"));
     return WebAssembly.compile(await new Response(stream).arrayBuffer());
   }
 
@@ -77,7 +78,7 @@
   }
 
   /** Whether this site has the program. */
-  site.hasModule = (front) => front.module === true;
+  site.hasModule = (front) => front.module > 0;
 
   /** The answer to a request, with the bytes that belong to it. A request that is followed by another is given up. */
   site.ask = async (request, file) => {

@@ -67,7 +67,11 @@ site.front = async () => {
     return front.parsed[at];
   };
   front.byName = new Map(front.operators.map((operator) => [`${front.domains[operator.d].name}/${operator.n}`, operator]));
-  front.column = (key) => front.columns.findIndex((column) => column.key === key);
+  /** The column of a key, or of the newest version of a runtime by its name. */
+  front.column = (key) => {
+    const at = front.columns.findIndex((column) => column.key === key);
+    return at < 0 ? front.columns.findLastIndex((column) => column.runtime === key) : at;
+  };
   front.title = (column) => `${column.runtime} ${column.version}${column.file ? ` (${column.file})` : ""}`;
   const newest = new Map();
   for (const [at, column] of front.columns.entries()) newest.set(column.file ? `${column.runtime}#${at}` : column.runtime, at);
