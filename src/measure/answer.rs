@@ -53,7 +53,7 @@ impl fmt::Display for NodeVerdict {
 pub struct NodeAnswer {
     /// The answer.
     pub verdict: NodeVerdict,
-    /// How many required cases like it were measured.
+    /// How many cases like it were measured: required ones, or recommended ones that all pass where there are no others.
     pub cases: usize,
     /// How many of them ended as the verdict says.
     pub of_these: usize,
@@ -88,10 +88,13 @@ impl NodeAnswer {
 impl Measurement {
     /// What is measured of a kind of node.
     pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
-        let is_about = |case: &&RecordedCase| {
-            case.facts.refusal.is_none() && case.facts.level == Level::Required && kind.has_types_of(&case.id)
+        let of_level = |level: Level| {
+            let is_about = move |case: &&RecordedCase| {
+                case.facts.refusal.is_none() && case.facts.level == level && kind.has_types_of(&case.id)
+            };
+            recorded_cases(&kind.version).iter().filter(is_about)
         };
-        let cases: Vec<&RecordedCase> = recorded_cases(&kind.version).iter().filter(is_about).collect();
+        let cases: Vec<&RecordedCase> = of_level(Level::Required).collect();
         let alike = |case: &&RecordedCase| case.facts.settings == kind.settings;
         let exact = self.ended(kind, cases.iter().copied().filter(alike));
         if !exact.is_empty() {
@@ -103,7 +106,15 @@ impl Measurement {
         if !of_other_ranks.is_empty() {
             return self.summed(&of_other_ranks, kind.settings.has_rank());
         }
-        self.by_parts(&self.ended(kind, cases.iter().copied()), kind)
+        // Of what the standard does not settle only a pass says something: a failure is no wrong answer.
+        let passes = |(_, outcome): &(&RecordedCase, Outcome)| *outcome == Outcome::Pass;
+        let recommended = self.ended(kind, of_level(Level::Recommended).filter(alike));
+        if !recommended.is_empty() && recommended.iter().all(passes) {
+            return self.summed(&recommended, kind.settings.has_rank());
+        }
+        let mut ended = self.ended(kind, cases.iter().copied());
+        ended.extend(self.ended(kind, of_level(Level::Recommended)).into_iter().filter(passes));
+        self.by_parts(&ended, kind)
     }
 
     /// The answer where no case has all settings of the node: each setting by itself.
@@ -115,7 +126,10 @@ impl Measurement {
             let of_word: Vec<(&RecordedCase, Outcome)> =
                 ended.iter().copied().filter(|(case, _)| has_word(case)).collect();
             if of_word.is_empty() {
-                return NodeAnswer { reason: Some(format!("none has {word}")), ..self.summed(&[], false) };
+                return NodeAnswer {
+                    reason: Some(format!("no required case and no passing recommended one has {word}")),
+                    ..self.summed(&[], false)
+                };
             }
             let passes = of_word.iter().filter(|(_, outcome)| *outcome == Outcome::Pass);
             let passes: Vec<&str> = passes.map(|(case, _)| case.id.as_str()).collect();

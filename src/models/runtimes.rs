@@ -9,6 +9,7 @@ use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use serde::Serialize;
 
+use crate::findings::Findings;
 use crate::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
 use crate::models::probe::{Probed, RuntimeProbe, probe};
 use crate::models::single_node::Origin;
@@ -83,6 +84,18 @@ pub struct KindReport {
     /// What the measurement says of them, or what was tried.
     #[serde(flatten)]
     pub answer: NodeAnswer,
+    /// The finding that the answer's case shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<FindingReport>,
+}
+
+/// A finding, in words.
+#[derive(Clone, Debug, Serialize)]
+pub struct FindingReport {
+    /// Its id with the runtime: `onnxruntime/gather-strings`.
+    pub id: String,
+    /// What the runtime does.
+    pub does: String,
 }
 
 /// The nodes of a model by kind, and calls of what is no operator of ONNX.
@@ -177,13 +190,18 @@ impl RuntimeReport {
         nodes: &NodeKinds,
         origin: &Origin<'_>,
     ) -> RuntimeReport {
-        let kind = |(kind, alike): (&NodeKind, &Alike)| KindReport {
-            kind: kind.to_string(),
-            settings: kind.settings.to_string(),
-            nodes: alike.count,
-            first: alike.place.clone(),
-            id: Some(alike.id),
-            answer: runtime.answer(kind, alike.id, origin),
+        let measurement = runtime.measurement();
+        let kind = |(kind, alike): (&NodeKind, &Alike)| {
+            let answer = runtime.answer(kind, alike.id, origin);
+            KindReport {
+                kind: kind.to_string(),
+                settings: kind.settings.to_string(),
+                nodes: alike.count,
+                first: alike.place.clone(),
+                id: Some(alike.id),
+                finding: measurement.and_then(|measurement| shown_finding(measurement.runtime(), &answer)),
+                answer,
+            }
         };
         let other = |(name, alike): (&String, &Alike)| KindReport {
             kind: name.clone(),
@@ -192,11 +210,11 @@ impl RuntimeReport {
             first: alike.place.clone(),
             id: Some(alike.id),
             answer: NodeAnswer { reason: Some("no operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
+            finding: None,
         };
         let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
         kinds.extend(nodes.others.iter().map(other));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
-        let measurement = runtime.measurement();
         let refused = measurement.and_then(|measurement| refusal(measurement, facts));
         let worst = kinds.iter().map(|kind| of_node(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
         let declaration = match runtime {
@@ -247,8 +265,19 @@ impl KindReport {
         if let Some(reason) = reason {
             text = format!("{text}: {reason}");
         }
+        if let Some(FindingReport { id, does }) = &self.finding {
+            text = format!("{text}; finding {id}: {does}");
+        }
         text
     }
+}
+
+/// The finding that the case of an answer shows, where that case fails and is not just declined.
+fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
+    let fails =
+        matches!(answer.verdict, NodeVerdict::RunsButForSpecialValues | NodeVerdict::Wrong | NodeVerdict::Crashes);
+    let finding = Findings::embedded().ok()?.of_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
+    Some(FindingReport { id: finding.full_id(), does: finding.does.clone() })
 }
 
 /// Why a runtime does not take the file at all.
