@@ -245,6 +245,9 @@ test("the model of a case is downloaded, and what is missing is said", async () 
     assert.equal(await other.locator("h1").textContent(), words);
     await close(other);
   }
+  const newest = await open("#/runtime/onnxruntime");
+  assert.match(await newest.locator("h1").textContent(), /^onnxruntime \d/);
+  await close(newest);
   await close(page);
 });
 

@@ -52,11 +52,12 @@
     better.length > 0 ? el("details", null, el("summary", null, "better"), list(better)) : null);
   }
 
-  site.page("runtime", async ([key], chosen) => {
+  site.page("runtime", async ([named], chosen) => {
     const front = await site.front();
-    const at = front.column(key);
-    if (at < 0) return [el("h1", null, "No such runtime"), el("p", null, `Nothing called '${key}' was measured. `, link("#/runtimes", null, "All runtimes"))];
+    const at = front.column(named);
+    if (at < 0) return [el("h1", null, "No such runtime"), el("p", null, `Nothing called '${named}' was measured. `, link("#/runtimes", null, "All runtimes"))];
     const column = front.columns[at];
+    const { key } = column;
     const data = await site.load(`runtime/${key}`);
     const opset = opsetFor(front, column, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
