@@ -78,15 +78,11 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
         let (mut text, mut ends) = (Vec::new(), Vec::new());
         for path in &files {
             text.extend(fs::read(path)?);
-            ends.push(format!(
-                "({:?}, {})",
-                path.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")?,
-                text.len()
-            ));
+            ends.push(format!("({:?}, {})", own_name(path)?, text.len()));
         }
-        let name = runtime.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")?;
+        let name = own_name(&runtime)?;
         let packed = out.join(format!("{name}.lzma"));
-        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(9), None)?;
+        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(3), None)?;
         encoder.write_all(&text)?;
         fs::write(&packed, encoder.finish()?)?;
         let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
@@ -94,6 +90,10 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     }
     fs::write(out.join("measurements.rs"), format!("&[\n{}]\n", rows.concat()))?;
     Ok(())
+}
+
+fn own_name(path: &Path) -> Result<&str, &'static str> {
+    path.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")
 }
 
 fn write_table(

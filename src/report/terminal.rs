@@ -13,9 +13,6 @@ use crate::run::{CaseResult, OfRelease, Outcome, Summary};
 use crate::runtime::Declaration;
 use crate::suite::release_key;
 
-/// What a case is called that does worse than expected.
-const UNEXPECTED: &str = "unexpected";
-
 /// What is shown of the cases that did not go as expected.
 #[derive(Clone, Debug)]
 pub struct Show {
@@ -33,9 +30,7 @@ impl Show {
 
     /// A case that did not go as expected, and the command that runs it again.
     fn failure(&self, what: &str, result: &CaseResult) -> String {
-        let colour = if what == UNEXPECTED { BAD } else { GOOD };
-        let mut text =
-            format!("{colour}{what}{colour:#}: {} {BOLD}{}{BOLD:#}", result.outcome, escape::line(&result.id));
+        let mut text = format!("{what}: {} {BOLD}{}{BOLD:#}", result.outcome, escape::line(&result.id));
         let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
         for part in [&rule, &result.message, &finding(result), &result.inputs] {
             for line in escape::message(part).lines() {
@@ -98,9 +93,8 @@ pub fn runtime(runtime: &Declaration) -> String {
 /// numbers.
 pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
     let mut lines = Vec::new();
-    for (what, results) in [(UNEXPECTED, &tally.regressions), ("better than expected", &tally.improvements)] {
-        lines.extend(failures(what, results, show));
-    }
+    lines.extend(failures(&format!("{BAD}unexpected{BAD:#}"), &tally.regressions, show));
+    lines.extend(failures(&format!("{GOOD}better than expected{GOOD:#}"), &tally.improvements, show));
     lines.extend(tally.flaky.iter().take(show.most).map(flaky));
     if tally.flaky.len() > show.most {
         lines.push(format!("... and {} more flaky; --show 0 prints all", tally.flaky.len() - show.most));
