@@ -133,6 +133,27 @@ fn what_runtimes_were_measured_to_do_is_told_in_every_form() {
     }
 }
 
+/// Two classes that both have votes are what a finding is about; a forest of three classes is not.
+#[test]
+fn an_answer_names_the_finding_of_its_case_and_of_no_other() {
+    let folder = Folder::new();
+    let case = "ai.onnx.ml/TreeEnsembleClassifier-3/two_classes/classlabels_int64s=positions/T1=float";
+    call(&["export", &folder.file("exported"), case]).expect(0, "1 cases");
+    let kind = |model: &str| {
+        let runtime = ["--runtime", "onnxruntime@1.32.0"];
+        let called = call(&[&["check", "--format", "json", model], &runtime[..]].concat()).expect_verdict("\"kinds\"");
+        let report: Value = serde_json::from_str(&called.out).unwrap();
+        validate(&report);
+        let kinds = report["models"][0]["runtimes"][0]["kinds"].as_array().unwrap().clone();
+        kinds.into_iter().find(|kind| kind["kind"].as_str().unwrap().contains("/TreeEnsembleClassifier-")).unwrap()
+    };
+    let two = kind(&folder.file("exported"));
+    assert_eq!(two["verdict"], "wrong", "{two:#}");
+    assert_eq!(two["finding"]["id"], "onnxruntime/treeensembleclassifier-two-classes", "{two:#}");
+    let three = kind("testdata/exporters/skl2onnx/forest_opset12.onnx");
+    assert!(three["finding"].is_null() && three["verdict"] == "likely-runs", "{three:#}");
+}
+
 #[test]
 fn a_runtime_that_was_not_measured_is_said_with_those_that_were() {
     for name in ["nonsense", "onnxruntime@0.1"] {
