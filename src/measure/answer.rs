@@ -208,7 +208,7 @@ mod tests {
         let model = parse_model(model).unwrap();
         let inferred = infer(&model, &Limits::default());
         let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
-        let text = format!("runtime: a\nversion: 1.2\nexact: true\nexpect:\n{entries}");
+        let text = format!("runtime: a\nversion: 1.2\nexact: true\nstrict: true\nexpect:\n{entries}");
         let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
         measurement.answer(&NodeKind::of(&facts).unwrap())
     }
