@@ -34,6 +34,7 @@ pub(crate) struct Arguments {
 
 /// Measures each version, and goes on after one that fails.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
+    let program = program()?;
     let mut failed = Vec::new();
     for runtime in &arguments.runtimes {
         let (name, version) =
@@ -41,7 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
         let versions = VersionsFile::read(name)?;
         for version in versions.chosen(name, version)? {
             anstream::println!("== {name}@{version}");
-            if let Err(error) = measure(arguments, name, version, &versions) {
+            if let Err(error) = measure(arguments, &program, name, version, &versions) {
                 anstream::eprintln!("error: {name}@{version}: {error:#}");
                 failed.push(format!("{name}@{version}"));
             }
@@ -51,15 +52,30 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// The program as the sources are now, built once and copied: it embeds the measurements, so that each file that is written
+/// would have it built anew.
+fn program() -> Result<PathBuf> {
+    let folder = workspace::target().join("measure");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut build = Command::new("cargo");
+    let ended = status(build.args(["build", "--quiet"]).current_dir(workspace::root()))?;
+    ensure!(ended.success(), "the program does not build: {ended}");
+    let name = format!("onnx-conformance{}", std::env::consts::EXE_SUFFIX);
+    let (built, copy) = (workspace::target().join("debug").join(&name), folder.join(&name));
+    // A file that runs cannot be written, only replaced.
+    let new = copy.with_extension("new");
+    fs::copy(&built, &new).with_context(|| format!("cannot copy {} to {}", built.display(), new.display()))?;
+    fs::rename(&new, &copy).with_context(|| format!("cannot move {} to {}", new.display(), copy.display()))?;
+    Ok(copy)
+}
+
 /// Runs the suite on a version, from where an earlier run stopped, and writes the file.
-fn measure(arguments: &Arguments, name: &str, version: &str, versions: &VersionsFile) -> Result<()> {
-    let runtime = Launched::new(name, version, versions)?;
+fn measure(arguments: &Arguments, program: &Path, name: &str, version: &str, versions: &VersionsFile) -> Result<()> {
+    let runtime = Launched::new(program, name, version, versions)?;
     let measured = workspace::root().join("expectations").join(name).join(format!("{version}.yaml"));
     // What was measured on a part of the suite is measured on that part again.
     let scope = if measured.exists() { scope_of(&measured)? } else { versions.scope.clone() };
-    let folder = workspace::target().join("measure");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let results = folder.join(format!("{name}@{version}.jsonl"));
+    let results = workspace::target().join("measure").join(format!("{name}@{version}.jsonl"));
     if results.exists() && (arguments.afresh || !is_of_this_suite(&results)?) {
         anstream::println!("{}: what is there is left out, and the cases are run afresh", results.display());
         fs::remove_file(&results)?;
@@ -120,13 +136,14 @@ fn is_of_this_suite(results: &Path) -> Result<bool> {
 
 /// A version of a runtime that is ready to start.
 struct Launched {
+    program: PathBuf,
     command: String,
     environment: BTreeMap<String, String>,
     name: String,
 }
 
 impl Launched {
-    fn new(name: &str, version: &str, versions: &VersionsFile) -> Result<Launched> {
+    fn new(program: &Path, name: &str, version: &str, versions: &VersionsFile) -> Result<Launched> {
         let folder = workspace::root().join("adapters").join(name);
         let path = folder.join("adapter.yaml");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -150,13 +167,13 @@ impl Launched {
         };
         let command = file.command.iter().map(word).collect::<Vec<_>>().join(" ");
         let environment = file.env.iter().map(|(key, value)| (key.clone(), filled(value))).collect();
-        Ok(Launched { command, environment, name: name.to_owned() })
+        Ok(Launched { program: program.to_owned(), command, environment, name: name.to_owned() })
     }
 
     /// The program with these arguments, in the workspace's root folder and the adapter's environment.
     fn tool(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("cargo");
-        command.args(["run", "--quiet", "--"]).args(arguments).envs(&self.environment).current_dir(workspace::root());
+        let mut command = Command::new(&self.program);
+        command.args(arguments).envs(&self.environment).current_dir(workspace::root());
         command
     }
 
