@@ -50,8 +50,15 @@ CONFIGURATION = {
 
 CORE = openvino.Core()
 
-# How the frontend says that it has no translation of operators: `Det-18, ai.onnx.ml.Scaler`. The number is the opset.
-NO_OPERATOR = re.compile(r"No conversion rule found for operations: (?P<operators>[^\n]+)")
+# How the frontend says that it has no translation of operators: `Det-18, ai.onnx.ml.Scaler`. The number is the opset. The second
+# wording, without numbers, is of 2025.
+NO_OPERATOR = re.compile(
+    r"(?:No conversion rule found for operations|OpenVINO does not support the following ONNX operations): (?P<operators>[^\n]+)"
+)
+
+# How the frontend of 2025 says that it has no such element type: its name, which is missing where the type is newer than it, and those
+# that it has, all in ONNX's spelling.
+NO_DATA_TYPE = re.compile(r"Unsupported data type (?P<lacking>\w+ )?expected: (?P<known>[\w, ]+)")
 
 # How it says so of an element type, in OpenVINO's spelling, and of an attribute. What is not said in such words is an error: a
 # message that ends with "not supported" is as often about a shape or about an input that is no constant.
@@ -157,6 +164,13 @@ def lacking(path, ports, error):
         version = operator_version(model, node) if node is not None else None
         if version:
             return Unsupported(f"operator {version}", short(error))
+    if data_type := NO_DATA_TYPE.search(said):
+        known = [name.strip().lower() for name in data_type["known"].split(",")]
+        named = (data_type["lacking"] or "").strip().lower()
+        types = [f"tensor({named})"] if named else [port.type for port in ports if port.type.startswith("tensor(")]
+        lacks = next((each for each in types if each not in [f"tensor({name})" for name in known]), None)
+        if lacks:
+            return Unsupported(lacks, short(error))
     # The frontend has operators of its own that stand for those of sequences, and values of a dynamic rank for what is no tensor.
     beyond = beyond_tensors(ports)
     if beyond and (found or NO_VALUE.search(said)):
