@@ -8,8 +8,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, convert, coverage, diff, exit, explain, export, finding, init, list, manual, merge, op, options,
-    print, report, run, show, smoke, trace,
+    check, compare, convert, coverage, diff, exit, explain, export, finding, init, list, manual, measured, merge, op,
+    options, print, report, run, show, smoke, trace,
 };
 use crate::suite::{FilterError, Generated, Releases, SUITE_VERSION, remove_temporary};
 
@@ -47,6 +47,8 @@ enum Command {
     List(list::Arguments),
     /// Write manual pages: of this program, and of each of its subcommands.
     Man(manual::ManArguments),
+    /// Show which versions of which runtimes were measured, and what they do, in numbers.
+    Measured(measured::Arguments),
     /// Put the results of several shards together.
     Merge(merge::Arguments),
     /// Show a version of an operator: signature, types, what runtimes do with it, cases, traps, findings.
@@ -92,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Init(arguments) => init::main(arguments),
         Command::List(arguments) => list::main(arguments),
         Command::Man(arguments) => manual::man(arguments, Arguments::command()),
+        Command::Measured(arguments) => measured::main(arguments),
         Command::Merge(arguments) => merge::main(arguments),
         Command::Op(arguments) => op::main(arguments),
         Command::Report(arguments) => report::main(arguments),

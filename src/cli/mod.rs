@@ -37,6 +37,8 @@ mod list;
 #[cfg(feature = "cli")]
 mod manual;
 #[cfg(feature = "cli")]
+mod measured;
+#[cfg(feature = "cli")]
 mod merge;
 #[cfg(feature = "cli")]
 mod op;

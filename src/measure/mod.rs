@@ -6,6 +6,7 @@ mod history;
 mod measurement;
 mod measurements;
 mod node_kind;
+mod overview;
 
 pub use answer::{NodeAnswer, NodeVerdict};
 pub use digests::MeasuredDigests;
@@ -13,3 +14,4 @@ pub use history::{History, VersionOutcomes};
 pub use measurement::{Measured, Measurement};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
+pub use overview::Overview;

@@ -15,6 +15,7 @@ pub mod issue;
 pub mod junit;
 pub mod models;
 pub mod operator;
+pub mod overview;
 pub mod pattern;
 pub mod reporter;
 pub(crate) mod signature;

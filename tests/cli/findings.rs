@@ -1,5 +1,7 @@
 //! Findings: listed, joined with cases, and since when cases pass.
 
+use onnx_conformance::measure::Measurements;
+
 use crate::program::call;
 
 #[test]
@@ -19,4 +21,22 @@ fn a_history_says_since_which_version_cases_pass() {
     history(&["ai.onnx/Gather-13/every_axis/**/T=string,*"]).expect(0, "onnxruntime: not right; ");
     history(&["ai.onnx/NoSuchOperator-1/**"]).expect(3, "no required case that was measured is chosen");
     history(&["ai.onnx/{"]).expect(64, "ai.onnx/{");
+}
+
+#[test]
+fn what_was_measured_is_listed_with_what_it_came_to() {
+    let listed = call(&["measured", "onnxruntime"]).expect(0, "operators of ai.onnx at opset 21 of which");
+    let newest = listed.out.lines().filter(|line| line.starts_with("onnxruntime")).next_back().unwrap();
+    let cells: Vec<&str> = newest.split_whitespace().collect();
+    let [_, version, date, passed, .., right, "of", operators] = cells[..] else { panic!("{newest}") };
+    assert!(Measurements::embedded().get("onnxruntime", version).unwrap().unwrap().date() == Some(date), "{newest}");
+    let number = |cell: &str| cell.parse::<usize>().unwrap();
+    assert!(number(passed) > 50_000 && number(right) <= number(operators), "{newest}");
+    let json = call(&["measured", "--opset", "13", "--format", "json"]).expect(0, "\"not_taken\"");
+    let rows: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert!(
+        rows.as_array().unwrap().iter().any(|row| row["runtime"] == "openvino" && row["passed"].as_u64() > Some(0))
+    );
+    call(&["measured", "none"]).expect(64, "no version of none is measured, only ");
+    call(&["measured", "--opset", "99"]).expect(64, "there is no opset 99 of ai.onnx, only 1 to ");
 }

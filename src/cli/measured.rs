@@ -1,0 +1,51 @@
+//! `measured`: which versions of which runtimes were measured, and what they do, in numbers.
+
+use clap::Args;
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
+use rayon::prelude::*;
+
+use crate::cli::options::Form;
+use crate::cli::usage::Usage;
+use crate::cli::{exit, print};
+use crate::measure::{Measurements, Overview};
+use crate::report::escape::line;
+use crate::report::overview::table;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The runtimes; all that were measured without any
+    #[arg(value_name = "RUNTIME")]
+    runtimes: Vec<String>,
+
+    /// The opset at which operators are counted
+    #[arg(long, value_name = "N", default_value_t = 21)]
+    opset: u32,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Form,
+}
+
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let newest = Specs::embedded().newest_opset(DEFAULT_DOMAIN)?;
+    if !(1..=newest).contains(&arguments.opset) {
+        anyhow::bail!(Usage(format!("there is no opset {} of ai.onnx, only 1 to {newest}", arguments.opset)));
+    }
+    let all = Measurements::embedded().all()?;
+    let known = |name: &&String| all.iter().any(|measurement| measurement.runtime() == name.as_str());
+    if let Some(name) = arguments.runtimes.iter().find(|name| !known(name)) {
+        let names: Vec<&str> = Measurements::embedded().runtimes().into_iter().map(|(name, _)| name).collect();
+        anyhow::bail!(Usage(format!("no version of {} is measured, only {}", line(name), names.join(", "))));
+    }
+    let is_meant = |name: &str| arguments.runtimes.is_empty() || arguments.runtimes.iter().any(|wanted| wanted == name);
+    let overviews = all
+        .par_iter()
+        .filter(|measurement| is_meant(measurement.runtime()))
+        .map(|measurement| Overview::of(measurement, arguments.opset))
+        .collect::<Result<Vec<_>, _>>()?;
+    match arguments.format {
+        Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,
+        Form::Json => print::json(&overviews)?,
+    }
+    Ok(exit::SUCCESS)
+}

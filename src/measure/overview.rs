@@ -1,0 +1,132 @@
+//! What a version of a runtime did, in numbers.
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, Specs};
+use onnx_conformance_reference::types::ValueType;
+use serde::Serialize;
+
+use crate::case::{CaseId, Level};
+use crate::measure::measurement::{Measured, Measurement};
+use crate::run::Outcome;
+use crate::suite::recorded_cases;
+
+/// The cases from the specs that a version of a runtime was measured on, by how they ended, and the operators that it has right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Overview {
+    /// The runtime.
+    pub runtime: String,
+    /// Its version.
+    pub version: String,
+    /// When it was measured.
+    pub date: Option<String>,
+    /// The cases that pass.
+    pub passed: usize,
+    /// The cases with another output than expected, and those that must be refused and are not.
+    pub wrong: usize,
+    /// The cases that end in an error.
+    pub failed: usize,
+    /// The cases whose operator, type or setting the runtime says it lacks.
+    pub declined: usize,
+    /// The cases that the process did not survive, or that did not end.
+    pub crashed: usize,
+    /// The cases in opsets or IR versions that the runtime does not take, and refusals that say nothing.
+    pub not_taken: usize,
+    /// The operators of ONNX's own domain that the runtime has right at the opset in float.
+    pub right: usize,
+    /// Of how many that were measured there.
+    pub operators: usize,
+}
+
+impl Overview {
+    /// What was measured of a version of a runtime. An operator is right in float at the opset where every required case of the version
+    /// there passes whose types are float wherever they may be.
+    pub fn of(measurement: &Measurement, opset: u32) -> Result<Overview, LookupError> {
+        let specs = Specs::embedded();
+        let mut overview = Overview {
+            runtime: measurement.runtime().to_owned(),
+            version: measurement.version().to_owned(),
+            date: measurement.date().map(str::to_owned),
+            passed: 0,
+            wrong: 0,
+            failed: 0,
+            declined: 0,
+            crashed: 0,
+            not_taken: 0,
+            right: 0,
+            operators: 0,
+        };
+        for version in specs.all() {
+            let spec = specs.get(&version)?;
+            let is_there =
+                version.domain == DEFAULT_DOMAIN && !spec.deprecated && specs.opsets(&version)?.contains(&opset);
+            let (mut measured, mut passed) = (0, 0);
+            for case in recorded_cases(&version) {
+                let outcome = measurement.outcome(&version, case);
+                overview.count(outcome);
+                if is_there && case.facts.level == Level::Required && is_in_float(spec, CaseId::parse(&case.id)) {
+                    measured += usize::from(outcome != Measured::Unknown);
+                    passed += usize::from(outcome == Measured::Ended(Outcome::Pass));
+                }
+            }
+            overview.operators += usize::from(measured > 0);
+            overview.right += usize::from(measured > 0 && passed == measured);
+        }
+        Ok(overview)
+    }
+
+    fn count(&mut self, measured: Measured) {
+        let count = match measured {
+            Measured::Unknown => return,
+            Measured::NotAccepted => &mut self.not_taken,
+            Measured::Ended(outcome) => match outcome {
+                Outcome::Pass => &mut self.passed,
+                Outcome::NotApplicable | Outcome::NotDeclared => &mut self.not_taken,
+                Outcome::Unsupported => &mut self.declined,
+                Outcome::Error => &mut self.failed,
+                Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => &mut self.wrong,
+                Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => &mut self.crashed,
+            },
+        };
+        *count += 1;
+    }
+}
+
+/// Whether each type that an id names is float, or of a parameter that cannot be.
+fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
+    let float = ValueType::Tensor(ElementType::Float);
+    let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));
+    id.parts().last().unwrap_or_default().split(',').all(|pair| {
+        let (parameter, named) = pair.split_once('=').unwrap_or_default();
+        named == "float" || !may_be_float(parameter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_in_float_where_no_type_is_another_that_may_be() {
+        let in_float = |operator: &str, opset: u32, id: &str| {
+            is_in_float(Specs::embedded().find(DEFAULT_DOMAIN, operator, opset).unwrap(), CaseId::parse(id))
+        };
+        assert!(in_float("Add", 13, "ai.onnx/Add-13/broadcast/A=2x1x3,B=4x1/T=float"));
+        assert!(!in_float("Add", 13, "ai.onnx/Add-13/broadcast/A=2x1x3,B=4x1/T=double"));
+        assert!(in_float("Gather", 13, "ai.onnx/Gather-13/known_values/T=float,Tind=int64"));
+        assert!(!in_float("Cast", 13, "ai.onnx/Cast-13/known_values/T1=float,T2=double"));
+        assert!(in_float("And", 7, "ai.onnx/And-7/known_values/T=bool"), "no type of And may be float");
+        assert!(in_float("Add", 6, "ai.onnx/Add-6/legacy"));
+    }
+
+    #[test]
+    fn the_cases_of_a_runtime_that_ci_holds_are_all_counted() {
+        let measurements = crate::measure::Measurements::embedded();
+        let overview = Overview::of(measurements.newest("onnxruntime").unwrap().unwrap(), 21).unwrap();
+        let judged = |level| matches!(level, Level::Required | Level::Recommended);
+        let all = Specs::embedded().all();
+        let cases = all.map(|version| recorded_cases(&version).iter().filter(|case| judged(case.facts.level)).count());
+        let counted = overview.passed + overview.wrong + overview.failed + overview.declined + overview.crashed;
+        assert_eq!(counted + overview.not_taken, cases.sum::<usize>());
+        assert!(overview.right > 0 && overview.right < overview.operators, "{overview:?}");
+    }
+}
