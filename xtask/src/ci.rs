@@ -1,19 +1,38 @@
 //! `cargo xtask ci`: everything that CI does, a step at a time, with the time of each.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::{adapters, workspace};
+use crate::{adapters, foreign, workspace};
 
 /// The version of cargo-deny.
 const DENY: &str = "0.20.2";
 
-/// The crates outside of the workspace that make the suite their tests.
-/// The crate of candle is none of them: its build needs `protoc`.
-const RUNTIME_CRATES: [&str; 2] = ["hostile-runtime", "tract-runtime"];
+/// The version of mdBook.
+const MDBOOK: &str = "0.5.4";
+
+/// The packages that are published, in the order in which they need each other.
+const PACKAGES: [&str; 5] = [
+    "onnx-conformance-reference",
+    "onnx-conformance-check",
+    "onnx-conformance-testdata",
+    "onnx-conformance-testdata-old",
+    "onnx-conformance",
+];
+
+/// Their version, which is that of the workspace.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What a registry takes.
+const MOST_PACKED: u64 = 10_000_000;
+
+/// The crates outside of the workspace that make the suite their tests, and how often they are tested: what a runtime does to its
+/// process must not change the outcome. The crate of candle is none of them: its build needs `protoc`.
+const RUNTIME_CRATES: [(&str, usize); 2] = [("hostile-runtime", 2), ("tract-runtime", 1)];
 
 /// The adapters that are held to every case.
 pub(crate) const ADAPTERS: [&str; 2] = ["onnxruntime", "onnx-reference"];
@@ -37,21 +56,25 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 18] = [
     Step { name: "cargo fmt", is_fast: true, run: || cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", is_fast: true, run: clippy },
     Step { name: "cargo test", is_fast: true, run: || cargo(&["test"]) },
-    Step { name: "cargo test of the crates of runtimes, twice", is_fast: false, run: runtime_crates },
+    Step { name: "cargo doc", is_fast: true, run: doc },
+    Step { name: "the packages", is_fast: false, run: packages },
+    Step { name: "cargo test of the crates of runtimes on the packages", is_fast: false, run: runtime_crates },
     Step { name: "cargo xtask gen --check", is_fast: true, run: || cargo(&["xtask", "gen", "--check"]) },
     Step { name: "cargo xtask tidy", is_fast: true, run: || cargo(&["xtask", "tidy"]) },
     Step { name: "cargo deny", is_fast: false, run: deny },
     Step { name: "cargo xtask faults", is_fast: false, run: || cargo(&["xtask", "faults"]) },
-    Step { name: "cargo xtask fuzz", is_fast: false, run: || cargo(&["xtask", "fuzz", "--seconds", "20"]) },
+    Step { name: "cargo xtask fuzz", is_fast: false, run: || cargo(&["xtask", "fuzz", "--seconds", "10"]) },
     Step {
         name: "the specs against the Python package",
         is_fast: false,
         run: || cargo(&["xtask", "import-specs", "--check"]),
     },
+    Step { name: "the wheel", is_fast: false, run: || cargo(&["xtask", "wheel"]) },
+    Step { name: "the book", is_fast: false, run: book },
     Step { name: "the site in Chromium", is_fast: false, run: site },
     Step { name: "the adapters", is_fast: false, run: whole_suite },
     Step { name: "a tenth of the suite on more adapters", is_fast: false, run: shards },
@@ -83,30 +106,91 @@ fn clippy() -> Result<()> {
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-/// Tests each crate twice: what a runtime does to its process must not change the outcome.
+/// The pages of the published crates, without a warning.
+fn doc() -> Result<()> {
+    let packages = PACKAGES.iter().flat_map(|package| ["-p", package]);
+    run(Command::new("cargo").args(["doc", "--no-deps", "--quiet"]).args(packages).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Packs what is published and checks the program of the packages, in which nothing of the project beside them is within reach.
+fn packages() -> Result<()> {
+    let packages = PACKAGES.iter().flat_map(|package| ["-p", package]);
+    let pack = ["package", "--locked", "--quiet", "--allow-dirty", "--no-verify"];
+    run(Command::new("cargo").args(pack).args(packages))?;
+    let unpacked = unpacked();
+    if unpacked.exists() {
+        fs::remove_dir_all(&unpacked)?;
+    }
+    fs::create_dir_all(&unpacked)?;
+    for package in PACKAGES {
+        let path = workspace::target().join(format!("package/{package}-{VERSION}.crate"));
+        let size = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
+        anstream::println!("{package}: {size} bytes");
+        ensure!(size < MOST_PACKED, "{}: a registry takes packages of {MOST_PACKED} bytes", path.display());
+        run(Command::new("tar").arg("-xzf").arg(&path).current_dir(&unpacked))?;
+    }
+    let home = unpacked.join(format!("onnx-conformance-{VERSION}"));
+    let check = ["check", "--quiet", "--bin", "onnx-conformance"];
+    run(on_packages(&check).env("CARGO_TARGET_DIR", workspace::target()).current_dir(home))
+}
+
+/// Where the packages are unpacked.
+fn unpacked() -> PathBuf {
+    workspace::target().join("packages")
+}
+
+/// cargo with the unpacked packages in the place of those of crates.io.
+fn on_packages(arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(arguments);
+    for package in PACKAGES {
+        let folder = unpacked().join(format!("{package}-{VERSION}"));
+        command.arg("--config").arg(format!("patch.crates-io.{package}.path={:?}", folder.display().to_string()));
+    }
+    command
+}
+
+/// Tests the crates of runtimes as their authors do, away from the project and on the packages that the step before unpacked.
 fn runtime_crates() -> Result<()> {
     let target = workspace::target().join("crates");
-    for name in RUNTIME_CRATES {
+    for (name, times) in RUNTIME_CRATES {
         let home = workspace::root().join("tests/crates").join(name);
         run(Command::new("cargo").args(["fmt", "--check"]).current_dir(&home))?;
-        for _ in 0..2 {
-            run(Command::new("cargo").args(["test", "--locked"]).env("CARGO_TARGET_DIR", &target).current_dir(&home))?;
+        let around = workspace::target().join("foreign").join(name);
+        if around.exists() {
+            fs::remove_dir_all(&around)?;
+        }
+        let manifest = foreign::copy(&home, &around, &format!("version = \"={VERSION}\""))?;
+        let copy = manifest.parent().unwrap_or(&around);
+        for _ in 0..times {
+            run(on_packages(&["test", "--locked"]).env("CARGO_TARGET_DIR", &target).current_dir(copy))?;
         }
     }
     Ok(())
 }
 
-/// cargo-deny, built once and kept below the target folder. Advisories are left out: their database is a git repository, which
-/// is fetched from elsewhere than the registry.
-fn deny() -> Result<()> {
+/// The book, which mdBook refuses where its list of chapters and the folder differ; tidy follows the links.
+fn book() -> Result<()> {
+    let mdbook = tool("mdbook", MDBOOK, &["--no-default-features"])?;
+    run(Command::new(mdbook).args(["build", "--dest-dir"]).arg(workspace::target().join("book")))
+}
+
+/// A program from crates.io, built once and kept below the target folder.
+fn tool(name: &str, version: &str, options: &[&str]) -> Result<PathBuf> {
     let tools = workspace::target().join("tools");
-    let program = tools.join("bin/cargo-deny");
-    let version = Command::new(&program).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
-    if String::from_utf8_lossy(&version).trim() != format!("cargo-deny {DENY}") {
-        let install = ["install", "cargo-deny", "--version", DENY, "--locked", "--debug", "--quiet", "--root"];
-        run(Command::new("cargo").args(install).arg(&tools))?;
+    let program = tools.join("bin").join(name);
+    let found = Command::new(&program).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    if String::from_utf8_lossy(&found).trim().trim_start_matches(name).trim().trim_start_matches('v') != version {
+        let install = ["install", name, "--version", version, "--locked", "--debug", "--quiet", "--root"];
+        run(Command::new("cargo").args(install).arg(&tools).args(options))?;
     }
-    run(Command::new(&program).args(["--workspace", "check", "bans", "licenses", "sources"]))
+    Ok(program)
+}
+
+/// cargo-deny. Advisories are left out: their database is a git repository, which is fetched from elsewhere than the registry.
+fn deny() -> Result<()> {
+    let deny = tool("cargo-deny", DENY, &[])?;
+    run(Command::new(deny).args(["--workspace", "check", "bans", "licenses", "sources"]))
 }
 
 /// The whole suite on the adapters.

@@ -5,6 +5,7 @@ mod bench_protocol;
 mod ci;
 mod emit;
 mod faults;
+mod foreign;
 mod fuzz;
 mod generated;
 mod import_specs;

@@ -10,7 +10,7 @@ use onnx_conformance::expectations::Expectations;
 use onnx_conformance::runtime::AdapterFile;
 
 use crate::adapters::VersionsFile;
-use crate::{ci, python, workspace};
+use crate::{ci, foreign, python, workspace};
 
 /// The options of the task.
 #[derive(clap::Args)]
@@ -192,25 +192,7 @@ fn built(name: &str, versions: &VersionsFile, version: &str) -> Result<PathBuf> 
         versions.manifest.as_ref().context("versions.yaml names neither requirements nor the crate of the adapter")?;
     let home = root.join(folder);
     let around = workspace::target().join("measure").join(format!("{name}@{version}"));
-    let copy = around.join("crate");
-    for entry in walkdir::WalkDir::new(&home) {
-        let entry = entry?;
-        let to = copy.join(entry.path().strip_prefix(&home)?);
-        if entry.file_type().is_dir() {
-            fs::create_dir_all(&to)?;
-        } else {
-            fs::copy(entry.path(), &to)?;
-        }
-    }
-    // What the crates of adapters share stands beside them.
-    for shared in fs::read_dir(home.parent().unwrap_or(&home))?.filter_map(Result::ok).filter(|it| it.path().is_file())
-    {
-        fs::copy(shared.path(), around.join(shared.file_name()))?;
-    }
-    let manifest = copy.join("Cargo.toml");
-    let text = fs::read_to_string(&manifest)?
-        .replace("path = \"../../..\"", &format!("path = {:?}", root.display().to_string()));
-    fs::write(&manifest, text)?;
+    let manifest = foreign::copy(&home, &around, &format!("path = {:?}", root.display().to_string()))?;
     let target = workspace::target().join("measure/target");
     let cargo = |arguments: &[&str]| {
         let mut command = Command::new("cargo");

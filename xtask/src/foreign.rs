@@ -1,0 +1,32 @@
+//! Copies of the crates in `tests/crates`, away from the project: with another version of a runtime, or on the packages that are published.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// What a crate says of this project, which it is beside of.
+const BESIDE: &str = "path = \"../../..\"";
+
+/// Copies the crate in `home` to the folder `crate` in `around`, and what the crates share beside it; `dependency` takes the place of
+/// its path to this project. Gives the copy's manifest.
+pub(crate) fn copy(home: &Path, around: &Path, dependency: &str) -> Result<PathBuf> {
+    let folder = around.join("crate");
+    for entry in walkdir::WalkDir::new(home) {
+        let entry = entry?;
+        let to = folder.join(entry.path().strip_prefix(home)?);
+        if entry.file_type().is_dir() {
+            fs::create_dir_all(&to)?;
+        } else {
+            fs::copy(entry.path(), &to)?;
+        }
+    }
+    for shared in fs::read_dir(home.parent().unwrap_or(home))?.filter_map(Result::ok).filter(|it| it.path().is_file()) {
+        fs::copy(shared.path(), around.join(shared.file_name()))?;
+    }
+    let manifest = folder.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
+    ensure!(text.contains(BESIDE), "{}: depends on onnx-conformance otherwise than by {BESIDE}", home.display());
+    fs::write(&manifest, text.replace(BESIDE, dependency))?;
+    Ok(manifest)
+}
