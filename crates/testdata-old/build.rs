@@ -1,8 +1,13 @@
-//! Embeds the files of this crate's releases by their paths below `testdata/onnx`, as a sorted table.
+//! Embeds the files of this crate's releases by their paths below `testdata/onnx`, as a sorted table. A text is compressed, since
+//! it has the same words in every line, and called so: `1.10.0/index.txt.z`.
 
 use std::error::Error;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 
 /// The releases before ONNX 1.10; `onnx-conformance-testdata` has the others.
 fn is_part(release: &str) -> bool {
@@ -40,5 +45,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn row(root: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     let name = file.strip_prefix(root)?.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/");
     let path = file.to_str().ok_or("the path of the project is not UTF-8")?;
-    Ok(format!("    ({name:?}, include_bytes!({path:?})),\n"))
+    if file.extension().is_none_or(|extension| extension != "txt") {
+        return Ok(format!("    ({name:?}, include_bytes!({path:?})),\n"));
+    }
+    let packed = Path::new(&env::var("OUT_DIR")?).join(format!("{}.z", name.replace('/', "-")));
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&fs::read(file)?)?;
+    fs::write(&packed, encoder.finish()?)?;
+    let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
+    Ok(format!("    (\"{name}.z\", include_bytes!({packed:?})),\n"))
 }

@@ -12,12 +12,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use onnx_conformance::harness::Harness;
-use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::{Message as _, ModelProto};
-use onnx_conformance::reference::tensor::Tensor;
-use onnx_conformance::reference::value::Value;
-use onnx_conformance::runtime::{Declaration, Phase, Request, Response, Runtime};
+use onnx_conformance::{Declaration, ElementType, Harness, Phase, Request, Response, Runtime, Tensor, Value};
 
 fn main() -> ExitCode {
     let expectations = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/rust_runtime/expectations.yaml");

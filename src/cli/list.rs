@@ -1,5 +1,7 @@
 //! `list`: the ids of cases.
 
+use std::borrow::Cow;
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -33,7 +35,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::json(&ids.iter().map(|id| listed(id)).collect::<Vec<_>>())?;
         return Ok(exit::SUCCESS);
     }
-    let ids: Vec<String> = ids.iter().map(|id| escape::line(id)).collect();
+    let ids: Vec<Cow<'_, str>> = ids.iter().map(|id| escape::line(id)).collect();
     print::line(&ids.join("\n"))?;
     Ok(exit::SUCCESS)
 }

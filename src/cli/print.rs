@@ -90,7 +90,7 @@ fn graphical(error: &dyn Diagnostic) -> Option<String> {
     // The file that the error is about is shown, too. Where it holds what must not be printed, there are no colours.
     let plain = render(GraphicalTheme::unicode_nocolor())?;
     let escaped = escape::lines(&plain);
-    if escaped == plain { render(GraphicalTheme::unicode()) } else { Some(escaped) }
+    if escaped == plain { render(GraphicalTheme::unicode()) } else { Some(escaped.into_owned()) }
 }
 
 /// No report: the library without its command line prints an error as a line.

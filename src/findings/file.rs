@@ -15,7 +15,7 @@ use crate::run::{CaseResult, Outcome};
 use crate::suite::{Filter, FilterError, RecordedCase, recorded_cases};
 
 /// Every file, as it was when the program was built, by name.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/findings.rs"));
+static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/findings.rs"));
 
 /// Everything that was found of the measured runtimes.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ type PackedRuntime = (&'static str, &'static [(&'static str, usize)], &'static [
 
 /// The measurements, and the digests beside them, as they were when the program was built.
 #[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
-const RUNTIMES: &[PackedRuntime] = include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
+static RUNTIMES: &[PackedRuntime] = include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
 
 /// The measurements of the project, of which each file is read when it is first needed.
 #[derive(Debug)]

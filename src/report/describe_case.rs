@@ -125,7 +125,7 @@ fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
 }
 
 fn parameter(info: &ValueInfoProto) -> String {
-    let Some(declared) = &info.r#type else { return line(info.name()) };
+    let Some(declared) = &info.r#type else { return line(info.name()).into_owned() };
     let spelt =
         decode::value_type(declared).map_or_else(|error| error.to_string(), |value_type| value_type.to_string());
     format!("{}: {spelt}{}", line(info.name()), shape(declared))
@@ -140,7 +140,7 @@ fn shape(declared: &onnx::TypeProto) -> String {
         .iter()
         .map(|dim| match &dim.value {
             Some(Dim::DimValue(size)) => size.to_string(),
-            Some(Dim::DimParam(name)) => line(name),
+            Some(Dim::DimParam(name)) => line(name).into_owned(),
             None => "?".to_owned(),
         })
         .collect();

@@ -8,9 +8,9 @@ pub const LONGEST: usize = 2_000;
 
 /// Text of several lines, as for a terminal or XML: a character that moves the cursor, changes colours, reorders text or is
 /// none of Unicode's is written as `\u{1b}`. What remains are characters that XML 1.0 allows.
-pub fn lines(text: &str) -> String {
+pub fn lines(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len());
     for c in text.replace("\r\n", "\n").chars() {
@@ -20,24 +20,24 @@ pub fn lines(text: &str) -> String {
             c => escaped.extend(c.escape_default()),
         }
     }
-    escaped
+    Cow::Owned(escaped)
 }
 
 /// Text that belongs into one line, as an id does: a line break is written as `\n`.
-pub fn line(text: &str) -> String {
+pub fn line(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if is_plain(c) { escaped.push(c) } else { escaped.extend(c.escape_default()) }
     }
-    escaped
+    Cow::Owned(escaped)
 }
 
 /// A message of several lines, cut to [`LONGEST`] characters.
 pub fn message(text: &str) -> String {
-    lines(&cut(text, LONGEST))
+    lines(&cut(text, LONGEST)).into_owned()
 }
 
 /// The first characters of a text, and how many more there are.

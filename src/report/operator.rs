@@ -191,7 +191,7 @@ fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Resu
 fn rules(text: &mut String, version: &OperatorVersion) -> Result<(), DescribeError> {
     let catalog = OperatorCatalog::embedded();
     let (file, _) = catalog.get(version)?;
-    let rules = file.constraints.0.iter().map(|(id, rule)| [id.clone(), line(&rule.says)]);
+    let rules = file.constraints.0.iter().map(|(id, rule)| [id.clone(), line(&rule.says).into_owned()]);
     section(text, "rules", &rules.collect::<Vec<_>>());
     section(text, "accuracy", &file.accuracy.sentences().into_iter().map(|(of, rule)| [of, rule]).collect::<Vec<_>>());
     Ok(())
@@ -233,7 +233,8 @@ fn traps(text: &mut String, version: &OperatorVersion) {
 }
 
 fn findings(text: &mut String, version: &OperatorVersion) -> Result<(), DescribeError> {
-    let about = Findings::embedded()?.about(version).map(|finding| [finding.full_id(), line(&finding.does)]);
+    let about =
+        Findings::embedded()?.about(version).map(|finding| [finding.full_id(), line(&finding.does).into_owned()]);
     section(text, "findings, `onnx-conformance finding ID`", &about.collect::<Vec<_>>());
     Ok(())
 }

@@ -86,7 +86,7 @@ fn ansi_quoted(text: &str) -> String {
 
 /// The name and the version of a runtime.
 pub fn runtime(runtime: &Declaration) -> String {
-    escape::line(&format!("{} {}", runtime.name, runtime.version))
+    escape::line(&format!("{} {}", runtime.name, runtime.version)).into_owned()
 }
 
 /// What a run ends with, with colours: the cases that did not go as expected, what is wrong with the expectations, and the one line of
@@ -100,7 +100,9 @@ pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
         lines.push(format!("... and {} more flaky; --show 0 prints all", tally.flaky.len() - show.most));
     }
     lines.extend(tally.broken.iter().map(|error| format!("{BAD}broken case{BAD:#}: {}", escape::message(error))));
-    lines.extend(tally.entry_problems.iter().take(show.most).map(|problem| escape::line(&problem.to_string())));
+    lines.extend(
+        tally.entry_problems.iter().take(show.most).map(|problem| escape::line(&problem.to_string()).into_owned()),
+    );
     if tally.entry_problems.len() > show.most {
         lines
             .push(format!("... and {} more expectations; --show 0 prints all", tally.entry_problems.len() - show.most));

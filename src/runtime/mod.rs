@@ -23,17 +23,29 @@ mod stop;
 mod subprocess;
 mod worker;
 
-pub use accepted::accepted;
-pub use adapters::Adapters;
-pub use builtin::Builtin;
 pub use declaration::{Accepted, Declaration, ElementName, Opsets};
-pub(crate) use external::has_external_data;
-pub use in_process::InProcess;
-pub use launch::{AdapterFile, Launch, LaunchError};
 pub use missing_feature::{MissingFeature, MissingFeatureError, OperatorName};
-pub use protocol::{Ended, Host, Output, Phase, Ran, Request, Response, Runtime};
+pub use protocol::{Host, Output, Phase, Ran, Request, Response, Runtime};
 pub use serve::serve;
-pub use smoke::{Verdict, smoke};
-pub use stop::{Stop, StopReason};
-pub use subprocess::{Options, Report, StartError, Subprocess};
 pub use worker::Limits;
+
+// What the program and the harness start runtimes with.
+#[doc(hidden)]
+pub use accepted::accepted;
+#[doc(hidden)]
+pub use adapters::Adapters;
+#[doc(hidden)]
+pub use builtin::Builtin;
+pub(crate) use external::has_external_data;
+#[doc(hidden)]
+pub use in_process::InProcess;
+#[doc(hidden)]
+pub use launch::{AdapterFile, Launch, LaunchError};
+#[doc(hidden)]
+pub use protocol::Ended;
+#[doc(hidden)]
+pub use smoke::{Verdict, smoke};
+#[doc(hidden)]
+pub use stop::{Stop, StopReason};
+#[doc(hidden)]
+pub use subprocess::{Options, Report, StartError, Subprocess};

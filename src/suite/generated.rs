@@ -9,8 +9,8 @@ use walkdir::WalkDir;
 
 use crate::case::{Case, digest, digest_of_texts, read_text};
 use crate::generate::{GenerateError, OperatorCatalog, cases, ids};
-use crate::suite::records::{digest_of_sources, embedded_record, path_of};
-use crate::suite::{CaseGroup, OperatorRecord, Source, SuiteError, VersionRecord};
+use crate::suite::records::{RecordParts, digest_of_sources, path_of};
+use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The cases from the specs.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Files {
 /// What is recorded of an operator, and whether it was made from the files that the program was built with.
 #[derive(Debug)]
 struct Record {
-    index: OperatorRecord,
+    parts: RecordParts<'static>,
     is_fresh: bool,
 }
 
@@ -58,9 +58,9 @@ impl Files {
     fn record(&self, version: &OperatorVersion) -> Option<&Record> {
         let operator = format!("{}/{}", version.domain, version.name);
         let read = || {
-            let index = embedded_record(&operator)?;
-            let is_fresh = index.source == digest_of_sources(&operator);
-            Some(Record { index, is_fresh })
+            let parts = RecordParts::embedded(&operator)?;
+            let is_fresh = parts.source == digest_of_sources(&operator);
+            Some(Record { parts, is_fresh })
         };
         self.records.get(&operator)?.get_or_init(read).as_ref()
     }
@@ -111,8 +111,8 @@ impl Source for Generated {
         let version = version(unit)?;
         let files = self.files();
         let record = files.record(&version).filter(|record| record.is_fresh);
-        if let Some(VersionRecord { cases, .. }) = record.and_then(|record| record.index.versions.get(&version.since)) {
-            return Ok(cases.keys().map(|id| format!("{}/{id}", unit.name)).collect());
+        if let Some(ids) = record.and_then(|record| record.parts.ids(&unit.name, version.since)) {
+            return Ok(ids);
         }
         let mut ids = ids(&files.operators, &version)?;
         ids.sort_unstable();
@@ -130,8 +130,8 @@ impl Source for Generated {
     fn check(&self, unit: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
         let version = version(unit)?;
         let files = self.files();
-        let recorded = files.record(&version).and_then(|record| record.index.versions.get(&version.since));
-        if files.records.is_empty() || recorded.is_some_and(|recorded| recorded.digest == digest(cases)) {
+        let recorded = files.record(&version).and_then(|record| record.parts.digest(version.since));
+        if files.records.is_empty() || recorded.is_some_and(|recorded| recorded == digest(cases)) {
             return Ok(());
         }
         let path = path_of(&format!("{}/{}", version.domain, version.name));

@@ -11,7 +11,7 @@ use crate::generate::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The files below `testdata/ir/external`, by their paths there.
-const DATA: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/external.rs"));
+static DATA: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/external.rs"));
 
 /// The folder that the embedded data is written to. Cases name it, which outlive their suite.
 static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);

@@ -22,10 +22,10 @@ const WIDTH: usize = 110;
 
 /// Every operator that had a record when the program was built, sorted, and where its record ends in the text of all.
 #[expect(clippy::unreadable_literal, reason = "a table that the build writes")]
-const ENDS: &[(&str, usize)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
+static ENDS: &[(&str, usize)] = include!(concat!(env!("OUT_DIR"), "/records.rs"));
 
 /// The text of all records, compressed.
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/records.z"));
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/records.z"));
 
 /// What the record of an operator says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,38 +80,113 @@ impl OperatorRecord {
 
     /// Reads the file; nothing where it is none, as after a merge that went wrong.
     pub fn parse(text: &str) -> Option<OperatorRecord> {
+        let parts = RecordParts::split(text)?;
+        let known = parts.facts.iter().map(|facts| Some(Arc::new(CaseFacts::parse(facts)?)));
+        let known = known.collect::<Option<Vec<_>>>()?;
+        let versions = parts.versions.iter().map(|version| {
+            let mut cases = BTreeMap::new();
+            for group in parts.groups.iter().filter(|group| group.sinces.contains(&version.since)) {
+                let facts = known.get(group.facts)?;
+                cases.extend(group.ids("").map(|id| (id, Arc::clone(facts))));
+            }
+            let is_whole = cases.len() == version.count;
+            is_whole.then(|| (version.since, VersionRecord { cases, digest: version.digest.to_owned() }))
+        });
+        let versions = versions.collect::<Option<_>>()?;
+        let has = |since: &u32| parts.version(*since).is_some();
+        let is_whole = parts.groups.iter().all(|group| group.sinces.iter().all(has) && group.facts < known.len());
+        is_whole.then(|| OperatorRecord { source: parts.source.to_owned(), versions })
+    }
+}
+
+/// The parts of a record's text, none of which is read further than to tell them apart.
+#[derive(Debug)]
+pub(super) struct RecordParts<'a> {
+    /// The digest of the files that the cases are made from.
+    pub(super) source: &'a str,
+    versions: Vec<VersionPart<'a>>,
+    /// What is known of cases.
+    facts: Vec<&'a str>,
+    groups: Vec<IdGroup<'a>>,
+}
+
+/// The line of a version.
+#[derive(Debug)]
+struct VersionPart<'a> {
+    since: u32,
+    count: usize,
+    digest: &'a str,
+}
+
+/// A line of ids.
+#[derive(Debug)]
+struct IdGroup<'a> {
+    sinces: Vec<u32>,
+    /// Where among the facts those of these cases are.
+    facts: usize,
+    stem: &'a str,
+    ends: &'a str,
+}
+
+impl<'a> RecordParts<'a> {
+    /// The parts of a text; nothing where it is none of a record.
+    fn split(text: &'a str) -> Option<RecordParts<'a>> {
         let mut lines = text.lines().skip_while(|line| line.starts_with('#'));
-        let mut index =
-            OperatorRecord { source: lines.next()?.strip_prefix("source ")?.to_owned(), ..OperatorRecord::default() };
-        let mut counts = BTreeMap::new();
-        for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+        let source = lines.next()?.strip_prefix("source ")?;
+        let version = |line: &'a str| {
             let mut words = line.split(' ');
-            let since: u32 = words.next()?.parse().ok()?;
-            counts.insert(since, words.next()?.parse::<usize>().ok()?);
-            let recorded = VersionRecord { digest: words.next()?.to_owned(), ..VersionRecord::default() };
-            index.versions.insert(since, recorded);
-        }
-        let mut known: Vec<Arc<CaseFacts>> = Vec::new();
+            let (since, count) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            Some(VersionPart { since, count, digest: words.next()? })
+        };
+        let versions = lines.by_ref().take_while(|line| !line.is_empty()).map(version).collect::<Option<_>>()?;
+        let mut facts = Vec::new();
         for line in lines.by_ref().take_while(|line| !line.is_empty()) {
-            let (number, facts) = line.split_once(' ')?;
-            known.push(Arc::new(CaseFacts::parse(facts)?));
-            if number.parse() != Ok(known.len()) {
+            let (number, known) = line.split_once(' ')?;
+            facts.push(known);
+            if number.parse() != Ok(facts.len()) {
                 return None;
             }
         }
-        for line in lines {
-            let mut words = line.split(' ');
-            let sinces = words.next()?.split(',').map(str::parse::<u32>).collect::<Result<Vec<_>, _>>().ok()?;
-            let facts = known.get(words.next()?.parse::<usize>().ok()?.checked_sub(1)?)?;
-            let stem = words.next()?.strip_prefix('/')?;
-            for end in words {
-                for since in &sinces {
-                    index.versions.get_mut(since)?.cases.insert(format!("{stem}{end}"), Arc::clone(facts));
-                }
-            }
+        let group = |line: &'a str| {
+            let mut words = line.splitn(4, ' ');
+            let sinces = words.next()?.split(',').map(str::parse).collect::<Result<_, _>>().ok()?;
+            let facts = words.next()?.parse::<usize>().ok()?.checked_sub(1)?;
+            Some(IdGroup { sinces, facts, stem: words.next()?.strip_prefix('/')?, ends: words.next()? })
+        };
+        let groups = lines.map(group).collect::<Option<_>>()?;
+        Some(RecordParts { source, versions, facts, groups })
+    }
+
+    /// The parts of the embedded record of an operator.
+    pub(super) fn embedded(operator: &str) -> Option<RecordParts<'static>> {
+        RecordParts::split(embedded_text(operator)?.1)
+    }
+
+    fn version(&self, since: u32) -> Option<&VersionPart<'a>> {
+        self.versions.iter().find(|version| version.since == since)
+    }
+
+    /// The digest of the cases of a version.
+    pub(super) fn digest(&self, since: u32) -> Option<&'a str> {
+        Some(self.version(since)?.digest)
+    }
+
+    /// The ids of a version's cases behind the name of the version, sorted; nothing where they are not as many as they should be.
+    pub(super) fn ids(&self, name: &str, since: u32) -> Option<Vec<String>> {
+        let count = self.version(since)?.count;
+        let mut ids = Vec::with_capacity(count);
+        for group in self.groups.iter().filter(|group| group.sinces.contains(&since)) {
+            ids.extend(group.ids(&format!("{name}/")));
         }
-        let is_whole = |(since, recorded): (&u32, &VersionRecord)| counts.get(since) == Some(&recorded.cases.len());
-        index.versions.iter().all(is_whole).then_some(index)
+        ids.sort_unstable();
+        (ids.len() == count).then_some(ids)
+    }
+}
+
+impl IdGroup<'_> {
+    fn ids(&self, prefix: &str) -> impl Iterator<Item = String> {
+        let stem = [prefix, self.stem].concat();
+        self.ends.split(' ').map(move |end| [&stem, end].concat())
     }
 }
 
@@ -173,12 +248,8 @@ pub(super) fn embedded_record(operator: &str) -> Option<OperatorRecord> {
 pub fn recorded_digests() -> impl Iterator<Item = (OperatorVersion, &'static str)> {
     embedded_texts().flat_map(|(operator, text)| {
         let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
-        let lines = text.lines().skip_while(|line| line.starts_with('#') || line.starts_with("source "));
-        lines.take_while(|line| !line.is_empty()).filter_map(move |line| {
-            let mut words = line.split(' ');
-            let (since, digest) = (words.next()?.parse().ok()?, words.nth(1)?);
-            Some((OperatorVersion::new(domain, name, since), digest))
-        })
+        let versions = RecordParts::split(text).map_or(Vec::new(), |parts| parts.versions);
+        versions.into_iter().map(|part| (OperatorVersion::new(domain, name, part.since), part.digest))
     })
 }
 

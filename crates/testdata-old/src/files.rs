@@ -1,7 +1,7 @@
 //! The embedded files.
 
-/// The files below `testdata/onnx`: path and contents, sorted by path.
-pub const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+/// The files below `testdata/onnx`: path and contents, sorted by path. What ends with `.z` is compressed as by zlib.
+pub static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The contents of a file, by its path below `testdata/onnx`.
 pub fn file(path: &str) -> Option<&'static [u8]> {

@@ -1,5 +1,6 @@
 //! Checked models for people at a terminal.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use anstyle::Style;
@@ -69,8 +70,8 @@ fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
         let _ = writeln!(text, "      {}{many}", escape::line(row.first));
         for (runtime, kind) in runtimes.iter().zip(row.answers) {
             let style = verdict_style(kind.answer.verdict);
-            let name = escape::line(&format!("{} {}", runtime.runtime, runtime.version));
-            let _ = write!(text, "      {name}: {style}{}{style:#}", escape::line(&kind.says()));
+            let name = format!("{} {}", runtime.runtime, runtime.version);
+            let _ = write!(text, "      {}: {style}{}{style:#}", escape::line(&name), escape::line(&kind.says()));
             let case = kind.answer.case.as_ref().map(|case| format!("  {DIM}{case}{DIM:#}")).unwrap_or_default();
             let _ = writeln!(text, "{case}");
         }
@@ -79,7 +80,7 @@ fn push_runtimes(text: &mut String, runtimes: &[RuntimeReport]) {
         let nodes: usize = good.iter().map(|row| row.nodes).sum();
         let names: std::collections::BTreeSet<&str> =
             good.iter().map(|row| row.kind.split(' ').next().unwrap_or(row.kind)).collect();
-        let names: Vec<String> = names.into_iter().map(escape::line).collect();
+        let names: Vec<Cow<'_, str>> = names.into_iter().map(escape::line).collect();
         let everywhere = if runtimes.len() == 1 { "" } else { " everywhere" };
         let what = if nodes == 1 { "node runs" } else { "nodes run" };
         let _ = writeln!(text, "  {nodes} {what}{everywhere}: {}", names.join(", "));
@@ -137,7 +138,8 @@ fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
 
 fn push_finding(text: &mut String, finding: &Finding) {
     let style = style(finding.level);
-    let place = escape::line(&finding.place.to_string());
+    let place = finding.place.to_string();
+    let place = escape::line(&place);
     let _ = writeln!(text, "  {style}{}{style:#} {}: {place}", finding.level, finding.rule);
     let _ = writeln!(text, "      {}", escape::line(&finding.message));
     if !finding.inputs.is_empty() {

@@ -23,7 +23,7 @@ pub(crate) fn inputs_text(inputs: &[Named]) -> Option<String> {
     (read.len() == inputs.len() && read.iter().zip(inputs).all(is_same)).then_some(text)
 }
 
-/// Reads what [`inputs_text`] writes. The error names the place.
+/// Reads what `inputs_text` writes. The error names the place.
 pub fn read_inputs(text: &str) -> Result<Vec<Named>, String> {
     // As initializers of a graph, of which nothing else stands on their lines.
     let model = format!(

@@ -1,11 +1,12 @@
 //! Every release that is vendored, from the program itself or from a folder.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
+use flate2::read::ZlibDecoder;
 use onnx_conformance_reference::spec::yaml;
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +167,7 @@ impl Releases {
 
     /// The text of `defects.yaml`.
     pub fn defects(&self) -> Result<String, SuiteError> {
-        Ok(if self.home.has(DEFECTS) { self.home.text(DEFECTS)?.into_owned() } else { "[]".to_owned() })
+        if self.home.has(DEFECTS) { self.home.text(DEFECTS) } else { Ok("[]".to_owned()) }
     }
 
     /// A test of the release of this number where it stands in full; nothing where the release has no such test.
@@ -256,7 +257,7 @@ impl Home {
 
     fn has(&self, name: &str) -> bool {
         match self {
-            Home::Embedded => embedded(name).is_some(),
+            Home::Embedded => Embedded::find(name).is_some(),
             Home::Folder(folder) => folder.join(name).is_file(),
         }
     }
@@ -266,21 +267,39 @@ impl Home {
         match self {
             Home::Embedded => {
                 let missing = || io(std::io::Error::other("the program was built without this file"));
-                embedded(name).map(Bytes::from_static).ok_or_else(missing)
+                Embedded::find(name).ok_or_else(missing)?.bytes().map_err(io)
             }
             Home::Folder(folder) => read_file(&folder.join(name), MOST_BINARY).map(Bytes::from).map_err(io),
         }
     }
 
-    fn text(&self, name: &str) -> Result<Cow<'static, str>, SuiteError> {
-        let wrong = || SuiteError::File { path: self.path(name), rule: format!("is not UTF-8; {WAY_OUT}") };
-        match (self, embedded(name)) {
-            (Home::Embedded, Some(bytes)) => std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| wrong()),
-            _ => String::from_utf8(self.bytes(name)?.to_vec()).map(Cow::Owned).map_err(|_| wrong()),
-        }
+    fn text(&self, name: &str) -> Result<String, SuiteError> {
+        let wrong = |_| SuiteError::File { path: self.path(name), rule: format!("is not UTF-8; {WAY_OUT}") };
+        String::from_utf8(self.bytes(name)?.into()).map_err(wrong)
     }
 }
 
-fn embedded(name: &str) -> Option<&'static [u8]> {
-    onnx_conformance_testdata::file(name).or_else(|| onnx_conformance_testdata_old::file(name))
+/// A file that the program was built with: itself, or compressed.
+enum Embedded {
+    Plain(&'static [u8]),
+    Zlib(&'static [u8]),
+}
+
+impl Embedded {
+    fn find(name: &str) -> Option<Embedded> {
+        let file =
+            |name: &str| onnx_conformance_testdata::file(name).or_else(|| onnx_conformance_testdata_old::file(name));
+        file(name).map(Embedded::Plain).or_else(|| file(&format!("{name}.z")).map(Embedded::Zlib))
+    }
+
+    fn bytes(self) -> std::io::Result<Bytes> {
+        match self {
+            Embedded::Plain(bytes) => Ok(Bytes::from_static(bytes)),
+            Embedded::Zlib(packed) => {
+                let mut bytes = Vec::new();
+                ZlibDecoder::new(packed).read_to_end(&mut bytes)?;
+                Ok(bytes.into())
+            }
+        }
+    }
 }

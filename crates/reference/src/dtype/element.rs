@@ -7,6 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[expect(missing_docs, reason = "the names are ONNX's own and documented there")]
+#[non_exhaustive]
 pub enum ElementType {
     Float = 1,
     Uint8 = 2,

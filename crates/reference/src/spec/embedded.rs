@@ -1,7 +1,7 @@
 //! The files under `specs/` as they were when this crate was built.
 
 /// Every YAML file under `specs/`: its path relative to that folder, and its text, sorted by path.
-pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/specs.rs"));
+pub static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/specs.rs"));
 
 /// The text of one file, by its path relative to `specs/`.
 pub fn file(path: &str) -> Option<&'static str> {

@@ -1,5 +1,7 @@
 //! Tensors: an element type, a shape and little-endian bytes; their shapes, index maps, packing, products and sums.
 
+#[cfg(feature = "ndarray")]
+mod array;
 pub mod double_double;
 pub mod gemm;
 pub mod index;

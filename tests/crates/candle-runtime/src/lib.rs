@@ -5,12 +5,8 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use candle_onnx::onnx::ModelProto;
 use half::f16;
-use onnx_conformance::reference::dtype::ElementType;
-use onnx_conformance::reference::tensor::Tensor as OnnxTensor;
-use onnx_conformance::reference::types::ValueType;
-use onnx_conformance::reference::value::Value;
-use onnx_conformance::runtime::adapter::{blamed_attribute, blamed_operator, elements, lacking_type, tensor_of};
-use onnx_conformance::runtime::{Declaration, Request, Response, Runtime};
+use onnx_conformance::adapter::{blamed_attribute, blamed_operator, elements, lacking_type, tensor_of};
+use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType};
 use prost::Message as _;
 
 /// candle-onnx, which evaluates the nodes of a model one after another.

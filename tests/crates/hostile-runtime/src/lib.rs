@@ -3,11 +3,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::{Message as _, ModelProto};
-use onnx_conformance::reference::tensor::Tensor;
-use onnx_conformance::reference::value::Value;
-use onnx_conformance::runtime::{Declaration, Request, Response, Runtime};
+use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor, Value};
 
 /// A runtime for models of one node.
 pub struct Hostile;

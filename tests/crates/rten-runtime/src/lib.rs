@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use onnx_conformance::reference::dtype::ElementType;
-use onnx_conformance::reference::tensor::Tensor as OnnxTensor;
-use onnx_conformance::reference::types::ValueType;
+use onnx_conformance::adapter::{blamed_operator, elements, lacking_type, tensor_of};
 use onnx_conformance::reference::value::{Sequence as OnnxSequence, Value as OnnxValue};
-use onnx_conformance::runtime::adapter::{blamed_operator, elements, lacking_type, tensor_of};
-use onnx_conformance::runtime::{Declaration, Request, Response, Runtime};
+use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, ValueType};
 use rten::{DataType, Model, ModelOptions, NodeId, Sequence, Value, ValueOrView};
 use rten_tensor::Tensor;
 use rten_tensor::prelude::*;

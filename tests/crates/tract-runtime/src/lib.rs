@@ -4,13 +4,10 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-use onnx_conformance::case::Named;
-use onnx_conformance::reference::dtype::ElementType;
-use onnx_conformance::reference::tensor::Tensor as OnnxTensor;
-use onnx_conformance::reference::types::ValueType;
-use onnx_conformance::reference::value::Value;
-use onnx_conformance::runtime::adapter::{elements, lacking_operator, lacking_type, tensor_of};
-use onnx_conformance::runtime::{Declaration, Request, Response, Runtime};
+use onnx_conformance::adapter::{elements, lacking_operator, lacking_type, tensor_of};
+use onnx_conformance::{
+    Declaration, ElementType, Named, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType,
+};
 use tract_onnx::model::ParseResult;
 use tract_onnx::prelude::tract_ndarray::ArrayD;
 use tract_onnx::prelude::*;

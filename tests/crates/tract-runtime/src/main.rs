@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use tract_runtime::Tract;
 
 fn main() -> ExitCode {
-    onnx_conformance::runtime::serve(&Tract)
+    onnx_conformance::serve(&Tract)
 }

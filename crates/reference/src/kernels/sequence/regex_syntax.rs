@@ -14,18 +14,20 @@ pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
         if repeated && repetition.is_some() {
             return Err(format!("the repetition before '{rest}' is repeated"));
         }
-        let (text, length) = match (first, class) {
-            _ if let Some(length) = repetition => (rest.get(..length).unwrap_or_default().to_owned(), length),
-            ('\\', _) => escape(rest, class != Class::Outside)?,
-            ('(', Class::Outside) if rest.starts_with("(?") => (group(rest)?.to_owned(), 2),
-            ('{', Class::Outside) => (r"\{".to_owned(), 1),
-            ('[', Class::Outside) => ("[".to_owned(), 1),
-            ('[', _) => posix_class(rest).map_or_else(|| (r"\[".to_owned(), 1), |name| (name.to_owned(), name.len())),
+        let (text, length) = match (repetition, first, class) {
+            (Some(length), ..) => (rest.get(..length).unwrap_or_default().to_owned(), length),
+            (_, '\\', _) => escape(rest, class != Class::Outside)?,
+            (_, '(', Class::Outside) if rest.starts_with("(?") => (group(rest)?.to_owned(), 2),
+            (_, '{', Class::Outside) => (r"\{".to_owned(), 1),
+            (_, '[', Class::Outside) => ("[".to_owned(), 1),
+            (_, '[', _) => {
+                posix_class(rest).map_or_else(|| (r"\[".to_owned(), 1), |name| (name.to_owned(), name.len()))
+            }
             // A bracket that closes nothing yet stands for itself.
-            (']', Class::Start) => (r"\]".to_owned(), 1),
-            ('-', Class::Start) if rest.starts_with("--") => (r"\--".to_owned(), 2),
-            ('-', Class::Inside) if rest.starts_with("--") => (r"-\-".to_owned(), 2),
-            ('&' | '~', Class::Start | Class::Inside) => (format!(r"\{first}"), 1),
+            (_, ']', Class::Start) => (r"\]".to_owned(), 1),
+            (_, '-', Class::Start) if rest.starts_with("--") => (r"\--".to_owned(), 2),
+            (_, '-', Class::Inside) if rest.starts_with("--") => (r"-\-".to_owned(), 2),
+            (_, '&' | '~', Class::Start | Class::Inside) => (format!(r"\{first}"), 1),
             _ => (first.to_string(), first.len_utf8()),
         };
         repeated = repetition.is_some();
@@ -118,7 +120,10 @@ fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
             return Ok((regex::escape(quoted.get(..end.unwrap_or(quoted.len())).unwrap_or_default()), length));
         }
         '0'..='7' => return Ok(octal(rest, letter)),
-        'x' | 'p' | 'P' if let Some(name) = braced(rest) => return Ok((braces(letter, name), name.len() + 4)),
+        'x' | 'p' | 'P' => match braced(rest) {
+            Some(name) => return Ok((braces(letter, name), name.len() + 4)),
+            None => format!("\\{letter}"),
+        },
         'u' | 'U' | '_' => return Err(format!(r"there is no escape '\{letter}'")),
         other if other.is_ascii_punctuation() => regex::escape(&other.to_string()),
         other => format!("\\{other}"),
