@@ -5,7 +5,7 @@ use crate::kernels::attention::bias::{Bias, ShortMask};
 use crate::kernels::attention::heads::{append, merge, split};
 use crate::kernels::attention::scores::{Sizes, round_all, scaled_products, softmax, weigh};
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -37,13 +37,13 @@ fn attention(call: &Call<'_>, short: ShortMask, redundant: Redundant) -> Result 
     check(call, redundant)?;
     let (query, heads) = (call.tensor(0)?, call.optional_int("kv_num_heads"));
     let packed = query.rank() == 3;
-    let query = split(call, "Q", query, call.optional_int("q_num_heads"))?;
-    let key = split(call, "K", call.tensor(1)?, heads)?;
-    let value = split(call, "V", call.tensor(2)?, heads)?;
+    let query = split(call, "Q", query, call.optional_int("q_num_heads")).rule("C3")?;
+    let key = split(call, "K", call.tensor(1)?, heads).rule("C3")?;
+    let value = split(call, "V", call.tensor(2)?, heads).rule("C3")?;
     let key = append(call, "past_key", call.optional_tensor(4)?, key)?;
     let value = append(call, "past_value", call.optional_tensor(5)?, value)?;
 
-    let sizes = Sizes::of(call, &query, &key, &value)?;
+    let sizes = Sizes::of(call, &query, &key, &value, "C13")?;
     let (probabilities, shown) = probabilities(call, &sizes, &query, &key, short)?;
     let result = weigh(call, &sizes, query.element_type(), &probabilities, &call.budget.read_floats(&value)?)?;
     let result = call.floats(query.element_type(), &sizes.result(), result)?;
@@ -57,19 +57,19 @@ fn check(call: &Call<'_>, redundant: Redundant) -> Result<()> {
     let given = |index| call.optional_value(index).is_some();
     let ranks = [call.tensor(0)?.rank(), call.tensor(1)?.rank(), call.tensor(2)?.rank()];
     if ranks != [ranks[0]; 3] {
-        return Err(invalid(format!("Q, K and V have {ranks:?} axes; they must have the same number, 3 or 4")));
+        return Err(broken("C13", format!("Q, K and V have {ranks:?} axes; they must have the same number, 3 or 4")));
     }
     if given(4) != given(5) {
-        return Err(invalid("past_key and past_value go together; only one of them is given"));
+        return Err(broken("C6", "past_key and past_value go together; only one of them is given"));
     }
     if given(6) && given(4) {
-        return Err(invalid("nonpad_kv_seqlen does not go with past_key and past_value; leave it out"));
+        return Err(broken("C10", "nonpad_kv_seqlen does not go with past_key and past_value; leave it out"));
     }
     if redundant == Redundant::Allowed {
         return Ok(());
     }
     if given(6) && (call.wants(1) || call.wants(2)) {
-        return Err(invalid("nonpad_kv_seqlen does not go with present_key and present_value; leave them out"));
+        return Err(broken("C10", "nonpad_kv_seqlen does not go with present_key and present_value; leave them out"));
     }
     if ranks[0] == 4 && (call.has("q_num_heads") || call.has("kv_num_heads")) {
         return Err(invalid("q_num_heads and kv_num_heads are for inputs with 3 axes; leave them out for 4"));
@@ -127,7 +127,7 @@ fn shown_stage(call: &Call<'_>) -> Result<Stage> {
         1 => Ok(Stage::Capped),
         2 => Ok(Stage::Biased),
         3 => Ok(Stage::Softmax),
-        other => Err(invalid(format!("qk_matmul_output_mode is {other}; it is 0, 1, 2 or 3"))),
+        other => Err(broken("C9", format!("qk_matmul_output_mode is {other}; it is 0, 1, 2 or 3"))),
     }
 }
 

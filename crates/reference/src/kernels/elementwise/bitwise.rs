@@ -2,25 +2,26 @@
 
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("BitShift", 11, shift),
-    Kernel::new("BitwiseAnd", 18, |call| Pair::broadcast(call)?.integers(|a, b| a & b)),
+    Kernel::new("BitwiseAnd", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a & b)),
     Kernel::new("BitwiseNot", 18, not),
-    Kernel::new("BitwiseOr", 18, |call| Pair::broadcast(call)?.integers(|a, b| a | b)),
-    Kernel::new("BitwiseXor", 18, |call| Pair::broadcast(call)?.integers(|a, b| a ^ b)),
+    Kernel::new("BitwiseOr", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a | b)),
+    Kernel::new("BitwiseXor", 18, |call| Pair::broadcast(call).rule("C1")?.integers(|a, b| a ^ b)),
 ];
 
 /// Moves the digits of X by Y places; signed numbers, which version 28 adds, keep their sign to the right.
 ///
 /// A distance below zero or past the width leaves the sign alone: version 28 says so, and 11 nothing else.
 fn shift(call: &Call<'_>) -> Result {
-    let pair = Pair::broadcast(call)?;
+    let pair = Pair::broadcast(call).rule("C2")?;
     let width = pair.element().bits();
     let distance = |places: i128| u32::try_from(places).ok().filter(|&places| places < width);
-    if call.one_of("direction", &[("LEFT", true), ("RIGHT", false)])? {
+    if call.one_of("direction", &[("LEFT", true), ("RIGHT", false)]).rule("C1")? {
         pair.integers(|value, places| distance(places).map_or(0, |places| value << places))
     } else {
         pair.integers(|value, places| value >> distance(places).unwrap_or(width))

@@ -2,7 +2,7 @@
 
 use crate::kernels::elementwise::map::{map_floats, map_numbers};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::broken;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
@@ -23,10 +23,10 @@ fn clip_to_attributes(call: &Call<'_>) -> Result {
 fn clip_to_inputs(call: &Call<'_>) -> Result {
     for (index, name) in [(1, "min"), (2, "max")] {
         if let Some(limit) = call.optional_tensor(index)?.filter(|limit| limit.rank() != 0) {
-            return Err(invalid(format!(
-                "{name} has shape {:?}, but it must be a scalar: reshape it to []",
-                limit.shape()
-            )));
+            return Err(broken(
+                "C3",
+                format!("{name} has shape {:?}, but it must be a scalar: reshape it to []", limit.shape()),
+            ));
         }
     }
     let (min, max) = (call.optional_tensor(1)?, call.optional_tensor(2)?);

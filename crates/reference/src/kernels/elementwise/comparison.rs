@@ -3,6 +3,7 @@
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
@@ -10,20 +11,20 @@ use crate::tensor::shape::broadcast;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("And", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a && b)),
-    Kernel::new("And", 7, |call| logic(&Pair::broadcast(call)?, |a, b| a && b)),
+    Kernel::new("And", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a && b)),
     Kernel::new("Or", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a || b)),
-    Kernel::new("Or", 7, |call| logic(&Pair::broadcast(call)?, |a, b| a || b)),
+    Kernel::new("Or", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a || b)),
     Kernel::new("Xor", 1, |call| logic(&Pair::legacy_broadcast(call)?, |a, b| a != b)),
-    Kernel::new("Xor", 7, |call| logic(&Pair::broadcast(call)?, |a, b| a != b)),
+    Kernel::new("Xor", 7, |call| logic(&Pair::broadcast(call).rule("C2")?, |a, b| a != b)),
     Kernel::new("Not", 1, not),
     Kernel::new("Equal", 1, |call| equal(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Equal", 7, |call| equal(&Pair::broadcast(call)?)),
+    Kernel::new("Equal", 7, |call| equal(&Pair::broadcast(call).rule("C2")?)),
     Kernel::new("Less", 1, |call| less(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Less", 7, |call| less(&Pair::broadcast(call)?)),
+    Kernel::new("Less", 7, |call| less(&Pair::broadcast(call).rule("C2")?)),
     Kernel::new("Greater", 1, |call| greater(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Greater", 7, |call| greater(&Pair::broadcast(call)?)),
-    Kernel::new("LessOrEqual", 12, |call| compare(&Pair::broadcast(call)?, |a, b| a <= b, |a, b| a <= b)),
-    Kernel::new("GreaterOrEqual", 12, |call| compare(&Pair::broadcast(call)?, |a, b| a >= b, |a, b| a >= b)),
+    Kernel::new("Greater", 7, |call| greater(&Pair::broadcast(call).rule("C2")?)),
+    Kernel::new("LessOrEqual", 12, |call| compare(&Pair::broadcast(call).rule("C1")?, |a, b| a <= b, |a, b| a <= b)),
+    Kernel::new("GreaterOrEqual", 12, |call| compare(&Pair::broadcast(call).rule("C1")?, |a, b| a >= b, |a, b| a >= b)),
     Kernel::new("IsInf", 10, is_infinite),
     Kernel::new("IsNaN", 9, |call| test(call, f64::is_nan)),
     Kernel::new("Where", 9, select),
@@ -74,7 +75,7 @@ fn test(call: &Call<'_>, holds: impl Fn(f64) -> bool) -> Result {
 /// Where: X's element where the condition holds, else Y's. All three broadcast to each other.
 fn select(call: &Call<'_>) -> Result {
     let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    let shape = broadcast(&broadcast(condition.shape(), x.shape())?, y.shape())?;
+    let shape = broadcast(&broadcast(condition.shape(), x.shape()).rule("C1")?, y.shape()).rule("C1")?;
     let walk = |shape_of: &[usize]| StridedIter::broadcast(shape_of, &shape);
     let positions = walk(condition.shape())
         .zip(walk(x.shape()).zip(walk(y.shape())))

@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::elementwise::map::{Elements, Order};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{broadcast, element_count};
@@ -11,13 +11,13 @@ use crate::tensor::sum;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::with_magnitude("Sum", 1, |call| total(&Operands::same(call)?), magnitude_of_total),
-    Kernel::with_magnitude("Sum", 8, |call| total(&Operands::broadcast(call)?), magnitude_of_total),
+    Kernel::with_magnitude("Sum", 8, |call| total(&Operands::broadcast(call).rule("C2")?), magnitude_of_total),
     Kernel::with_magnitude("Mean", 1, |call| mean(&Operands::same(call)?), magnitude_of_mean),
-    Kernel::with_magnitude("Mean", 8, |call| mean(&Operands::broadcast(call)?), magnitude_of_mean),
+    Kernel::with_magnitude("Mean", 8, |call| mean(&Operands::broadcast(call).rule("C2")?), magnitude_of_mean),
     Kernel::new("Max", 1, |call| greatest(&Operands::same(call)?)),
-    Kernel::new("Max", 8, |call| greatest(&Operands::broadcast(call)?)),
+    Kernel::new("Max", 8, |call| greatest(&Operands::broadcast(call).rule("C2")?)),
     Kernel::new("Min", 1, |call| least(&Operands::same(call)?)),
-    Kernel::new("Min", 8, |call| least(&Operands::broadcast(call)?)),
+    Kernel::new("Min", 8, |call| least(&Operands::broadcast(call).rule("C2")?)),
 ];
 
 /// The inputs and the shape that they broadcast to.
@@ -31,14 +31,17 @@ struct Operands<'c, 'a> {
 impl<'c, 'a> Operands<'c, 'a> {
     /// Inputs of one shape, as versions below 8 take them.
     fn same(call: &'c Call<'a>) -> Result<Operands<'c, 'a>> {
-        let operands = Operands::broadcast(call)?;
+        let operands = Operands::broadcast(call).rule("C1")?;
         let shape = call.tensor(0)?.shape();
         if let Some(other) = operands.inputs.iter().find(|input| input.shape() != shape) {
-            return Err(invalid(format!(
-                "shapes {shape:?} and {:?} differ; {} does not broadcast, version 8 does",
-                other.shape(),
-                call.spec.version
-            )));
+            return Err(broken(
+                "C1",
+                format!(
+                    "shapes {shape:?} and {:?} differ; {} does not broadcast, version 8 does",
+                    other.shape(),
+                    call.spec.version
+                ),
+            ));
         }
         Ok(operands)
     }

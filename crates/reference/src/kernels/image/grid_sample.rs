@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{Missing, invalid, unsupported};
+use crate::kernels::framework::error::{Missing, Ruled, broken, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
@@ -45,11 +45,19 @@ fn affine_grid(call: &Call<'_>) -> Result {
         call.budget.read_indices(size)?.into_iter().map(|size| usize::try_from(size).ok()).collect();
     let (images, dims) = match sizes.as_deref() {
         Some([images, _, dims @ ..]) if dims.len() == 2 || dims.len() == 3 => (*images, dims.to_vec()),
-        _ => return Err(invalid(format!("size is {size:?}; it takes batch, channels and two or three dimensions"))),
+        _ => {
+            return Err(broken(
+                "C4",
+                format!("size is {size:?}; it takes batch, channels and two or three dimensions"),
+            ));
+        }
     };
     let rank = dims.len();
     if theta.shape() != [images, rank, rank + 1] {
-        return Err(invalid(format!("theta has shape {:?}; size takes {:?}", theta.shape(), [images, rank, rank + 1])));
+        return Err(broken(
+            "C4",
+            format!("theta has shape {:?}; size takes {:?}", theta.shape(), [images, rank, rank + 1]),
+        ));
     }
     let element = theta.element_type();
     let shape: Vec<usize> = [images].into_iter().chain(dims.iter().copied()).chain([rank]).collect();
@@ -182,17 +190,19 @@ impl Sampler {
             && grid.shape().last() == Some(&rank)
             && grid.shape().first() == x.shape().first();
         if !matches || rules.rank.is_some_and(|only| rank != only) {
-            return Err(invalid(format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
+            return Err(broken("C8", format!("a grid {:?} does not fit an input {:?}", grid.shape(), x.shape())));
         }
         if rank > MOST_AXES {
             let message = format!("GridSample over {rank} spatial axes; at most {MOST_AXES} are computed");
             return Err(unsupported(Missing::Attribute, message));
         }
-        let mode = call.one_of("mode", &rules.modes)?;
-        let padding = call.one_of(
-            "padding_mode",
-            &[("zeros", Padding::Zeros), ("border", Padding::Border), ("reflection", Padding::Reflection)],
-        )?;
+        let mode = call.one_of("mode", &rules.modes).rule("C6")?;
+        let padding = call
+            .one_of(
+                "padding_mode",
+                &[("zeros", Padding::Zeros), ("border", Padding::Border), ("reflection", Padding::Reflection)],
+            )
+            .rule("C7")?;
         let dims = x.shape()[2..].to_vec();
         let steps = strides(&dims);
         Ok(Sampler {

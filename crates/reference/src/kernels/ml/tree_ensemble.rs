@@ -5,7 +5,7 @@ mod forest;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
@@ -42,6 +42,7 @@ fn tree_ensemble(call: &Call<'_>) -> Result {
     let transform = PostTransform::from_code(call.int("post_transform")?)?;
     let forest = by_leaves(call)?;
     let targets = target_count(call, &forest)?;
+    forest.check_targets(targets).rule("C8")?;
     let mut scores = forest.score(call, targets, aggregate)?;
     scores.chunks_exact_mut(targets).for_each(|row| transform.apply(row));
     Ok(call.floats(x.element_type(), &[rows, targets], scores)?.into())
@@ -70,7 +71,7 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
     let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();
     if !base.is_empty() && base.len() != targets {
         let found = base.len();
-        return Err(invalid(format!("there are {found} base_values for {targets} targets")));
+        return Err(broken("C5", format!("there are {found} base_values for {targets} targets")));
     }
     Ok(base)
 }
@@ -79,7 +80,7 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
 /// their sum decides between two.
 fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s")?);
+    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s").rule("C2")?);
     let forest = by_node_ids(call, "class")?;
     let classes = labels.len();
     if let Some(&(only, _)) = forest.votes.first()
@@ -115,7 +116,7 @@ fn binary_classifier(
     let base = match base[..] {
         [] => 0.0,
         [base] | [_, base] => base,
-        _ => return Err(invalid(format!("there are {} base_values for {} classes", base.len(), labels.len()))),
+        _ => return Err(broken("C5", format!("there are {} base_values for {} classes", base.len(), labels.len()))),
     };
     let positive = forest.votes.iter().all(|&(_, weight)| weight >= 0.0);
     let probability = positive && matches!(transform, PostTransform::None | PostTransform::Probit);

@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::framework::arguments::dimensions;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::framework::sparse::densify;
 use crate::model::Attribute;
@@ -24,7 +24,10 @@ fn constant(call: &Call<'_>) -> Result {
     let mut set = call.attributes.values();
     let (Some(value), None) = (set.next(), set.next()) else {
         let names: Vec<&str> = call.attributes.keys().map(String::as_str).collect();
-        return Err(invalid(format!("exactly one of the attributes that hold the value must be set, not {names:?}")));
+        return Err(broken(
+            "C1",
+            format!("exactly one of the attributes that hold the value must be set, not {names:?}"),
+        ));
     };
     let float = ElementType::Float;
     let int = ElementType::Int64;
@@ -50,10 +53,10 @@ fn constant(call: &Call<'_>) -> Result {
 
 /// One value, by default the float 0, everywhere in a tensor of the shape given.
 fn constant_of_shape(call: &Call<'_>) -> Result {
-    let shape = dimensions(&call.budget.read_indices(call.tensor(0)?)?, "the shape")?;
+    let shape = dimensions(&call.budget.read_indices(call.tensor(0)?)?, "the shape").rule("C3")?;
     let value = call.tensor_attribute("value").cloned().map_or_else(|| Tensor::zero(ElementType::Float), Ok)?;
     if value.len() != 1 {
-        return Err(invalid(format!("attribute value has shape {:?}, but must hold one element", value.shape())));
+        return Err(broken("C4", format!("attribute value has shape {:?}, but must hold one element", value.shape())));
     }
     call.check_output_type(0, &ValueType::Tensor(value.element_type()))?;
     Ok(call.allocate(value.element_type(), &shape)?.repeat(&value)?.into())
@@ -63,7 +66,7 @@ fn constant_of_shape(call: &Call<'_>) -> Result {
 fn eye_like(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let &[rows, columns] = input.shape() else {
-        return Err(invalid(format!("shape {:?} is not that of a matrix", input.shape())));
+        return Err(broken("C3", format!("shape {:?} is not that of a matrix", input.shape())));
     };
     let element = call.element_type("dtype")?.unwrap_or(input.element_type());
     call.check_output_type(0, &ValueType::Tensor(element))?;
@@ -91,7 +94,10 @@ fn range(call: &Call<'_>, compute: ElementType) -> Result {
     let operands = [call.tensor(0)?, call.tensor(1)?, call.tensor(2)?];
     let element = operands[0].element_type();
     let refuse = || {
-        invalid(format!("start {:?}, limit {:?} and delta {:?} give no count", operands[0], operands[1], operands[2]))
+        broken(
+            "C4",
+            format!("start {:?}, limit {:?} and delta {:?} give no count", operands[0], operands[1], operands[2]),
+        )
     };
     if element.is_integer() {
         let [Some(start), Some(limit), Some(delta)] = operands.map(Tensor::single_integer) else {

@@ -1,7 +1,7 @@
 //! `OneHot`.
 
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, normalize_axis};
@@ -24,13 +24,16 @@ enum Negative {
 fn one_hot(call: &Call<'_>, negative: Negative) -> Result {
     let (indices, depth, values) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     if values.len() != 2 {
-        return Err(invalid(format!("values has shape {:?}, but must hold the off and the on value", values.shape())));
+        return Err(broken(
+            "C5",
+            format!("values has shape {:?}, but must hold the off and the on value", values.shape()),
+        ));
     }
-    let axis = normalize_axis(call.int("axis")?, indices.rank() + 1)?;
+    let axis = normalize_axis(call.int("axis")?, indices.rank() + 1).rule("C6")?;
     let classes = depth
         .single_integer()
         .and_then(|depth| usize::try_from(depth).ok())
-        .ok_or_else(|| invalid(format!("depth {depth:?} must be one number, not below 0")))?;
+        .ok_or_else(|| broken("C5", format!("depth {depth:?} must be one number, not below 0")))?;
     let mut shape = indices.shape().to_vec();
     shape.insert(axis, classes);
     let buffer = call.allocate(values.element_type(), &shape)?;

@@ -2,7 +2,7 @@
 
 use crate::kernels::framework::arguments::axes;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::strides;
@@ -22,15 +22,18 @@ pub(super) const KERNELS: &[Kernel] = &[
 fn slice(call: &Call<'_>, starts: &[i64], ends: &[i64], named: Option<&[i64]>, steps: Option<&[i64]>) -> Result {
     let data = call.tensor(0)?;
     let axes = match named {
-        Some(named) => axes(named, data.rank())?,
+        Some(named) => axes(named, data.rank()).rule("C2")?,
         None => (0..starts.len()).collect(),
     };
     let same = starts.len() == ends.len() && starts.len() == axes.len() && axes.len() <= data.rank();
     if !same || steps.is_some_and(|steps| steps.len() != starts.len()) {
-        return Err(invalid(format!(
-            "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not go together for shape {:?}",
-            data.shape()
-        )));
+        return Err(broken(
+            "C7",
+            format!(
+                "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not go together for shape {:?}",
+                data.shape()
+            ),
+        ));
     }
     let mut shape = data.shape().to_vec();
     let mut moves: Vec<isize> = strides(&shape).into_iter().map(usize::cast_signed).collect();
@@ -67,7 +70,7 @@ impl Range {
         let distance = if step < 0 { first - last } else { last - first };
         let length = step.abs();
         if length == 0 {
-            return Err(invalid("a step is 0, which never ends; use 1 to take every entry"));
+            return Err(broken("C5", "a step is 0, which never ends; use 1 to take every entry"));
         }
         let count = usize::try_from((distance.max(0) + length - 1) / length).unwrap_or(0);
         // A single entry takes no step, and the step of several is less than the axis.

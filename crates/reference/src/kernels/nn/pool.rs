@@ -8,9 +8,9 @@
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::nn::window::{Axis, Rounding, Window, axes, each_window, per_axis, spatial};
+use crate::kernels::nn::window::{Axis, Rounding, Rules, Window, axes, each_window, per_axis, spatial};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::CompensatedSum;
@@ -40,7 +40,8 @@ fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     };
     let kernel = per_axis(call, "kernel_shape", input.len(), 1, 1)?;
     let rounding = if call.optional_int("ceil_mode").unwrap_or(0) == 0 { Rounding::Floor } else { ceil };
-    axes(call, input, &kernel, rounding)
+    // A window that fits nowhere is one of such a kernel.
+    axes(call, input, &kernel, rounding).rule(Rules::of(call).kernel_shape)
 }
 
 /// One window over all spatial axes.
@@ -176,7 +177,7 @@ impl Storage {
         let column_major = match call.optional_int("storage_order").unwrap_or(0) {
             0 => false,
             1 => true,
-            other => return Err(invalid(format!("storage_order is {other}; 0 is row major, 1 column major"))),
+            other => return Err(broken("C3", format!("storage_order is {other}; 0 is row major, 1 column major"))),
         };
         let dims = spatial("X", shape)?.to_vec();
         Ok(Storage { plane: element_count(&dims)?, dims, column_major })
@@ -204,7 +205,7 @@ impl Storage {
 fn max_unpool(call: &Call<'_>) -> Result {
     let (x, indices) = (call.tensor(0)?, call.tensor(1)?);
     if x.shape() != indices.shape() {
-        return Err(invalid(format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
+        return Err(broken("C5", format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
     }
     let (inner, shape) = if let Some(given) = call.optional_tensor(2)? {
         framed(&unpooled(call, x, false)?, &call.budget.read_indices(given)?)?
@@ -217,7 +218,10 @@ fn max_unpool(call: &Call<'_>) -> Result {
     let size = element_count(&inner)?;
     for (from, index) in call.budget.timed(indices.stream(Tensor::indices)).enumerate() {
         let Some(mut at) = usize::try_from(index).ok().filter(|&at| at < size) else {
-            return Err(invalid(format!("index {index} in I is not one of the {size} elements of shape {inner:?}")));
+            return Err(broken(
+                "C4",
+                format!("index {index} in I is not one of the {size} elements of shape {inner:?}"),
+            ));
         };
         let mut to = 0;
         for (dim, step) in inner.iter().zip(&steps).rev() {
@@ -255,7 +259,7 @@ fn framed(covered: &[usize], given: &[i64]) -> Result<(Vec<usize>, Vec<usize>)> 
     let shape: Option<Vec<usize>> = given.iter().map(|&dim| usize::try_from(dim).ok()).collect();
     let shape = shape.filter(|shape| shape.len() == covered.len());
     let shape =
-        shape.ok_or_else(|| invalid(format!("output_shape {given:?} is no shape of rank {}", covered.len())))?;
+        shape.ok_or_else(|| broken("C3", format!("output_shape {given:?} is no shape of rank {}", covered.len())))?;
     Ok((covered.iter().zip(&shape).map(|(&covered, &given)| covered.min(given)).collect(), shape))
 }
 

@@ -5,7 +5,7 @@
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::lanes::{Lane, Lanes, extreme};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
@@ -76,7 +76,7 @@ fn mask(axes: &Axes, rank: usize) -> Result<Vec<bool>> {
     let all = axes.named.is_empty() && !axes.none_is_none;
     let mut mask: Vec<bool> = std::iter::repeat_n(all, rank).collect();
     for &axis in &axes.named {
-        mask[normalize_axis(axis, rank)?] = true;
+        mask[normalize_axis(axis, rank).rule("C3")?] = true;
     }
     Ok(mask)
 }
@@ -211,10 +211,13 @@ const LOG_SUM_EXP: Reduction = Reduction {
 /// The places of the largest or smallest elements along an axis.
 fn arg(call: &Call<'_>, largest: bool, empty: Empty) -> Result {
     let data = call.tensor(0)?;
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let last = call.optional_int("select_last_index").is_some_and(|flag| flag != 0);
     if data.shape()[axis] == 0 || (empty == Empty::Refused && data.is_empty()) {
-        return Err(invalid(format!("nothing stands along axis {axis} of shape {:?} to choose from", data.shape())));
+        return Err(broken(
+            "C4",
+            format!("nothing stands along axis {axis} of shape {:?} to choose from", data.shape()),
+        ));
     }
     let mask: Vec<bool> = (0..data.rank()).map(|index| index == axis).collect();
     let shape = reduced_shape(data.shape(), &mask, call.flag("keepdims")?);

@@ -2,6 +2,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::lanes::{Lanes, extreme};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::shape::normalize_axis;
@@ -30,7 +31,7 @@ type Change = fn(&mut [f64], ElementType);
 
 fn normalize(call: &Call<'_>, cut: Cut, change: Change) -> Result {
     let data = call.tensor(0)?;
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
     let lanes = cut(call, data.shape(), axis)?;
     let mut values = call.budget.read_floats(data)?;
     let element = data.element_type();

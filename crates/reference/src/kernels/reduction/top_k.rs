@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::shape::normalize_axis;
@@ -27,10 +27,10 @@ fn k_input(call: &Call<'_>) -> Result<i128> {
 /// A NaN counts as larger than every number, as when `numpy.sort` sorts. `sorted` 0 leaves the order open; this is one.
 fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let data = call.tensor(0)?;
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
     let available = data.shape()[axis];
     let k = usize::try_from(k).ok().filter(|k| (1..=available).contains(k)).ok_or_else(|| {
-        invalid(format!("k is {k}; it must be positive and at most {available}, the size of axis {axis}"))
+        broken("C4", format!("k is {k}; it must be positive and at most {available}, the size of axis {axis}"))
     })?;
     let mut shape = data.shape().to_vec();
     shape[axis] = k;

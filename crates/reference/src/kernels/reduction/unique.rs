@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::movement::compress::entries;
 use crate::tensor::Tensor;
@@ -15,7 +16,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Unique", 11, unique)];
 fn unique(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let (data, axis) = match call.optional_int("axis") {
-        Some(axis) => (input.clone(), normalize_axis(axis, input.rank())?),
+        Some(axis) => (input.clone(), normalize_axis(axis, input.rank()).rule("C5")?),
         None => (input.with_shape(vec![input.len()])?, 0),
     };
     let rows = Rows::of(call, &data, axis)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::model::Attribute;
 use crate::value::{Optional, Value};
@@ -25,7 +25,7 @@ fn optional(call: &Call<'_>) -> Result {
     let given = item.map(Value::value_type);
     let item_type = match (given, named) {
         (Some(given), Some(named)) if given != *named => {
-            return Err(invalid(format!("the input is {given}, but attribute type is {named}")));
+            return Err(broken("C2", format!("the input is {given}, but attribute type is {named}")));
         }
         (Some(given), _) => given,
         (None, Some(named)) => named.clone(),
@@ -41,7 +41,7 @@ fn get_element(call: &Call<'_>) -> Result {
     match call.value(0)? {
         Value::Optional(optional) => match &optional.item {
             Some(item) => Ok(Value::clone(item).into()),
-            None => Err(invalid(format!("the optional value of type {} is absent", optional.item_type))),
+            None => Err(broken("C1", format!("the optional value of type {} is absent", optional.item_type))),
         },
         other => Ok(other.clone().into()),
     }

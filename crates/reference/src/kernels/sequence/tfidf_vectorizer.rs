@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
@@ -29,12 +29,12 @@ enum Weighting {
 fn tf_idf_vectorizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     match (x.element_type(), call.optional_strings("pool_strings"), call.optional_ints("pool_int64s")) {
-        (_, Some(_), Some(_)) => Err(invalid("pool_strings and pool_int64s are both set; one must be")),
+        (_, Some(_), Some(_)) => Err(broken("C6", "pool_strings and pool_int64s are both set; one must be")),
         (ElementType::String, Some(pool), None) => vectorize(call, x, x.strings(), &pool),
         (ElementType::Int32 | ElementType::Int64, None, Some(pool)) => {
             vectorize(call, x, &call.budget.read_indices(x)?, pool)
         }
-        (element, ..) => Err(invalid(format!("no pool is set for {element}, the type of the input"))),
+        (element, ..) => Err(broken("C6", format!("no pool is set for {element}, the type of the input"))),
     }
 }
 
@@ -90,6 +90,7 @@ impl Weighting {
             "mode",
             &[("TF", Weighting::Count), ("IDF", Weighting::Presence), ("TFIDF", Weighting::WeightedCount)],
         )
+        .rule("C7")
     }
 }
 
@@ -99,7 +100,10 @@ fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
         Some(weights) if weights.len() == ngrams => Ok(Some(weights)),
         Some(weights) => {
             let found = weights.len();
-            Err(invalid(format!("weights has {found} elements and ngram_indexes {ngrams}; both must have as many")))
+            Err(broken(
+                "C4",
+                format!("weights has {found} elements and ngram_indexes {ngrams}; both must have as many"),
+            ))
         }
         None => Ok(None),
     }
@@ -135,7 +139,7 @@ impl<'a> Pool<'a> {
         }
         if next != coordinates.len() {
             let found = coordinates.len();
-            return Err(invalid(format!("the pool holds {next} n-grams, but ngram_indexes {found}")));
+            return Err(broken("C1", format!("the pool holds {next} n-grams, but ngram_indexes {found}")));
         }
         Ok(Pool { ngrams, coordinates })
     }
