@@ -59,16 +59,6 @@ mod tests {
     use crate::testing::{node_of, typed};
 
     #[test]
-    fn query_heads_share_key_heads_and_the_output_has_the_inputs_type() {
-        let result = node_of("ai.onnx.preview", "FlexAttention", 1)
-            .input(typed(ElementType::Bfloat16, &[1, 4, 1, 1], &[1.0; 4]))
-            .input(typed(ElementType::Bfloat16, &[1, 2, 1, 1], &[1.0; 2]))
-            .input(typed(ElementType::Bfloat16, &[1, 2, 1, 1], &[5.0, 7.0]))
-            .tensor();
-        assert_eq!((result.element_type(), result.floats()), (ElementType::Bfloat16, vec![5.0, 5.0, 7.0, 7.0]));
-    }
-
-    #[test]
     fn the_second_product_is_in_the_precision_of_the_softmax() {
         // (1 + 1 / 256) / 2 + 1 / 2 needs 10 bits: float keeps them, bfloat16 drops them.
         let run = |precision: i64| {

@@ -147,20 +147,6 @@ mod tests {
     }
 
     #[test]
-    fn positions_follow_the_layout() {
-        // Two heads and two positions; only the second position turns.
-        let caches = [floats(&[1, 2, 1], &[1.0, 0.0]), floats(&[1, 2, 1], &[0.0, 1.0])];
-        let values: Vec<f64> = (1..=8).map(f64::from).collect();
-        let run = |shape: &[usize]| {
-            let [cosines, sines] = caches.clone();
-            let node = node("RotaryEmbedding", 23).input(floats(shape, &values)).input(cosines).input(sines);
-            if shape.len() == 3 { node.set("num_heads", 2).tensor() } else { node.tensor() }
-        };
-        assert_eq!(run(&[1, 2, 2, 2]).floats(), [1.0, 2.0, -4.0, 3.0, 5.0, 6.0, -8.0, 7.0]);
-        assert_eq!(run(&[1, 2, 4]).floats(), [1.0, 2.0, 3.0, 4.0, -6.0, 5.0, -8.0, 7.0]);
-    }
-
-    #[test]
     fn what_does_not_fit_is_refused() {
         assert!(turned(4, 2, 2).error().contains("position id 2"));
         assert!(turned(3, 1, 0).error().contains("even"));

@@ -180,25 +180,4 @@ mod tests {
         assert_eq!(kept(most(three([0.5, 0.5, 0.5]), 9)), [0.0, 2.0]);
         assert_eq!(kept(most(three([0.1, f64::NAN, 0.3]), 9)), [2.0, 0.0]);
     }
-
-    #[test]
-    fn thresholds_suppress_what_is_above_and_remove_what_is_below() {
-        let third = 1.0 / 3.0;
-        let with = |overlap: f64, score: f64| {
-            let node = three([0.25, 0.5, 0.75]).input(ints(&[], &[9])).input(floats(&[], &[overlap]));
-            kept(node.input(floats(&[], &[score])))
-        };
-        assert_eq!(with(third, 0.0), [2.0, 1.0, 0.0]);
-        assert_eq!(with(0.33, 0.0), [2.0, 1.0]);
-        assert_eq!(with(1.0, 0.5), [2.0, 1.0]);
-        assert_eq!(with(1.0, 0.51), [2.0]);
-    }
-
-    #[test]
-    fn a_box_may_be_its_centre_and_size() {
-        let boxes = floats(&[1, 2, 4], &[1.0, 1.0, 2.0, 2.0, 3.0, 1.0, 2.0, 2.0]);
-        let node = node("NonMaxSuppression", 11).input(boxes).input(floats(&[1, 1, 2], &[0.5, 0.6]));
-        // As centres they touch, as corners the second would have the first's lower corner inside.
-        assert_eq!(kept(node.input(ints(&[], &[9])).set("center_point_box", 1)), [1.0, 0.0]);
-    }
 }

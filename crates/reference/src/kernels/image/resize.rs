@@ -310,21 +310,6 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_element_of_two_is_chosen_by_name() {
-        // Asymmetric by 2: the odd places lie halfway.
-        let rows = [
-            ("round_prefer_floor", [10.0, 10.0, 20.0, 20.0]),
-            ("round_prefer_ceil", [10.0, 20.0, 20.0, 20.0]),
-            ("floor", [10.0, 10.0, 20.0, 20.0]),
-            ("ceil", [10.0, 20.0, 20.0, 20.0]),
-        ];
-        for (mode, expected) in rows {
-            let node = scaled_by(19, floats(&[2], &[10.0, 20.0]), 2.0).set("nearest_mode", mode);
-            assert_eq!(node.set("coordinate_transformation_mode", "asymmetric").tensor().floats(), expected, "{mode}");
-        }
-    }
-
-    #[test]
     fn the_length_is_computed_in_float() {
         // 0.7 as a float is less than 7 / 10, and ten times it rounds to 7.
         let ten = floats(&[10], &[1.0; 10]);
@@ -338,18 +323,6 @@ mod tests {
         let x = typed(ElementType::Double, &[4], &[32.0, large, -large, 0.0]);
         let node = scaled_by(19, x, 2.0).set("mode", "cubic").set("coordinate_transformation_mode", "asymmetric");
         assert_eq!(node.tensor().floats()[3], -3.0);
-    }
-
-    #[test]
-    fn a_crop_reads_its_region_and_a_value_beyond() {
-        let crop = |roi: &[f64]| {
-            let node = node("Resize", 11).input(line()).input(floats(&[2], roi)).input(floats(&[1], &[1.0]));
-            let node = node.set("coordinate_transformation_mode", "tf_crop_and_resize").set("mode", "linear");
-            node.set("extrapolation_value", -1.0f32).tensor().floats()
-        };
-        // The length is 4 * (end - start), the places from start * 3 to end * 3.
-        assert_eq!(crop(&[0.5, 1.0]), [25.0, 40.0]);
-        assert_eq!(crop(&[0.5, 1.5]), [25.0, 35.0, -1.0, -1.0]);
     }
 
     #[test]
@@ -374,13 +347,6 @@ mod tests {
 
     fn node_with_axes(axes: &[i64]) -> OneNode {
         node("Resize", 18).input(line()).absent().absent().input(ints(&[2], &[1, 1])).set("axes", axes)
-    }
-
-    #[test]
-    fn antialiasing_widens_the_filter_when_downsampling() {
-        // The places are 0.5 and 2.5; elements off by 0.5 and 1.5 weigh 3/8 and 1/8, and the outer ones repeat.
-        let node = scaled_by(18, floats(&[4], &[0.0, 8.0, 16.0, 56.0]), 0.5).set("mode", "linear").set("antialias", 1);
-        assert_eq!(node.tensor().floats(), [5.0, 35.0]);
     }
 
     #[test]

@@ -394,13 +394,6 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_indexed_from_zero_in_version_1() {
-        let encode = |x| ml("LabelEncoder", 1).input(x).set("classes_strings", &["a", "b"][..]);
-        assert_eq!(encode(strings(&[3], &["b", "c", "a"])).tensor().integers(), [1, -1, 0]);
-        assert_eq!(encode(ints(&[4], &[1, 2, 0, -1])).tensor().strings().join(" "), "b _Unused a _Unused");
-    }
-
-    #[test]
     fn version_2_compares_bits_and_version_4_numbers() {
         let nans = [0x7fc0_0000, 0x7fc0_0001].map(f32::from_bits);
         let x = [nans[0], nans[1], 0.0, -0.0].map(|value| u64::from(value.to_bits()));

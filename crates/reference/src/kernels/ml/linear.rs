@@ -119,21 +119,6 @@ mod tests {
     }
 
     #[test]
-    fn a_transform_applies_to_one_target_too() {
-        let node =
-            ml("LinearRegressor").input(floats(&[3], &[0.0, 5.0, 0.0])).set("coefficients", &[1.0f32, 0.0, 0.0][..]);
-        assert_eq!(node.set("post_transform", "LOGISTIC").tensor().floats(), [0.5]);
-    }
-
-    #[test]
-    fn the_largest_score_names_the_class() {
-        let node = ml("LinearClassifier").input(floats(&[2, 1], &[1.0, -1.0]));
-        let node = node.set("coefficients", &[1.0f32, 0.0, -2.0][..]).set("intercepts", &[0.0f32, 0.5, 0.0][..]);
-        let (labels, scores) = outputs(node.set("classlabels_ints", &[10, 20, 30][..]));
-        assert_eq!((labels, scores), (vec![10.0, 30.0], vec![1.0, 0.5, -2.0, -1.0, 0.5, 2.0]));
-    }
-
-    #[test]
     fn one_weight_vector_decides_between_two_labels() {
         let node =
             || ml("LinearClassifier").input(floats(&[3, 1], &[2.0, 0.0, -2.0])).set("coefficients", &[1.0f32][..]);

@@ -352,12 +352,6 @@ mod tests {
         assert!(regressor("RBF", [0.0; 3]).set("n_supports", 3).error().contains("support_vectors has 4 elements"));
     }
 
-    #[test]
-    fn without_support_vectors_the_weights_are_the_coefficients() {
-        let y = regressor("RBF", [1.0; 3]).set("n_supports", 0).tensor();
-        assert_eq!(y.floats(), [0.5]);
-    }
-
     fn pairs(x: &[f64]) -> OneNode {
         node_of("ai.onnx.ml", "SVMClassifier", 1)
             .input(floats(&[x.len(), 1], x))
@@ -382,20 +376,5 @@ mod tests {
                 .error()
                 .contains("rho has 0")
         );
-    }
-
-    #[test]
-    fn probabilities_of_a_pair_follow_its_sigmoid() {
-        // The sigmoid of 0 times the score is one half for both classes.
-        let node = pairs(&[1.0]).set("classlabels_ints", &[4, 9][..]).set("prob_a", &[0.0f32][..]);
-        assert_eq!(outputs(node.set("prob_b", &[0.0f32][..])), (vec![4.0], vec![0.5, 0.5]));
-    }
-
-    #[test]
-    fn a_linear_machine_scores_each_class() {
-        let node = node_of("ai.onnx.ml", "SVMClassifier", 1).input(floats(&[2, 1], &[1.0, -1.0]));
-        let node = node.set("coefficients", &[1.0f32, -1.0, 0.0][..]).set("rho", &[0.25f32, 0.0, 0.0][..]);
-        let (labels, scores) = outputs(node.set("classlabels_ints", &[1, 2, 3][..]));
-        assert_eq!((labels, scores), (vec![1.0, 2.0], vec![1.25, -0.75, 0.25, -0.75, 1.25, 0.25]));
     }
 }

@@ -141,7 +141,7 @@ fn binary_classifier(
 mod tests {
     use super::*;
     use crate::tensor::Tensor;
-    use crate::testing::{OneNode, floats, ints, node_of, typed};
+    use crate::testing::{OneNode, floats, node_of, typed};
     use crate::value::Value;
 
     fn outputs(node: OneNode) -> (Vec<f64>, Vec<f64>) {
@@ -193,28 +193,6 @@ mod tests {
     }
 
     #[test]
-    fn votes_are_aggregated_before_the_base_is_added() {
-        let rows: [(&str, [f64; 2], [f64; 2]); 4] = [
-            ("SUM", [-2.0, 5.0], [-1.0, 0.0]),
-            ("AVERAGE", [-1.0, 2.5], [-0.5, 0.0]),
-            ("MIN", [-3.0, 5.0], [-3.0, 0.0]),
-            ("MAX", [1.0, 5.0], [2.0, 0.0]),
-        ];
-        for (aggregate, one, two) in rows {
-            let node =
-                regressor("BRANCH_LT").set("aggregate_function", aggregate).set("base_values", &[10.0f32, 20.0][..]);
-            let y = node.tensor().floats();
-            let expected = [one, two, two]
-                .concat()
-                .iter()
-                .zip([10.0, 20.0].iter().cycle())
-                .map(|(a, b)| a + b)
-                .collect::<Vec<_>>();
-            assert_eq!(y, expected, "{aggregate}");
-        }
-    }
-
-    #[test]
     fn hostile_trees_are_refused() {
         let cycle = regressor("BRANCH_LT").set("nodes_truenodeids", &[0, 0, 0, 0][..]);
         assert!(cycle.error().contains("among its own descendants"));
@@ -235,15 +213,6 @@ mod tests {
             .set("class_nodeids", &[1, 2, 0][..])
             .set("class_ids", &ids[..])
             .set("classlabels_int64s", labels)
-    }
-
-    #[test]
-    fn the_class_with_most_votes_is_named() {
-        let node = classifier(1, [0, 1, 2], &[10, 20, 30], ints(&[2, 1], &[1, 2]))
-            .set("nodes_values", &[1.0f32, 0.0, 0.0, 0.0][..])
-            .set("class_weights", &[3.0f32, 1.0, 2.0][..])
-            .set("base_values", &[0.0f32, 0.0, 0.5][..]);
-        assert_eq!(outputs(node), (vec![10.0, 30.0], vec![3.0, 0.0, 2.5, 0.0, 1.0, 2.5]));
     }
 
     #[test]

@@ -130,37 +130,9 @@ fn integer_steps(distance: i128, delta: i128) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::testing::{floats, ints, node, strings, typed};
-    use crate::value::SparseTensor;
-
-    #[test]
-    fn every_form_of_a_constant_gives_its_shape_and_type() {
-        let element = |tensor: &Tensor| (tensor.element_type(), tensor.shape().to_vec());
-        let value = node("Constant", 9).set("value", typed(ElementType::Int16, &[1, 2], &[1.0, 2.0])).tensor();
-        assert_eq!(element(&value), (ElementType::Int16, vec![1, 2]));
-        let scalar = node("Constant", 12).set("value_float", 0.1_f32).tensor();
-        assert_eq!((element(&scalar), scalar.floats()), ((ElementType::Float, vec![]), vec![f64::from(0.1_f32)]));
-        let list = node("Constant", 12).set("value_floats", &[1.0_f32, 2.0][..]).tensor();
-        assert_eq!((element(&list), list.floats()), ((ElementType::Float, vec![2]), vec![1.0, 2.0]));
-        let scalar = node("Constant", 13).set("value_int", i64::MIN).tensor();
-        assert_eq!((element(&scalar), scalar.indices()), ((ElementType::Int64, vec![]), vec![i64::MIN]));
-        let list = node("Constant", 13).set("value_ints", &[][..] as &[i64]).tensor();
-        assert_eq!(element(&list), (ElementType::Int64, vec![0]));
-        let scalar = node("Constant", 25).set("value_string", "é").tensor();
-        assert_eq!((element(&scalar), scalar), ((ElementType::String, vec![]), strings(&[], &["é"])));
-        let list = node("Constant", 25).set("value_strings", &["a", ""][..]).tensor();
-        assert_eq!(list, strings(&[2], &["a", ""]));
-    }
-
-    #[test]
-    fn a_sparse_constant_is_dense() {
-        let sparse = SparseTensor { values: floats(&[1], &[5.0]), indices: ints(&[1, 2], &[1, 0]), shape: vec![2, 2] };
-        let value = Attribute::SparseTensor(Value::Sparse(Arc::new(sparse)));
-        assert_eq!(node("Constant", 11).set("sparse_value", value).tensor(), floats(&[2, 2], &[0.0, 0.0, 5.0, 0.0]));
-    }
 
     #[test]
     fn a_constant_has_exactly_one_value() {
@@ -200,24 +172,6 @@ mod tests {
     fn ranged(opset: i64, element: ElementType, [start, limit, delta]: [f64; 3]) -> Vec<f64> {
         let scalar = |value| typed(element, &[], &[value]);
         node("Range", opset).input(scalar(start)).input(scalar(limit)).input(scalar(delta)).tensor().floats()
-    }
-
-    #[test]
-    fn ranges_stop_before_the_limit() {
-        let rows: [([f64; 3], &[f64]); 7] = [
-            ([3.0, 9.0, 3.0], &[3.0, 6.0]),
-            ([10.0, 4.0, -2.0], &[10.0, 8.0, 6.0]),
-            ([10.0, 5.0, -2.0], &[10.0, 8.0, 6.0]),
-            ([1.0, 6.0, 2.0], &[1.0, 3.0, 5.0]),
-            ([1.0, 1.0, 1.0], &[]),
-            ([1.0, 5.0, -1.0], &[]),
-            ([-3.0, 2.0, 4.0], &[-3.0, 1.0]),
-        ];
-        for (operands, expected) in rows {
-            for element in [ElementType::Int16, ElementType::Int64, ElementType::Float, ElementType::Double] {
-                assert_eq!(ranged(11, element, operands), expected, "{operands:?} in {element}");
-            }
-        }
     }
 
     #[test]

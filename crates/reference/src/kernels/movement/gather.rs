@@ -139,22 +139,10 @@ pub(super) fn tuple_positions(
 #[cfg(test)]
 mod tests {
     use crate::dtype::ElementType;
-    use crate::testing::{floats, ints, node, strings, typed};
+    use crate::testing::{floats, ints, node, typed};
 
     fn matrix() -> crate::tensor::Tensor {
         floats(&[2, 3], &[0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
-    }
-
-    #[test]
-    fn gathered_slices_take_the_place_of_the_axis() {
-        let gather = |axis: i64, shape: &[usize], at: &[i64]| {
-            node("Gather", 13).input(matrix()).input(ints(shape, at)).set("axis", axis).tensor()
-        };
-        assert_eq!(gather(1, &[1, 2], &[2, -3]), floats(&[2, 1, 2], &[2.0, 0.0, 12.0, 10.0]));
-        assert_eq!(gather(0, &[], &[-1]), floats(&[3], &[10.0, 11.0, 12.0]));
-        assert_eq!(gather(-2, &[0], &[]).shape(), [0, 3]);
-        let text = node("Gather", 1).input(strings(&[2], &["a", "b"])).input(ints(&[3], &[1, 1, 0])).tensor();
-        assert_eq!(text, strings(&[3], &["b", "b", "a"]));
     }
 
     #[test]

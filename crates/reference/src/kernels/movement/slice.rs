@@ -81,8 +81,7 @@ impl Range {
 
 #[cfg(test)]
 mod tests {
-    use crate::dtype::ElementType;
-    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+    use crate::testing::{OneNode, floats, ints, node};
 
     fn sliced(start: i64, end: i64, step: i64) -> OneNode {
         let one = |value| ints(&[1], &[value]);
@@ -123,24 +122,6 @@ mod tests {
             let empty = node("Slice", 10).input(floats(&[0, 2], &[])).input(one(-1)).input(one(i64::MAX));
             assert_eq!(empty.input(one(0)).input(one(step)).tensor().shape(), [0, 2]);
         }
-    }
-
-    #[test]
-    fn the_first_version_takes_attributes() {
-        let data = || strings(&[2, 3], &["a", "b", "c", "d", "e", "f"]);
-        let first: (&[i64], &[i64]) = (&[0, 1], &[-1, 1000]);
-        let by_order = node("Slice", 1).input(data()).set("starts", first.0).set("ends", first.1).tensor();
-        assert_eq!(by_order, strings(&[1, 2], &["b", "c"]));
-        let second: (&[i64], &[i64], &[i64]) = (&[2], &[3], &[1]);
-        let by_axis = node("Slice", 1).input(data()).set("starts", second.0).set("ends", second.1);
-        assert_eq!(by_axis.set("axes", second.2).tensor(), strings(&[2, 1], &["c", "f"]));
-    }
-
-    #[test]
-    fn axes_may_be_left_out_and_steps_given() {
-        let data = typed(ElementType::Uint8, &[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
-        let every = node("Slice", 11).input(data).input(ints(&[2], &[1, -1])).input(ints(&[2], &[-3, -4]));
-        assert_eq!(every.absent().input(ints(&[2], &[-1, -2])).tensor().floats(), [5.0, 3.0, 2.0, 0.0]);
     }
 
     #[test]

@@ -211,16 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn without_spatial_each_place_has_its_own_statistics() {
-        let data = floats(&[2, 1, 2], &[1.0, 10.0, 5.0, 50.0]);
-        let places = |a: f64, b: f64| floats(&[1, 2], &[a, b]);
-        let places = [places(1.0, 2.0), places(0.0, 1.0), places(1.0, 10.0), places(1.0, 100.0)];
-        let call = places.into_iter().fold(node("BatchNormalization", 7).input(data), OneNode::input);
-        let call = call.set("epsilon", 0.0f32).set("spatial", 0);
-        assert_eq!(call.tensor().floats(), INFERRED);
-    }
-
-    #[test]
     fn a_vector_is_a_batch_of_one_channel_and_the_statistics_keep_their_type() {
         let one = |value: f64| floats(&[1], &[value]);
         let call = node("BatchNormalization", 15).input(floats(&[2], &[1.0, 5.0])).input(one(1.0)).input(one(0.0));

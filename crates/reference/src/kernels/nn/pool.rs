@@ -301,51 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn padding_counts_but_what_ceil_mode_adds_behind_it_does_not() {
-        // Windows over [_ 6 6] and [6 6 _] and, of the third, one element and one padding.
-        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[3]), ("strides", &[2]), ("pads", &[1, 1])];
-        let x = || floats(&[1, 1, 4], &[6.0; 4]);
-        let average = |include: i64| {
-            pool("AveragePool", 10, x(), lists).set("ceil_mode", 1).set("count_include_pad", include).tensor().floats()
-        };
-        assert_eq!(average(0), [6.0, 6.0, 6.0]);
-        assert_eq!(average(1), [4.0, 6.0, 3.0]);
-    }
-
-    #[test]
-    fn the_same_padding_puts_the_odd_element_where_its_name_says() {
-        let same = |auto_pad: &str| {
-            let x = floats(&[1, 1, 4], &[1.0, 2.0, 3.0, 4.0]);
-            pool("MaxPool", 1, x, &[("kernel_shape", &[2])]).set("auto_pad", auto_pad).tensor().floats()
-        };
-        assert_eq!(same("SAME_UPPER"), [2.0, 3.0, 4.0, 4.0]);
-        assert_eq!(same("SAME_LOWER"), [1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(same("VALID"), [2.0, 3.0, 4.0]);
-    }
-
-    #[test]
-    fn indices_count_each_plane_in_its_storage_order() {
-        let x = || floats(&[1, 2, 2, 2], &[1.0, 4.0, 3.0, 2.0, 1.0, 2.0, 4.0, 3.0]);
-        let of =
-            |order: i64| indices(pool("MaxPool", 8, x(), &[("kernel_shape", &[2, 2])]).set("storage_order", order));
-        // The maxima stand at (0, 1) and (1, 0) of a 2 x 2 plane.
-        assert_eq!(of(0), [1.0, 6.0]);
-        assert_eq!(of(1), [2.0, 5.0]);
-    }
-
-    #[test]
     fn of_equal_maxima_the_first_is_taken_and_nan_above_all() {
         let first = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, 5.0, 1.0]), &[("kernel_shape", &[3])]);
         assert_eq!(indices(first), [0.0]);
         let nan = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, f64::NAN, 7.0]), &[("kernel_shape", &[3])]);
         assert_eq!(indices(nan), [1.0]);
-    }
-
-    #[test]
-    fn integers_pool_from_their_lowest_value() {
-        let x = typed(ElementType::Int8, &[1, 1, 2], &[-128.0, -3.0]);
-        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[1]), ("dilations", &[1]), ("pads", &[1, 0])];
-        assert_eq!(pool("MaxPool", 12, x, lists).tensor().floats(), [-128.0, -128.0, -3.0]);
     }
 
     #[test]

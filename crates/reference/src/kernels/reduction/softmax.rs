@@ -108,20 +108,6 @@ mod tests {
     use crate::testing::{floats, node, typed};
 
     #[test]
-    fn below_13_everything_from_the_axis_on_is_one_row() {
-        let data = floats(&[1, 2, 2], &[5.0; 4]);
-        for opset in [1, 11] {
-            assert_eq!(node("Softmax", opset).input(data.clone()).tensor().floats(), [0.25; 4]);
-            assert_eq!(node("Hardmax", opset).input(data.clone()).tensor().floats(), [1.0, 0.0, 0.0, 0.0]);
-            assert_eq!(node("Softmax", opset).input(data.clone()).set("axis", 2).tensor().floats(), [0.5; 4]);
-        }
-        let whole = node("Softmax", 11).input(data.clone()).set("axis", -3).tensor();
-        assert_eq!(whole.floats(), [0.25; 4]);
-        assert_eq!(node("Softmax", 13).input(data.clone()).tensor().floats(), [0.5; 4]);
-        assert_eq!(node("Hardmax", 13).input(data).tensor().floats(), [1.0, 0.0, 1.0, 0.0]);
-    }
-
-    #[test]
     fn a_vector_has_no_axis_1_below_13_but_a_last_one_after() {
         let vector = floats(&[2], &[3.0, 3.0]);
         assert!(node("Softmax", 11).input(vector.clone()).error().contains("axis 1"));

@@ -96,16 +96,4 @@ mod tests {
         assert_eq!(get(15, present(list.clone())).unwrap(), [list]);
         assert!(get(18, absent("tensor(float)")).unwrap_err().to_string().contains("absent"));
     }
-
-    #[test]
-    fn whether_there_is_an_element() {
-        let has = |opset: i64, value: Value| node("OptionalHasElement", opset).input(value).tensor().bools();
-        assert_eq!(has(15, present(floats(&[1], &[0.0]))), [true]);
-        assert_eq!(has(15, absent("tensor(float)")), [false]);
-        assert_eq!(has(18, floats(&[0], &[]).into()), [true]);
-        assert_eq!(has(28, Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), vec![]))), [true]);
-        assert_eq!(node("OptionalHasElement", 18).absent().tensor().bools(), [false]);
-        assert_eq!(node("OptionalHasElement", 18).tensor().bools(), [false]);
-        assert!(node("OptionalHasElement", 15).run().is_err());
-    }
 }

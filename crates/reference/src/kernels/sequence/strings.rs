@@ -201,19 +201,6 @@ mod tests {
     }
 
     #[test]
-    fn splitting_at_a_delimiter_keeps_empty_parts() {
-        let outputs = split(&[",a,,b", "", "c"]).set("delimiter", ",").run().unwrap();
-        assert_eq!(outputs[0].as_tensor().unwrap().shape(), [3, 4]);
-        assert_eq!(outputs[1].as_tensor().unwrap().integers(), [4, 1, 1]);
-        let outputs = split(&["a--b---c"]).set("delimiter", "--").set("maxsplit", 1).run().unwrap();
-        assert_eq!(outputs[0].as_tensor().unwrap().strings().join("|"), "a|b---c");
-        let outputs = split(&["a b"]).set("maxsplit", 0).run().unwrap();
-        assert_eq!(outputs[0].as_tensor().unwrap().strings().join("|"), "a b");
-        let scalar = node("StringSplit", 20).input(strings(&[], &[" "])).outputs(2).run().unwrap();
-        assert_eq!(scalar[0].as_tensor().unwrap().shape(), [0]);
-    }
-
-    #[test]
     fn stop_words_go_before_the_case_changes() {
         let normalize = |words: &[&str]| node("StringNormalizer", 10).input(strings(&[words.len()], words));
         let y = normalize(&["The", "the", "ß", ""]).set("stopwords", &["THE"][..]).set("case_change_action", "UPPER");

@@ -196,29 +196,6 @@ mod tests {
     }
 
     #[test]
-    fn weights_belong_to_the_ngrams_of_the_pool() {
-        let x = || ints(&[2, 3], &[1, 2, 2, 9, 1, 9]);
-        let weighted = |mode| vectorizer(x(), mode, 0).set("weights", &[10.0f32, 20.0, 30.0][..]).tensor();
-        assert_eq!(weighted("TFIDF").floats(), [40.0, 30.0, 0.0, 10.0, 0.0, 0.0, 0.0, 10.0]);
-        assert_eq!(weighted("IDF").floats(), [20.0, 30.0, 0.0, 10.0, 0.0, 0.0, 0.0, 10.0]);
-        assert_eq!(vectorizer(x(), "IDF", 0).tensor().floats(), [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    }
-
-    #[test]
-    fn tokens_may_be_strings() {
-        let words = node("TfIdfVectorizer", 9)
-            .input(strings(&[3], &["a", "b", "a"]))
-            .set("mode", "TF")
-            .set("min_gram_length", 2)
-            .set("max_gram_length", 2)
-            .set("max_skip_count", 0)
-            .set("ngram_counts", &[0, 0][..])
-            .set("ngram_indexes", &[0, 1][..])
-            .set("pool_strings", &["a", "b", "b", "a"][..]);
-        assert_eq!(words.tensor().floats(), [1.0, 1.0]);
-    }
-
-    #[test]
     fn pools_that_do_not_divide_are_refused() {
         let x = || ints(&[1], &[1]);
         assert!(vectorizer(x(), "TF", 0).set("ngram_counts", &[0, 1][..]).error().contains("into 2-grams"));

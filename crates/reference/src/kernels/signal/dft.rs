@@ -235,15 +235,6 @@ mod tests {
     }
 
     #[test]
-    fn the_default_axis_is_the_first_signal_axis_in_17_and_the_last_in_20() {
-        let input = || floats(&[1, 2, 2, 1], &[1.0, 2.0, 3.0, 4.0]);
-        check(node("DFT", 17).input(input()), &[1, 2, 2, 2], &[4.0, 0.0, 6.0, 0.0, -2.0, 0.0, -2.0, 0.0]);
-        check(node("DFT", 20).input(input()), &[1, 2, 2, 2], &[3.0, 0.0, -1.0, 0.0, 7.0, 0.0, -1.0, 0.0]);
-        let first = node("DFT", 20).input(input()).absent().input(ints(&[], &[-3]));
-        check(first, &[1, 2, 2, 2], &[4.0, 0.0, 6.0, 0.0, -2.0, 0.0, -2.0, 0.0]);
-    }
-
-    #[test]
     fn a_length_cuts_or_pads_the_signal() {
         let dft = |length: i64| node("DFT", 20).input(floats(&[2, 1], &[1.0, 5.0])).input(ints(&[], &[length]));
         check(dft(1), &[1, 2], &[1.0, 0.0]);
