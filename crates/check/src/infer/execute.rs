@@ -214,7 +214,7 @@ impl Executor {
         let named: BTreeMap<String, Value> = named.collect();
         run(&model, named, limits).map_err(|error| match error {
             RunError::Kernel(error) => match error.root() {
-                invalid @ (KernelError::Invalid(_)
+                invalid @ (KernelError::Invalid { .. }
                 | KernelError::Tensor(_)
                 | KernelError::Shape(_)
                 | KernelError::Axis(_)) => Some(invalid.to_string()),

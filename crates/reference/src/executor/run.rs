@@ -321,7 +321,7 @@ impl<'a> Frame<'a> {
         };
         // A kernel's loops end early when the time is over, whatever it makes of that.
         budget.check_time()?;
-        let outputs = outputs?;
+        let outputs = outputs.map_err(|error| error.of_operator(&spec.version.name))?;
         check_outputs(&call, &outputs)?;
         Ok(outputs)
     }

@@ -3,7 +3,7 @@
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::attention::scores::Sizes;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{broadcast, broadcast_strides};
 
@@ -51,7 +51,10 @@ impl Bias {
         if let (Some(max), Some(columns)) = (max, columns)
             && *max > columns
         {
-            return Err(invalid(format!("attn_mask covers {columns} keys, where nonpad_kv_seqlen is up to {max}")));
+            return Err(broken(
+                "C11",
+                format!("attn_mask covers {columns} keys, where nonpad_kv_seqlen is up to {max}"),
+            ));
         }
         Ok(Bias {
             mask,
@@ -92,9 +95,12 @@ impl Mask {
         if let (ShortMask::Masked, Some(&columns)) = (short, mask.shape().last()) {
             target[3] = columns;
         }
-        if target[3] > sizes.keys || broadcast(mask.shape(), &target)? != target {
+        if target[3] > sizes.keys || broadcast(mask.shape(), &target).rule("C4")? != target {
             let (mask, scores) = (mask.shape(), sizes.scores());
-            return Err(invalid(format!("attn_mask of shape {mask:?} does not broadcast to the scores, {scores:?}")));
+            return Err(broken(
+                "C4",
+                format!("attn_mask of shape {mask:?} does not broadcast to the scores, {scores:?}"),
+            ));
         }
         let values = match mask.element_type().kind() {
             Kind::Bool => {
@@ -124,7 +130,10 @@ fn signed(count: usize) -> i64 {
 fn valid_keys(call: &Call<'_>, tensor: &Tensor, batch: usize) -> Result<Vec<i64>> {
     if tensor.shape() != [batch] {
         let shape = tensor.shape();
-        return Err(invalid(format!("nonpad_kv_seqlen has shape {shape:?}; it takes one number a batch, [{batch}]")));
+        return Err(broken(
+            "C10",
+            format!("nonpad_kv_seqlen has shape {shape:?}; it takes one number a batch, [{batch}]"),
+        ));
     }
     call.budget.read_indices(tensor)
 }
@@ -134,6 +143,6 @@ fn window(call: &Call<'_>, name: &str) -> Result<Option<i64>> {
     match call.optional_int(name) {
         None | Some(-1) => Ok(None),
         Some(bound) if bound >= 0 => Ok(Some(bound)),
-        Some(bound) => Err(invalid(format!("{name} is {bound}; it is -1 for no bound, or not negative"))),
+        Some(bound) => Err(broken("C12", format!("{name} is {bound}; it is -1 for no bound, or not negative"))),
     }
 }

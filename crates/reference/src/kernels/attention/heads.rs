@@ -1,7 +1,7 @@
 //! Tensors of heads: packed into the last axis or apart, appended to what was cached.
 
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 
@@ -46,10 +46,10 @@ pub(super) fn axes(name: &str, tensor: &Tensor) -> Result<[usize; 4]> {
 pub(super) fn append(call: &Call<'_>, name: &str, past: Option<&Tensor>, new: Tensor) -> Result<Tensor> {
     let Some(past) = past else { return Ok(new) };
     let [batch, heads, length, size] = axes(name, &new)?;
-    let [_, _, before, _] = axes(name, past)?;
+    let [_, _, before, _] = axes(name, past).rule("C6")?;
     if past.shape() != [batch, heads, before, size] {
         let (past, new) = (past.shape(), new.shape());
-        return Err(invalid(format!("{name} has shape {past:?}, which does not continue with {new:?}")));
+        return Err(broken("C6", format!("{name} has shape {past:?}, which does not continue with {new:?}")));
     }
     call.budget.check_loop(&[batch, heads, before.saturating_add(length), size])?;
     let (old_block, new_block) = (before * size, length * size);

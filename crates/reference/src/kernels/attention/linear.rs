@@ -9,7 +9,7 @@ use crate::dtype::ElementType;
 use crate::kernels::attention::heads::divide;
 use crate::kernels::attention::scores::round_all;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
@@ -165,18 +165,23 @@ impl Sizes {
         };
         let [batch, tokens, query] = shape(0, "query")?;
         let [key, value] = [shape(1, "key")?, shape(2, "value")?];
-        let query_heads = divide("query", query, call.optional_int("q_num_heads"))?;
-        let heads = divide("key", key[2], call.optional_int("kv_num_heads"))?;
-        divide("value", value[2], call.optional_int("kv_num_heads"))?;
+        let query_heads = divide("query", query, call.optional_int("q_num_heads")).rule("C6")?;
+        let heads = divide("key", key[2], call.optional_int("kv_num_heads")).rule("C6")?;
+        divide("value", value[2], call.optional_int("kv_num_heads")).rule("C6")?;
         let key_size = query / query_heads;
         if key != [batch, tokens, heads * key_size] || value[..2] != [batch, tokens] {
-            return Err(invalid(format!(
-                "query {:?}, key {key:?} and value {value:?} must agree in batch, tokens and key size",
-                [batch, tokens, query]
-            )));
+            let is_key_of_another_size = key[..2] == [batch, tokens] && key[2] != heads * key_size;
+            let rule = if is_key_of_another_size { "C6" } else { "C1" };
+            return Err(broken(
+                rule,
+                format!(
+                    "query {:?}, key {key:?} and value {value:?} must agree in batch, tokens and key size",
+                    [batch, tokens, query]
+                ),
+            ));
         }
         if !query_heads.is_multiple_of(heads) {
-            return Err(invalid(format!("q_num_heads {query_heads} is not a multiple of kv_num_heads {heads}")));
+            return Err(broken("C6", format!("q_num_heads {query_heads} is not a multiple of kv_num_heads {heads}")));
         }
         let value_size = value[2] / heads;
         call.budget.check_loop(&[batch, tokens, query_heads, value_size])?;
@@ -192,7 +197,7 @@ impl Tokens {
             if call.optional_value(at).is_some() != needed {
                 let rule = call.string("update_rule")?;
                 let verb = if needed { "needs" } else { "takes no" };
-                return Err(invalid(format!("update_rule {rule} {verb} {name}")));
+                return Err(broken("C10", format!("update_rule {rule} {verb} {name}")));
             }
         }
         let heads = sizes.heads;
@@ -200,22 +205,24 @@ impl Tokens {
             query: call.budget.read_floats(call.tensor(0)?)?,
             key: call.budget.read_floats(call.tensor(1)?)?,
             value: call.budget.read_floats(call.tensor(2)?)?,
-            decay: Gate::read(call, 4, "decay", sizes, [heads, heads * sizes.key_size])?,
-            beta: Gate::read(call, 5, "beta", sizes, [heads, 1])?,
+            decay: Gate::read(call, 4, "decay", sizes, [heads, heads * sizes.key_size]).rule("C7")?,
+            beta: Gate::read(call, 5, "beta", sizes, [heads, 1]).rule("C8")?,
         })
     }
 }
 
 fn rule(call: &Call<'_>) -> Result<Rule> {
-    let (gated, delta) = call.one_of(
-        "update_rule",
-        &[
-            ("linear", (false, false)),
-            ("gated", (true, false)),
-            ("delta", (false, true)),
-            ("gated_delta", (true, true)),
-        ],
-    )?;
+    let (gated, delta) = call
+        .one_of(
+            "update_rule",
+            &[
+                ("linear", (false, false)),
+                ("gated", (true, false)),
+                ("delta", (false, true)),
+                ("gated_delta", (true, true)),
+            ],
+        )
+        .rule("C4")?;
     Ok(Rule { gated, delta })
 }
 
@@ -234,7 +241,7 @@ fn first_state(call: &Call<'_>, sizes: &Sizes) -> Result<(Vec<f64>, ElementType)
     let past: Option<&Tensor> = call.optional_tensor(3)?;
     match past {
         Some(past) if past.shape() == shape => Ok((call.budget.read_floats(past)?, past.element_type())),
-        Some(past) => Err(invalid(format!("past_state has shape {:?}; it must be {shape:?}", past.shape()))),
+        Some(past) => Err(broken("C9", format!("past_state has shape {:?}; it must be {shape:?}", past.shape()))),
         None => Ok((call.budget.scratch(shape.iter().product())?, call.tensor(0)?.element_type())),
     }
 }

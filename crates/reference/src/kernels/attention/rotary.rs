@@ -7,7 +7,7 @@
 
 use crate::kernels::attention::heads::divide;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
@@ -54,7 +54,7 @@ impl Layout {
         let (batch, heads, length, size) = match *input.shape() {
             [batch, heads, length, size] => (batch, heads, length, size),
             [batch, length, hidden] => {
-                let heads = divide("X", hidden, call.optional_int("num_heads"))?;
+                let heads = divide("X", hidden, call.optional_int("num_heads")).rule("C4")?;
                 (batch, heads, length, hidden / heads)
             }
             ref shape => return Err(invalid(format!("X has shape {shape:?}; it must have 3 or 4 axes"))),
@@ -62,12 +62,13 @@ impl Layout {
         let turned = match usize::try_from(call.int("rotary_embedding_dim")?) {
             Ok(0) => size,
             Ok(turned) if turned <= size => turned,
-            _ => return Err(invalid(format!("rotary_embedding_dim is outside [0, {size}], the size of a head"))),
+            _ => return Err(broken("C3", format!("rotary_embedding_dim is outside [0, {size}], the size of a head"))),
         };
         if !turned.is_multiple_of(2) {
-            return Err(invalid(format!(
-                "{turned} elements of each head are to turn in pairs; their number must be even"
-            )));
+            return Err(broken(
+                "C2",
+                format!("{turned} elements of each head are to turn in pairs; their number must be even"),
+            ));
         }
         Ok(Layout { batch, heads, length, size, heads_first: input.rank() == 4, pairs: turned / 2 })
     }
@@ -85,7 +86,7 @@ fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
     let Some(ids) = call.optional_tensor(3)? else { return Ok((0..positions).collect()) };
     if ids.shape() != [layout.batch, layout.length] {
         let (ids, expected) = (ids.shape(), [layout.batch, layout.length]);
-        return Err(invalid(format!("position_ids has shape {ids:?}; it must be {expected:?}")));
+        return Err(broken("C5", format!("position_ids has shape {ids:?}; it must be {expected:?}")));
     }
     let rows = call.tensor(1)?.shape().first().copied().unwrap_or(0);
     let row = |id: i64| {
@@ -95,7 +96,9 @@ fn cache_rows(call: &Call<'_>, layout: &Layout) -> Result<Vec<usize>> {
     call.budget
         .read_indices(ids)?
         .into_iter()
-        .map(|id| row(id).ok_or_else(|| invalid(format!("position id {id} is outside the {rows} rows of cos_cache"))))
+        .map(|id| {
+            row(id).ok_or_else(|| broken("C5", format!("position id {id} is outside the {rows} rows of cos_cache")))
+        })
         .collect()
 }
 
@@ -108,9 +111,12 @@ fn cache(call: &Call<'_>, index: usize, layout: &Layout) -> Result<Vec<f64>> {
     };
     if !fits {
         let (shape, pairs) = (tensor.shape(), layout.pairs);
-        return Err(invalid(format!(
-            "input {index} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, (batch, length, {pairs}) without"
-        )));
+        return Err(broken(
+            "C6",
+            format!(
+                "input {index} has shape {shape:?}; it must be (rows, {pairs}) with position_ids, (batch, length, {pairs}) without"
+            ),
+        ));
     }
     call.budget.read_floats(tensor)
 }
@@ -138,20 +144,6 @@ mod tests {
         assert_eq!(turned(4, 2, -1).tensor().floats(), [-3.0, -4.0, 1.0, 2.0]);
         assert_eq!(turned(4, 2, 1).set("interleaved", 1).tensor().floats(), [-2.0, 1.0, -4.0, 3.0]);
         assert_eq!(turned(4, 1, 1).set("rotary_embedding_dim", 2).tensor().floats(), [-2.0, 1.0, 3.0, 4.0]);
-    }
-
-    #[test]
-    fn positions_follow_the_layout() {
-        // Two heads and two positions; only the second position turns.
-        let caches = [floats(&[1, 2, 1], &[1.0, 0.0]), floats(&[1, 2, 1], &[0.0, 1.0])];
-        let values: Vec<f64> = (1..=8).map(f64::from).collect();
-        let run = |shape: &[usize]| {
-            let [cosines, sines] = caches.clone();
-            let node = node("RotaryEmbedding", 23).input(floats(shape, &values)).input(cosines).input(sines);
-            if shape.len() == 3 { node.set("num_heads", 2).tensor() } else { node.tensor() }
-        };
-        assert_eq!(run(&[1, 2, 2, 2]).floats(), [1.0, 2.0, -4.0, 3.0, 5.0, 6.0, -8.0, 7.0]);
-        assert_eq!(run(&[1, 2, 4]).floats(), [1.0, 2.0, 3.0, 4.0, -6.0, 5.0, -8.0, 7.0]);
     }
 
     #[test]

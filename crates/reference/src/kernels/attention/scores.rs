@@ -8,7 +8,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::attention::heads::axes;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::broken;
 use crate::kernels::reduction::softmax::staged_softmax;
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
@@ -27,21 +27,24 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// The sizes of three tensors of (batch, heads, length, size); several query heads may share a key head.
-    pub(super) fn of(call: &Call<'_>, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Sizes> {
+    /// C1 of both operators is about the size of a head; `shared` is the rule about what else they agree on.
+    pub(super) fn of(call: &Call<'_>, query: &Tensor, key: &Tensor, value: &Tensor, shared: &str) -> Result<Sizes> {
         let [batch, query_heads, queries, size] = axes("Q", query)?;
-        let [_, heads, keys, _] = axes("K", key)?;
+        let [_, heads, keys, key_size] = axes("K", key)?;
         let [_, _, _, value_size] = axes("V", value)?;
         let fits = key.shape() == [batch, heads, keys, size] && value.shape() == [batch, heads, keys, value_size];
         if !fits {
             let (query, key, value) = (query.shape(), key.shape(), value.shape());
-            return Err(invalid(format!(
-                "Q {query:?}, K {key:?} and V {value:?} must agree in batch, head size, and key length"
-            )));
+            let rule = if key_size == size { shared } else { "C1" };
+            return Err(broken(
+                rule,
+                format!("Q {query:?}, K {key:?} and V {value:?} must agree in batch, head size, and key length"),
+            ));
         }
         call.budget.check_loop(&[batch, query_heads, queries, keys])?;
         call.budget.check_loop(&[batch, query_heads, queries, value_size])?;
         if query_heads != heads && (heads == 0 || !query_heads.is_multiple_of(heads)) {
-            return Err(invalid(format!("{query_heads} query heads are not a multiple of {heads} key heads")));
+            return Err(broken("C2", format!("{query_heads} query heads are not a multiple of {heads} key heads")));
         }
         Ok(Sizes { batch, query_heads, queries, keys, value_size, heads, size })
     }

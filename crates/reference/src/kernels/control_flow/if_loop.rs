@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dtype::ElementType;
 use crate::kernels::control_flow::scan_outputs::ScanOutputs;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::model::{Dim, Graph, Parameter};
 use crate::tensor::Tensor;
@@ -24,26 +24,29 @@ pub(super) const KERNELS: &[Kernel] = &[
 fn choose(call: &Call<'_>, same_shapes: bool) -> Result {
     let (yes, no) = (call.graph("then_branch")?, call.graph("else_branch")?);
     check_branches(call, yes, no, same_shapes)?;
-    let branch = if truth(call.tensor(0)?, "the condition")? { yes } else { no };
+    let branch = if truth(call.tensor(0)?, "the condition").rule("C5")? { yes } else { no };
     call.outputs_of_body(call.run(branch, Vec::new())?.into())
 }
 
 fn check_branches(call: &Call<'_>, yes: &Graph, no: &Graph, same_shapes: bool) -> Result<(), KernelError> {
     let (then_count, else_count, wanted) = (yes.outputs.len(), no.outputs.len(), call.output_count());
     if then_count != else_count || wanted > then_count {
-        return Err(invalid(format!(
-            "then_branch has {then_count} outputs, else_branch {else_count} and the node {wanted}; they must agree"
-        )));
+        return Err(broken(
+            "C4",
+            format!(
+                "then_branch has {then_count} outputs, else_branch {else_count} and the node {wanted}; they must agree"
+            ),
+        ));
     }
     let differ = |(yes, no): &(&Parameter, &Parameter)| {
         let types = yes.value_type.as_ref().zip(no.value_type.as_ref()).is_some_and(|(yes, no)| yes != no);
         types || (same_shapes && fixed_shape(yes).zip(fixed_shape(no)).is_some_and(|(yes, no)| yes != no))
     };
     match yes.outputs.iter().zip(&no.outputs).find(differ) {
-        Some((yes, no)) => Err(invalid(format!(
-            "output '{}' of then_branch and '{}' of else_branch are declared differently",
-            yes.name, no.name
-        ))),
+        Some((yes, no)) => Err(broken(
+            "C6",
+            format!("output '{}' of then_branch and '{}' of else_branch are declared differently", yes.name, no.name),
+        )),
         None => Ok(()),
     }
 }
@@ -88,7 +91,7 @@ fn repeat(call: &Call<'_>) -> Result {
         };
         carried.extend(outputs.by_ref().take(body.inputs.len().saturating_sub(2)));
         for (stack, value) in stacks.iter_mut().zip(outputs) {
-            stack.push(value)?;
+            stack.push(value).rule("C7")?;
         }
         trip += 1;
     }
@@ -121,12 +124,15 @@ fn trip_count(call: &Call<'_>) -> Result<Option<u64>, KernelError> {
 fn stacks<'a>(call: &Call<'_>, body: &'a Graph, carried: usize) -> Result<Vec<ScanOutputs<'a>>, KernelError> {
     let (inputs, outputs, wanted) = (body.inputs.len(), body.outputs.len(), call.output_count());
     if inputs != carried + 2 || outputs <= carried || wanted >= outputs {
-        return Err(invalid(format!(
-            "with {carried} carried values and {wanted} outputs, the body takes {} inputs and gives at least {} \
+        return Err(broken(
+            "C6",
+            format!(
+                "with {carried} carried values and {wanted} outputs, the body takes {} inputs and gives at least {} \
              outputs; this one has {inputs} and {outputs}",
-            carried + 2,
-            wanted.max(carried) + 1
-        )));
+                carried + 2,
+                wanted.max(carried) + 1
+            ),
+        ));
     }
     Ok(body.outputs.iter().skip(carried + 1).map(ScanOutputs::new).collect())
 }
@@ -145,7 +151,10 @@ fn map(call: &Call<'_>) -> Result {
     let inputs = (0..call.inputs.len()).map(|index| call.value(index)).collect::<Result<Vec<_>>>()?;
     let other_length = inputs.iter().find(|input| matches!(input, Value::Sequence(s) if s.items.len() != count));
     if let Some(other) = other_length {
-        return Err(invalid(format!("the first sequence has {count} items, another is {other}; they must be as long")));
+        return Err(broken(
+            "C1",
+            format!("the first sequence has {count} items, another is {other}; they must be as long"),
+        ));
     }
     if call.output_count() > body.outputs.len() {
         let (wanted, given) = (call.output_count(), body.outputs.len());

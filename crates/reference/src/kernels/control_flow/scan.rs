@@ -2,7 +2,7 @@
 
 use crate::kernels::control_flow::scan_outputs::{ScanOutputs, slice};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::model::Graph;
 use crate::tensor::Tensor;
@@ -70,7 +70,10 @@ impl<'a> Scan<'a> {
             Some(length) if lengths.all(|other| other == first) => Ok(length),
             _ => {
                 let shapes: Vec<&[usize]> = self.inputs.iter().map(|input| input.tensor.shape()).collect();
-                Err(invalid(format!("the scanned tensors have shapes {shapes:?}; their scan axes must be as long")))
+                Err(broken(
+                    "C5",
+                    format!("the scanned tensors have shapes {shapes:?}; their scan axes must be as long"),
+                ))
             }
         }
     }
@@ -96,7 +99,7 @@ impl<'a> Scan<'a> {
             check_states(&states, &next)?;
             states = next;
             for (stack, value) in stacks.iter_mut().zip(outputs) {
-                stack.push(value)?;
+                stack.push(value).rule("C6")?;
             }
         }
         Ok((states, stacks))
@@ -110,9 +113,10 @@ fn check_states(before: &[Value], after: &[Value]) -> Result<(), KernelError> {
         _ => false,
     };
     match before.iter().zip(after).enumerate().find(|(_, pair)| !same(pair)) {
-        Some((at, (before, after))) => {
-            Err(invalid(format!("state {at} is {before} and becomes {after}; every trip must keep type and shape")))
-        }
+        Some((at, (before, after))) => Err(broken(
+            "C6",
+            format!("state {at} is {before} and becomes {after}; every trip must keep type and shape"),
+        )),
         None => Ok(()),
     }
 }
@@ -129,7 +133,7 @@ fn flags(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<bool>, KernelE
 fn per_item(call: &Call<'_>, name: &str, count: usize) -> Result<Vec<i64>, KernelError> {
     match call.optional_ints(name) {
         Some(values) if values.len() != count => {
-            Err(invalid(format!("attribute {name} has {} values; it must have {count}", values.len())))
+            Err(broken("C2", format!("attribute {name} has {} values; it must have {count}", values.len())))
         }
         Some(values) => Ok(values.to_vec()),
         None => Ok((0..count).map(|_| 0).collect()),
@@ -197,7 +201,7 @@ fn scan_batches(call: &Call<'_>) -> Result {
         let (states, stacks) = scan.run(call, states, length)?;
         let stacked = stacks.into_iter().map(|stack| stack.padded(call, 0, longest).map(Value::from));
         for (result, value) in results.iter_mut().zip(states.into_iter().map(Ok).chain(stacked)) {
-            result.push(value?)?;
+            result.push(value?).rule("C6")?;
         }
     }
     let joined = results.into_iter().map(|stack| stack.join(call, 0));
@@ -211,7 +215,7 @@ fn sequence_lengths(call: &Call<'_>, batches: usize, longest: usize) -> Result<V
     };
     let wrong = || {
         let lengths = Value::from(lengths.clone());
-        invalid(format!("sequence_lens is {lengths}; it must hold {batches} lengths from 0 to {longest}"))
+        broken("C1", format!("sequence_lens is {lengths}; it must hold {batches} lengths from 0 to {longest}"))
     };
     if lengths.shape() != [batches] {
         return Err(wrong());

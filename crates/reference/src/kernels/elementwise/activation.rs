@@ -8,7 +8,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use crate::dtype::ElementType;
 use crate::kernels::elementwise::map::{Pair, coefficient, map_floats, map_numbers};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[
@@ -72,7 +72,7 @@ fn elu(call: &Call<'_>) -> Result {
 /// The exact function, or the estimate through tanh, whose two constants the body casts from float.
 fn gelu(call: &Call<'_>) -> Result {
     let element = element(call)?;
-    if !call.one_of("approximate", &[("none", false), ("tanh", true)])? {
+    if !call.one_of("approximate", &[("none", false), ("tanh", true)]).rule("C1")? {
         return map_floats(call, |x| 0.5 * x * libm::erfc(-x * FRAC_1_SQRT_2));
     }
     let scale = element.round(f64::from(std::f32::consts::FRAC_2_PI)).sqrt();
@@ -104,12 +104,15 @@ fn by_channel<'c, 'a>(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
         shape if shape == x.shape() => Pair::broadcast(call),
         _ if slope.len() == 1 => Pair::along_axis(call, None),
         [channels] if x.shape().get(1) == Some(channels) => Pair::along_axis(call, Some(1)),
-        shape => Err(invalid(format!(
-            "a slope of shape {shape:?} fits no X of shape {:?} in {}: it has one element, or as many as axis 1 of \
+        shape => Err(broken(
+            "C1",
+            format!(
+                "a slope of shape {shape:?} fits no X of shape {:?} in {}: it has one element, or as many as axis 1 of \
              X; version 7 broadcasts it",
-            x.shape(),
-            call.spec.version
-        ))),
+                x.shape(),
+                call.spec.version
+            ),
+        )),
     }
 }
 
@@ -154,11 +157,14 @@ fn swish(call: &Call<'_>) -> Result {
 fn swiglu(call: &Call<'_>) -> Result {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
     if a.shape() != b.shape() {
-        return Err(invalid(format!(
-            "shapes {:?} and {:?} differ; SwiGLU does not broadcast: expand one of them first",
-            a.shape(),
-            b.shape()
-        )));
+        return Err(broken(
+            "C2",
+            format!(
+                "shapes {:?} and {:?} differ; SwiGLU does not broadcast: expand one of them first",
+                a.shape(),
+                b.shape()
+            ),
+        ));
     }
     let alpha = parameter(call, "alpha")?;
     Pair::broadcast(call)?.floats(|a, b| a * sigmoid(alpha * a) * b)

@@ -2,22 +2,22 @@
 
 use crate::kernels::elementwise::map::Pair;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Add", 1, |call| add(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Add", 7, |call| add(&Pair::broadcast(call)?)),
+    Kernel::new("Add", 7, |call| add(&Pair::broadcast(call).rule("C2")?)),
     Kernel::new("Sub", 1, |call| subtract(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Sub", 7, |call| subtract(&Pair::broadcast(call)?)),
+    Kernel::new("Sub", 7, |call| subtract(&Pair::broadcast(call).rule("C2")?)),
     Kernel::new("Mul", 1, |call| multiply(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Mul", 7, |call| multiply(&Pair::broadcast(call)?)),
+    Kernel::new("Mul", 7, |call| multiply(&Pair::broadcast(call).rule("C2")?)),
     Kernel::new("Div", 1, |call| divide(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Div", 7, |call| divide(&Pair::broadcast(call)?)),
+    Kernel::new("Div", 7, |call| divide(&Pair::broadcast(call).rule("C2")?)),
     Kernel::new("Mod", 10, modulo_before_28),
     Kernel::new("Mod", 28, modulo),
     Kernel::new("Pow", 1, |call| power(&Pair::legacy_broadcast(call)?)),
-    Kernel::new("Pow", 7, |call| power(&Pair::broadcast(call)?)),
+    Kernel::new("Pow", 7, |call| power(&Pair::broadcast(call).rule("C2")?)),
 ];
 
 fn add(pair: &Pair<'_, '_>) -> Result {
@@ -41,7 +41,7 @@ fn divide(pair: &Pair<'_, '_>) -> Result {
 fn modulo_before_28(call: &Call<'_>) -> Result {
     let element = call.tensor(0)?.element_type();
     if element.is_float() && call.int("fmod")? == 0 {
-        return Err(invalid(format!("attribute fmod is 0, but {element} takes 1 before version 28")));
+        return Err(broken("C3", format!("attribute fmod is 0, but {element} takes 1 before version 28")));
     }
     modulo(call)
 }
@@ -50,14 +50,14 @@ fn modulo_before_28(call: &Call<'_>) -> Result {
 ///
 /// The text leaves the remainder of an integer by zero open; it gives 0, as `NumPy` does.
 fn modulo(call: &Call<'_>) -> Result {
-    let pair = Pair::broadcast(call)?;
+    let pair = Pair::broadcast(call).rule("C5")?;
     match call.int("fmod")? {
         0 => pair.numbers(floor_remainder, |a, b| {
             let remainder = a.checked_rem(b).unwrap_or(0);
             if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }
         }),
         1 => pair.numbers(libm::fmod, |a, b| a.checked_rem(b).unwrap_or(0)),
-        other => Err(invalid(format!("attribute fmod is {other}; it may be 0 or 1"))),
+        other => Err(broken("C4", format!("attribute fmod is {other}; it may be 0 or 1"))),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dtype::{ElementType, Kind, RoundMode, round_e8m0};
 use crate::kernels::elementwise::number_format::{self, Numeral};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::packing::extend;
@@ -13,13 +13,24 @@ use crate::tensor::packing::extend;
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("BitCast", 26, bit_cast),
     Kernel::new("Cast", 1, |call| {
-        cast(call, call.output_element(0, named_type(call.string("to")?)?)?, Infinity::IsNan)
+        let to = call.output_element(0, named_type(call.string("to")?)?).rule("C10")?;
+        cast(call, to, Infinity::IsNan, CAST)
     }),
-    Kernel::new("Cast", 6, |call| cast(call, to(call)?, Infinity::IsNan)),
-    Kernel::new("Cast", 24, |call| cast(call, to(call)?, Infinity::Saturates)),
-    Kernel::new("CastLike", 15, |call| cast(call, call.tensor(1)?.element_type(), Infinity::IsNan)),
-    Kernel::new("CastLike", 24, |call| cast(call, call.tensor(1)?.element_type(), Infinity::Saturates)),
+    Kernel::new("Cast", 6, |call| cast(call, to(call)?, Infinity::IsNan, CAST)),
+    Kernel::new("Cast", 24, |call| cast(call, to(call)?, Infinity::Saturates, CAST)),
+    Kernel::new("CastLike", 15, |call| cast(call, call.tensor(1)?.element_type(), Infinity::IsNan, CAST_LIKE)),
+    Kernel::new("CastLike", 24, |call| cast(call, call.tensor(1)?.element_type(), Infinity::Saturates, CAST_LIKE)),
 ];
+
+/// The rules that the conversions share, by their ids.
+#[derive(Clone, Copy)]
+struct Rules {
+    round_mode: &'static str,
+    text: &'static str,
+}
+
+const CAST: Rules = Rules { round_mode: "C9", text: "C6" };
+const CAST_LIKE: Rules = Rules { round_mode: "C4", text: "C8" };
 
 /// What `saturate` makes of an infinity in the `fnuz` types.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,19 +43,19 @@ pub(super) enum Infinity {
 
 /// The type that `to` names since version 6, by its code.
 fn to(call: &Call<'_>) -> Result<ElementType> {
-    call.output_type("to", 0)?.ok_or_else(|| KernelError::Internal("Cast without to".to_owned()))
+    call.output_type("to", 0).rule("C10")?.ok_or_else(|| KernelError::Internal("Cast without to".to_owned()))
 }
 
 /// The type that `to` names before version 6: one of the names of `TensorProto.DataType`, in capitals.
 fn named_type(name: &str) -> Result<ElementType> {
     ElementType::ALL.into_iter().find(|element| element.name().to_ascii_uppercase() == name).ok_or_else(|| {
-        invalid(format!("attribute to is '{name}', which is no name of TensorProto.DataType, such as FLOAT"))
+        broken("C10", format!("attribute to is '{name}', which is no name of TensorProto.DataType, such as FLOAT"))
     })
 }
 
-fn cast(call: &Call<'_>, to: ElementType, infinity: Infinity) -> Result {
+fn cast(call: &Call<'_>, to: ElementType, infinity: Infinity, rules: Rules) -> Result {
     let input = call.tensor(0)?;
-    let rounding = Rounding::of(call, infinity)?;
+    let rounding = Rounding::of(call, infinity).rule(rules.round_mode)?;
     if input.element_type() == to {
         return Ok(input.clone().into());
     }
@@ -52,7 +63,7 @@ fn cast(call: &Call<'_>, to: ElementType, infinity: Infinity) -> Result {
     let tensor = match (input.element_type().kind(), to.kind()) {
         (Kind::String, _) => {
             let read = |text: &Arc<str>| numeral(text).map(|numeral| rounding.numeral(to, numeral));
-            output.bits(input.strings().iter().map(read).collect::<Result<Vec<_>, _>>()?)?
+            output.bits(input.strings().iter().map(read).collect::<Result<Vec<_>, _>>().rule(rules.text)?)?
         }
         (from, Kind::String) => {
             debug_assert!(from != Kind::Complex, "no version casts complex numbers");
@@ -128,10 +139,14 @@ impl Rounding {
 fn bit_cast(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let from = input.element_type();
-    let to = call.output_type("to", 0)?.ok_or_else(|| KernelError::Internal("BitCast without to".to_owned()))?;
+    let to = call.element_type("to")?.ok_or_else(|| KernelError::Internal("BitCast without to".to_owned()))?;
+    let to = call.output_element(0, to).rule("C3")?;
     if from.bits() != to.bits() {
         let (from_bits, to_bits) = (from.bits(), to.bits());
-        return Err(invalid(format!("{from} has {from_bits} bits and {to} has {to_bits}; they must have as many")));
+        return Err(broken(
+            "C2",
+            format!("{from} has {from_bits} bits and {to} has {to_bits}; they must have as many"),
+        ));
     }
     if to.bits() >= 8 {
         return Ok(input.with_element_type(to)?.into());

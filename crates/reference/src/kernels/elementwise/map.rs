@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::read::{self, Stream};
@@ -124,10 +124,10 @@ impl<'c, 'a> Pair<'c, 'a> {
 
     /// Broadcasts the second input to the first, whose shape the output has.
     pub(super) fn unidirectional(call: &'c Call<'a>) -> Result<Pair<'c, 'a>> {
-        let pair = Pair::broadcast(call)?;
+        let pair = Pair::broadcast(call).rule("C2")?;
         if pair.shape != pair.a.shape() {
             let (a, b) = (pair.a.shape(), pair.b.shape());
-            return Err(invalid(format!("shape {b:?} does not broadcast to {a:?}, the shape of the first input")));
+            return Err(broken("C2", format!("shape {b:?} does not broadcast to {a:?}, the shape of the first input")));
         }
         Ok(pair)
     }
@@ -140,15 +140,19 @@ impl<'c, 'a> Pair<'c, 'a> {
         if a.shape() == b.shape() {
             return Ok(Pair::walking(call, a, b, a.shape().to_vec()));
         }
-        let strides = if call.flag("broadcast")? { legacy_strides(call, a.shape(), b.shape())? } else { None };
+        let strides =
+            if call.flag("broadcast")? { legacy_strides(call, a.shape(), b.shape()).rule("C1")? } else { None };
         let strides = strides.ok_or_else(|| {
-            invalid(format!(
-                "shapes {:?} and {:?} do not fit in {}: the second has one element or a run of the first's \
+            broken(
+                "C1",
+                format!(
+                    "shapes {:?} and {:?} do not fit in {}: the second has one element or a run of the first's \
                  dimensions, placed by 'axis', and 'broadcast' is 1; version 7 broadcasts both ways",
-                a.shape(),
-                b.shape(),
-                call.spec.version
-            ))
+                    a.shape(),
+                    b.shape(),
+                    call.spec.version
+                ),
+            )
         })?;
         Ok(Pair {
             call,

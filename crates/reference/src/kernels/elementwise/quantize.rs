@@ -3,7 +3,7 @@
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::elementwise::cast::{Infinity, Rounding};
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::normalize_axis;
@@ -14,6 +14,17 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("QuantizeLinear", 10, |call| quantize(call, Infinity::IsNan)),
     Kernel::new("QuantizeLinear", 24, |call| quantize(call, Infinity::Saturates)),
 ];
+
+/// The rules that both directions have, by their ids.
+#[derive(Clone, Copy)]
+struct Rules {
+    axis: &'static str,
+    blocks: &'static str,
+    zero_point: &'static str,
+}
+
+const DEQUANTIZE: Rules = Rules { axis: "C2", blocks: "C3", zero_point: "C5" };
+const QUANTIZE: Rules = Rules { axis: "C4", blocks: "C5", zero_point: "C6" };
 
 /// Which scale each element has: along the axis that the scales follow, `block` neighbours share one.
 #[derive(Clone, Copy)]
@@ -36,16 +47,18 @@ impl Scales {
 
 /// A scalar, or one element, is for all; one dimension is for an axis (since 13); as many dimensions as the input has
 /// are for blocks of `block_size` along an axis (since 21).
-fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor) -> Result<Scales, KernelError> {
+fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor, rules: Rules) -> Result<Scales, KernelError> {
     let (shape, rank) = (x.shape(), scale.rank());
-    let misfit = |rule: String| invalid(format!("a scale of shape {:?} does not fit {shape:?}: {rule}", scale.shape()));
+    let misfit = |rule: &str, why: String| {
+        broken(rule, format!("a scale of shape {:?} does not fit {shape:?}: {why}", scale.shape()))
+    };
     if scale.len() == 1 && rank <= 1 {
         return Ok(Scales { extent: [1, 1, x.len()], block: 1, steps: [0; 3] });
     }
     let Some(axis) = call.optional_int("axis") else {
-        return Err(misfit(format!("{} takes a scalar", call.spec.version)));
+        return Err(misfit(rules.axis, format!("{} takes a scalar", call.spec.version)));
     };
-    let axis = normalize_axis(axis, shape.len())?;
+    let axis = normalize_axis(axis, shape.len()).rule(rules.axis)?;
     let (before, from) = shape.split_at(axis);
     let (size, after) = from.split_first().map_or((1, from), |(&size, after)| (size, after));
     let extent = match x.len() {
@@ -56,29 +69,33 @@ fn scales(call: &Call<'_>, x: &Tensor, scale: &Tensor) -> Result<Scales, KernelE
     if rank == 1 && (shape.len() != 1 || block == 0) {
         let per_axis = Scales { extent, block: 1, steps: [0, 1, 0] };
         let fits = scale.len() == size;
-        return if fits { Ok(per_axis) } else { Err(misfit(format!("axis {axis} has {size} elements"))) };
+        return if fits { Ok(per_axis) } else { Err(misfit(rules.axis, format!("axis {axis} has {size} elements"))) };
     }
     let block = usize::try_from(block).ok().filter(|&block| block > 0 && rank == shape.len());
-    let block =
-        block.ok_or_else(|| misfit("blocks take a positive block_size and the rank of the input".to_owned()))?;
+    let block = block.ok_or_else(|| {
+        misfit(rules.blocks, "blocks take a positive block_size and the rank of the input".to_owned())
+    })?;
     let mut expected = shape.to_vec();
     expected.iter_mut().skip(axis).take(1).for_each(|size| *size = size.div_ceil(block));
     if scale.shape() != expected {
-        return Err(misfit(format!("blocks of {block} elements along axis {axis} take {expected:?}")));
+        return Err(misfit(rules.blocks, format!("blocks of {block} elements along axis {axis} take {expected:?}")));
     }
     let inner = extent[2];
     Ok(Scales { extent, block, steps: [size.div_ceil(block) * inner, inner, 1] })
 }
 
 /// The zero point, which must have the shape of the scale.
-fn zero_point<'a>(call: &Call<'a>, scale: &Tensor) -> Result<Option<&'a Tensor>, KernelError> {
+fn zero_point<'a>(call: &Call<'a>, scale: &Tensor, rules: Rules) -> Result<Option<&'a Tensor>, KernelError> {
     let zero = call.optional_tensor(2)?;
     match zero {
-        Some(zero) if zero.shape() != scale.shape() && (zero.len(), scale.len()) != (1, 1) => Err(invalid(format!(
-            "the zero point has shape {:?} and the scale {:?}; they must be equal",
-            zero.shape(),
-            scale.shape()
-        ))),
+        Some(zero) if zero.shape() != scale.shape() && (zero.len(), scale.len()) != (1, 1) => Err(broken(
+            rules.zero_point,
+            format!(
+                "the zero point has shape {:?} and the scale {:?}; they must be equal",
+                zero.shape(),
+                scale.shape()
+            ),
+        )),
         _ => Ok(zero),
     }
 }
@@ -87,9 +104,9 @@ fn zero_point<'a>(call: &Call<'a>, scale: &Tensor) -> Result<Option<&'a Tensor>,
 /// output, to the nearest integer, ties to even.
 fn quantize(call: &Call<'_>, infinity: Infinity) -> Result {
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
-    let zero = zero_point(call, scale)?;
+    let zero = zero_point(call, scale, QUANTIZE)?;
     let output = output_type(call, zero)?;
-    let positions = scales(call, x, scale)?.positions();
+    let positions = scales(call, x, scale, QUANTIZE)?.positions();
     let factors = call.budget.read_floats(scale)?;
     let quotient = division(call, x.element_type(), scale.element_type())?;
     let quotients = x.stream(Tensor::floats).zip(positions).map(|(x, index)| {
@@ -122,7 +139,7 @@ fn output_type(call: &Call<'_>, zero: Option<&Tensor>) -> Result<ElementType, Ke
     };
     match (zero, named) {
         (Some(zero), Some(named)) if zero != named => {
-            Err(invalid(format!("output_dtype is {named}, but the zero point is {zero}; they must be equal")))
+            Err(broken("C7", format!("output_dtype is {named}, but the zero point is {zero}; they must be equal")))
         }
         (zero, named) => Ok(zero.or(named).unwrap_or(ElementType::Uint8)),
     }
@@ -150,12 +167,12 @@ fn division(call: &Call<'_>, x: ElementType, scale: ElementType) -> Result<impl 
 /// 23), else the scale's (since 19), else `float`.
 fn dequantize(call: &Call<'_>) -> Result {
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
-    let zero = zero_point(call, scale)?;
+    let zero = zero_point(call, scale, DEQUANTIZE)?;
     let output = match call.optional_int("output_dtype") {
-        None | Some(0) => call.output_element(0, scale.element_type())?,
-        Some(_) => call.output_type("output_dtype", 0)?.unwrap_or(scale.element_type()),
+        None | Some(0) => call.output_element(0, scale.element_type()).rule("C4")?,
+        Some(_) => call.output_type("output_dtype", 0).rule("C4")?.unwrap_or(scale.element_type()),
     };
-    let positions = scales(call, x, scale)?.positions();
+    let positions = scales(call, x, scale, DEQUANTIZE)?.positions();
     let factors = call.budget.read_floats(scale)?;
     let zeros = zero.map(|tensor| call.budget.read_floats(tensor)).transpose()?.unwrap_or_default();
     debug_assert!(x.element_type().kind() != Kind::Signed || x.element_type().bits() <= 32, "f64 holds x - zero_point");

@@ -10,8 +10,14 @@ use crate::tensor::shape::{AxisError, ShapeMismatch};
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// The inputs or attributes are what the operator's text excludes.
-    #[error("{0}")]
-    Invalid(String),
+    #[error("{message}{}", in_brackets(rule.as_deref()))]
+    Invalid {
+        /// What is wrong, and where it is known, what is right.
+        message: String,
+        /// The rule in the op.yaml of the operator that forbids it, where one does: the kernel gives its id, `C9`, and the
+        /// executor the operator, `Resize/C9`.
+        rule: Option<String>,
+    },
     /// The standard gives it a meaning, but this executor does not have it.
     #[error("{message}")]
     Unsupported {
@@ -105,6 +111,31 @@ impl KernelError {
         }
     }
 
+    /// The same refusal, for a rule of the operator that runs; one that names a rule already stays as it is, and so does what is no
+    /// refusal of this operator's inputs and attributes.
+    #[must_use]
+    pub(crate) fn rule<'r>(self, id: impl Into<Option<&'r str>>) -> KernelError {
+        let Some(id) = id.into() else { return self };
+        let message = match self {
+            KernelError::Invalid { message, rule: None } => message,
+            KernelError::Shape(error) => error.to_string(),
+            KernelError::Axis(error) => error.to_string(),
+            other => return other,
+        };
+        KernelError::Invalid { message, rule: Some(id.to_owned()) }
+    }
+
+    /// The same error of a kernel that ran for this operator, whose name it puts before the id of a rule.
+    #[must_use]
+    pub(crate) fn of_operator(self, name: &str) -> KernelError {
+        match self {
+            KernelError::Invalid { message, rule: Some(id) } => {
+                KernelError::Invalid { message, rule: Some(format!("{name}/{id}")) }
+            }
+            other => other,
+        }
+    }
+
     /// The innermost error: what happened, without where.
     pub fn root(&self) -> &KernelError {
         match self {
@@ -114,9 +145,30 @@ impl KernelError {
     }
 }
 
-/// An error of the inputs or attributes.
+/// Names the rule for which a step of a kernel may refuse.
+pub(crate) trait Ruled<T> {
+    /// The same result, with [`KernelError::rule`] of its error.
+    fn rule<'r>(self, id: impl Into<Option<&'r str>>) -> Result<T, KernelError>;
+}
+
+impl<T, E: Into<KernelError>> Ruled<T> for Result<T, E> {
+    fn rule<'r>(self, id: impl Into<Option<&'r str>>) -> Result<T, KernelError> {
+        self.map_err(|error| error.into().rule(id))
+    }
+}
+
+/// An error of the inputs or attributes that no rule of an op.yaml names.
 pub fn invalid(message: impl Into<String>) -> KernelError {
-    KernelError::Invalid(message.into())
+    KernelError::Invalid { message: message.into(), rule: None }
+}
+
+/// An error of inputs or attributes that break a rule of the operator that runs, by the id that its op.yaml gives the rule.
+pub(crate) fn broken(rule: &str, message: impl Into<String>) -> KernelError {
+    KernelError::Invalid { message: message.into(), rule: Some(rule.to_owned()) }
+}
+
+fn in_brackets(rule: Option<&str>) -> String {
+    rule.map(|rule| format!(" ({rule})")).unwrap_or_default()
 }
 
 /// An error of this executor, which does not have something.

@@ -9,7 +9,7 @@ use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader};
 use crate::dtype::ElementType;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::KernelError;
+use crate::kernels::framework::error::{KernelError, Ruled};
 use crate::kernels::framework::registry::Kernel;
 
 pub(super) const KERNELS: &[Kernel] = &[Kernel::new("ImageDecoder", 20, image_decoder)];
@@ -43,10 +43,12 @@ enum PixelFormat {
 
 /// The image of the encoded bytes, `[height, width, channels]`; one without pixels where they cannot be decoded.
 fn image_decoder(call: &Call<'_>) -> Result {
-    let format = call.one_of(
-        "pixel_format",
-        &[("RGB", PixelFormat::Rgb), ("BGR", PixelFormat::Bgr), ("Grayscale", PixelFormat::Grayscale)],
-    )?;
+    let format = call
+        .one_of(
+            "pixel_format",
+            &[("RGB", PixelFormat::Rgb), ("BGR", PixelFormat::Bgr), ("Grayscale", PixelFormat::Grayscale)],
+        )
+        .rule("C3")?;
     let encoded = call.tensor(0)?.bytes();
     // The standard asks for an empty image whatever the reason is, and a decoder's own panic is one.
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(call.budget, encoded))).unwrap_or(Ok(None));

@@ -7,7 +7,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
@@ -24,14 +24,15 @@ fn non_max_suppression(call: &Call<'_>) -> Result {
         )));
     };
     if of_scores != batches || per_class != count {
-        return Err(invalid(format!("boxes {:?} and scores {:?} differ", boxes.shape(), scores.shape())));
+        return Err(broken("C5", format!("boxes {:?} and scores {:?} differ", boxes.shape(), scores.shape())));
     }
     let limits = Thresholds {
-        most: single(call, 2)?
+        most: single(call, 2)
+            .rule("C3")?
             .and_then(Tensor::single_integer)
             .map_or(0, |most| usize::try_from(most.max(0)).unwrap_or(usize::MAX)),
         overlap: overlap(call)?,
-        score: single(call, 4)?.and_then(Tensor::single_float),
+        score: single(call, 4).rule("C1")?.and_then(Tensor::single_float),
     };
     let corners = corners(call, &call.budget.read_floats(boxes)?)?;
     let scores = call.budget.read_floats(scores)?;
@@ -59,11 +60,11 @@ fn single<'a>(call: &Call<'a>, index: usize) -> Result<Option<&'a Tensor>> {
 
 /// The threshold of overlaps, from 0 to 1.
 fn overlap(call: &Call<'_>) -> Result<f64> {
-    let threshold = single(call, 3)?.and_then(Tensor::single_float).unwrap_or(0.0);
+    let threshold = single(call, 3).rule("C1")?.and_then(Tensor::single_float).unwrap_or(0.0);
     if (0.0..=1.0).contains(&threshold) {
         return Ok(threshold);
     }
-    Err(invalid(format!("iou_threshold is {threshold}; it is a number from 0 to 1")))
+    Err(broken("C6", format!("iou_threshold is {threshold}; it is a number from 0 to 1")))
 }
 
 /// What bounds the selection within a class.
@@ -116,7 +117,7 @@ fn corners(call: &Call<'_>, boxes: &[f64]) -> Result<Vec<Corners>> {
     let centered = match call.int("center_point_box")? {
         0 => false,
         1 => true,
-        other => return Err(invalid(format!("center_point_box is {other}; it takes 0 and 1"))),
+        other => return Err(broken("C4", format!("center_point_box is {other}; it takes 0 and 1"))),
     };
     let corners = |&[a, b, c, d]: &[f64; 4]| {
         if centered {
@@ -178,26 +179,5 @@ mod tests {
         assert_eq!(kept(most(three([0.1, 0.2, 0.3]), 1)), [2.0]);
         assert_eq!(kept(most(three([0.5, 0.5, 0.5]), 9)), [0.0, 2.0]);
         assert_eq!(kept(most(three([0.1, f64::NAN, 0.3]), 9)), [2.0, 0.0]);
-    }
-
-    #[test]
-    fn thresholds_suppress_what_is_above_and_remove_what_is_below() {
-        let third = 1.0 / 3.0;
-        let with = |overlap: f64, score: f64| {
-            let node = three([0.25, 0.5, 0.75]).input(ints(&[], &[9])).input(floats(&[], &[overlap]));
-            kept(node.input(floats(&[], &[score])))
-        };
-        assert_eq!(with(third, 0.0), [2.0, 1.0, 0.0]);
-        assert_eq!(with(0.33, 0.0), [2.0, 1.0]);
-        assert_eq!(with(1.0, 0.5), [2.0, 1.0]);
-        assert_eq!(with(1.0, 0.51), [2.0]);
-    }
-
-    #[test]
-    fn a_box_may_be_its_centre_and_size() {
-        let boxes = floats(&[1, 2, 4], &[1.0, 1.0, 2.0, 2.0, 3.0, 1.0, 2.0, 2.0]);
-        let node = node("NonMaxSuppression", 11).input(boxes).input(floats(&[1, 1, 2], &[0.5, 0.6]));
-        // As centres they touch, as corners the second would have the first's lower corner inside.
-        assert_eq!(kept(node.input(ints(&[], &[9])).set("center_point_box", 1)), [1.0, 0.0]);
     }
 }

@@ -6,7 +6,7 @@ mod interpolation;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::image::resize::interpolation::{Coordinates, Extent, Method, Nearest, Plan, resample};
 use crate::tensor::Tensor;
@@ -17,9 +17,11 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Resize", 11, |call| resize(call, COORDINATES_OF_11)),
     Kernel::new("Resize", 13, |call| resize(call, COORDINATES_OF_13)),
     Kernel::new("Resize", 19, |call| resize(call, COORDINATES_OF_19)),
-    Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear")),
-    Kernel::new("Upsample", 7, |call| upsample(call, &call.optional_floats("scales").unwrap_or_default(), "linear")),
-    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear")),
+    Kernel::new("Upsample", 1, |call| upsample(call, &planar_scales(call)?, "bilinear", "C2")),
+    Kernel::new("Upsample", 7, |call| {
+        upsample(call, &call.optional_floats("scales").unwrap_or_default(), "linear", "C3")
+    }),
+    Kernel::new("Upsample", 9, |call| upsample(call, &call.budget.read_floats(call.tensor(1)?)?, "linear", "C3")),
 ];
 
 /// Rounds to `float`, the type of scales.
@@ -35,9 +37,6 @@ fn length(value: f64) -> usize {
 
 /// Each axis by its scale, from the first element on.
 fn scaled(shape: &[usize], scales: &[f64]) -> Result<Vec<Extent>> {
-    if scales.len() != shape.len() {
-        return Err(invalid(format!("{} scales for an input of shape {shape:?}", scales.len())));
-    }
     let extent = |(axis, (&input, &scale))| {
         check_scale(scale)?;
         let output = length(float(input as f64 * scale));
@@ -61,22 +60,28 @@ fn planar_scales(call: &Call<'_>) -> Result<Vec<f64>> {
     Ok([1.0, 1.0, call.float("height_scale")?, call.float("width_scale")?].to_vec())
 }
 
-fn upsample(call: &Call<'_>, scales: &[f64], linear: &str) -> Result {
+/// Upsample; `rule` is what the version says of modes and of the number of scales.
+fn upsample(call: &Call<'_>, scales: &[f64], linear: &str, rule: &str) -> Result {
     if let Some(scale) = scales.iter().find(|&&scale| scale.is_nan() || scale < 1.0) {
-        return Err(invalid(format!("a scale is {scale}; Upsample takes 1 or more")));
+        return Err(broken("C4", format!("a scale is {scale}; Upsample takes 1 or more")));
     }
-    by_scales(call, scales, linear, Nearest::Floor)
+    by_scales(call, scales, linear, Nearest::Floor, [rule; 2])
 }
 
 fn resize_by_scales(call: &Call<'_>) -> Result {
-    by_scales(call, &call.budget.read_floats(call.tensor(1)?)?, "linear", Nearest::FloorUpCeilDown)
+    let scales = call.budget.read_floats(call.tensor(1)?)?;
+    scales.iter().try_for_each(|&scale| check_scale(scale)).rule("C17")?;
+    by_scales(call, &scales, "linear", Nearest::FloorUpCeilDown, ["C18", "C16"])
 }
 
 /// The versions before 11 name no coordinates. Their authors' tests read the element at `x / scale`, and the nearest
-/// one below it when upsampling, above it when downsampling.
-fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest) -> Result {
-    let method = call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)])?;
+/// one below it when upsampling, above it when downsampling. The rules are those about modes and about the number of scales.
+fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest, [modes, count]: [&str; 2]) -> Result {
+    let method = call.one_of("mode", &[("nearest", Method::Nearest(nearest)), (linear, Method::Linear)]).rule(modes)?;
     let x = call.tensor(0)?;
+    if scales.len() != x.rank() {
+        return Err(broken(count, format!("{} scales for an input of shape {:?}", scales.len(), x.shape())));
+    }
     let plan = Plan {
         method,
         coordinates: Coordinates::Asymmetric,
@@ -91,15 +96,23 @@ fn by_scales(call: &Call<'_>, scales: &[f64], linear: &str, nearest: Nearest) ->
 
 fn resize(call: &Call<'_>, coordinates: &[(&str, Coordinates)]) -> Result {
     let x = call.tensor(0)?;
-    let coordinates = call.one_of("coordinate_transformation_mode", coordinates)?;
-    let method = call.one_of::<fn(&Call<'_>) -> Result<Method>>(
-        "mode",
-        &[
-            ("nearest", |call| nearest(call).map(Method::Nearest)),
-            ("linear", |_| Ok(Method::Linear)),
-            ("cubic", |call| call.float("cubic_coeff_a").map(Method::Cubic)),
-        ],
-    )?(call)?;
+    let coordinates = call.one_of("coordinate_transformation_mode", coordinates).rule(
+        match call.string("coordinate_transformation_mode")? {
+            "tf_half_pixel_for_nn" => Some("C6"),
+            "half_pixel_symmetric" => Some("C8"),
+            _ => None,
+        },
+    )?;
+    let method = call
+        .one_of::<fn(&Call<'_>) -> Result<Method>>(
+            "mode",
+            &[
+                ("nearest", |call| nearest(call).map(Method::Nearest)),
+                ("linear", |_| Ok(Method::Linear)),
+                ("cubic", |call| call.float("cubic_coeff_a").map(Method::Cubic)),
+            ],
+        )
+        .rule("C18")?(call)?;
     let plan = Plan {
         method,
         coordinates,
@@ -146,6 +159,7 @@ fn nearest(call: &Call<'_>) -> Result<Nearest> {
             ("ceil", Nearest::Ceil),
         ],
     )
+    .rule("C9")
 }
 
 /// The axes to resize, by `scales` or `sizes`.
@@ -160,7 +174,7 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
     match (given(2)?, given(3)?) {
         (Some(scales), None) if scales.len() == count => {
             let extent = |(at, (&axis, scale)): (usize, (&usize, f64))| {
-                check_scale(scale)?;
+                check_scale(scale).rule("C17")?;
                 let (input, region) = (x.shape()[axis], region(at));
                 let share = float(float(region[1]) - float(region[0]));
                 let output = length(float(float(input as f64 * share) * scale));
@@ -184,16 +198,20 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
         }
         (scales, sizes) => {
             let (scales, sizes) = (scales.map(Tensor::len), sizes.map(Tensor::len));
-            Err(invalid(format!(
-                "one of scales and sizes takes {count} elements and the other none; they have {scales:?} and {sizes:?}"
-            )))
+            let rule = if scales.is_some() == sizes.is_some() { "C15" } else { "C16" };
+            Err(broken(
+                rule,
+                format!(
+                    "one of scales and sizes takes {count} elements and the other none; they have {scales:?} and {sizes:?}"
+                ),
+            ))
         }
     }
 }
 
 fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
     let Some(given) = call.optional_ints("axes") else { return Ok((0..rank).collect()) };
-    let axes = given.iter().map(|&axis| Ok(normalize_axis(axis, rank)?)).collect::<Result<Vec<_>>>()?;
+    let axes = given.iter().map(|&axis| normalize_axis(axis, rank).rule("C13")).collect::<Result<Vec<_>>>()?;
     let repeated = axes.iter().enumerate().any(|(at, axis)| axes[..at].contains(axis));
     if repeated { Err(invalid(format!("axes {given:?} names an axis twice"))) } else { Ok(axes) }
 }
@@ -227,14 +245,15 @@ fn fitted(call: &Call<'_>, lengths: &[(usize, i64)]) -> Result<Vec<(usize, f64, 
     let ratios = lengths.iter().map(ratio);
     let policies =
         [("stretch", Policy::Stretch), ("not_larger", Policy::NotLarger), ("not_smaller", Policy::NotSmaller)];
-    let scale = match call.optional_one_of("keep_aspect_ratio_policy", &policies)?.unwrap_or(Policy::Stretch) {
-        Policy::Stretch => {
-            let outputs = lengths.iter().map(|&(_, size)| usize::try_from(size).unwrap_or(usize::MAX));
-            return Ok(outputs.zip(ratios).map(|(output, ratio)| (output, ratio, output as f64)).collect());
-        }
-        Policy::NotLarger => ratios.fold(f64::INFINITY, f64::min),
-        Policy::NotSmaller => ratios.fold(0.0, f64::max),
-    };
+    let scale =
+        match call.optional_one_of("keep_aspect_ratio_policy", &policies).rule("C14")?.unwrap_or(Policy::Stretch) {
+            Policy::Stretch => {
+                let outputs = lengths.iter().map(|&(_, size)| usize::try_from(size).unwrap_or(usize::MAX));
+                return Ok(outputs.zip(ratios).map(|(output, ratio)| (output, ratio, output as f64)).collect());
+            }
+            Policy::NotLarger => ratios.fold(f64::INFINITY, f64::min),
+            Policy::NotSmaller => ratios.fold(0.0, f64::max),
+        };
     if !scale.is_finite() && !lengths.is_empty() {
         return Err(invalid("an empty axis has no aspect ratio"));
     }
@@ -291,21 +310,6 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_element_of_two_is_chosen_by_name() {
-        // Asymmetric by 2: the odd places lie halfway.
-        let rows = [
-            ("round_prefer_floor", [10.0, 10.0, 20.0, 20.0]),
-            ("round_prefer_ceil", [10.0, 20.0, 20.0, 20.0]),
-            ("floor", [10.0, 10.0, 20.0, 20.0]),
-            ("ceil", [10.0, 20.0, 20.0, 20.0]),
-        ];
-        for (mode, expected) in rows {
-            let node = scaled_by(19, floats(&[2], &[10.0, 20.0]), 2.0).set("nearest_mode", mode);
-            assert_eq!(node.set("coordinate_transformation_mode", "asymmetric").tensor().floats(), expected, "{mode}");
-        }
-    }
-
-    #[test]
     fn the_length_is_computed_in_float() {
         // 0.7 as a float is less than 7 / 10, and ten times it rounds to 7.
         let ten = floats(&[10], &[1.0; 10]);
@@ -319,18 +323,6 @@ mod tests {
         let x = typed(ElementType::Double, &[4], &[32.0, large, -large, 0.0]);
         let node = scaled_by(19, x, 2.0).set("mode", "cubic").set("coordinate_transformation_mode", "asymmetric");
         assert_eq!(node.tensor().floats()[3], -3.0);
-    }
-
-    #[test]
-    fn a_crop_reads_its_region_and_a_value_beyond() {
-        let crop = |roi: &[f64]| {
-            let node = node("Resize", 11).input(line()).input(floats(&[2], roi)).input(floats(&[1], &[1.0]));
-            let node = node.set("coordinate_transformation_mode", "tf_crop_and_resize").set("mode", "linear");
-            node.set("extrapolation_value", -1.0f32).tensor().floats()
-        };
-        // The length is 4 * (end - start), the places from start * 3 to end * 3.
-        assert_eq!(crop(&[0.5, 1.0]), [25.0, 40.0]);
-        assert_eq!(crop(&[0.5, 1.5]), [25.0, 35.0, -1.0, -1.0]);
     }
 
     #[test]
@@ -355,13 +347,6 @@ mod tests {
 
     fn node_with_axes(axes: &[i64]) -> OneNode {
         node("Resize", 18).input(line()).absent().absent().input(ints(&[2], &[1, 1])).set("axes", axes)
-    }
-
-    #[test]
-    fn antialiasing_widens_the_filter_when_downsampling() {
-        // The places are 0.5 and 2.5; elements off by 0.5 and 1.5 weigh 3/8 and 1/8, and the outer ones repeat.
-        let node = scaled_by(18, floats(&[4], &[0.0, 8.0, 16.0, 56.0]), 0.5).set("mode", "linear").set("antialias", 1);
-        assert_eq!(node.tensor().floats(), [5.0, 35.0]);
     }
 
     #[test]

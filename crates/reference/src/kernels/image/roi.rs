@@ -5,7 +5,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
@@ -55,7 +55,7 @@ fn size(call: &Call<'_>, name: &str, given: i64) -> Result<usize> {
 
 /// How far coordinates lie from the index of their pixel.
 fn shift(call: &Call<'_>) -> Result<f64> {
-    call.one_of("coordinate_transformation_mode", &[("half_pixel", 0.5), ("output_half_pixel", 0.0)])
+    call.one_of("coordinate_transformation_mode", &[("half_pixel", 0.5), ("output_half_pixel", 0.0)]).rule("C7")
 }
 
 /// How the samples of a bin make one value.
@@ -75,11 +75,11 @@ struct Sample {
 fn roi_align(call: &Call<'_>, shift: f64) -> Result {
     let (x, rois, batches) = (call.tensor(0)?, call.tensor(1)?, call.budget.read_floats(call.tensor(2)?)?);
     let [count, channels, height, width] = images(x)?;
-    let regions = regions(call, rois, 4)?;
+    let regions = regions(call, rois, 4).rule("C8")?;
     if regions.len() != batches.len().saturating_mul(4) {
-        return Err(invalid(format!("{} batch_indices for rois {:?}", batches.len(), rois.shape())));
+        return Err(broken("C8", format!("{} batch_indices for rois {:?}", batches.len(), rois.shape())));
     }
-    let mode = call.one_of("mode", &[("avg", Mode::Average), ("max", Mode::Maximum)])?;
+    let mode = call.one_of("mode", &[("avg", Mode::Average), ("max", Mode::Maximum)]).rule("C7")?;
     let bins = [call.int("output_height")?, call.int("output_width")?];
     let bins = [size(call, "output_height", bins[0])?, size(call, "output_width", bins[1])?];
     let shape = [batches.len(), channels, bins[0], bins[1]];
@@ -91,7 +91,7 @@ fn roi_align(call: &Call<'_>, shift: f64) -> Result {
         for ((region, index), out) in regions.chunks(4).zip(batches).zip(results.chunks_mut(of_region)) {
             let budget = call.budget.nested();
             let samples = samples(call, &budget, region, shift, bins, [height, width])?;
-            let image = batch(index, count)? * channels;
+            let image = batch(index, count).rule("C5")? * channels;
             for (channel, out) in out.chunks_mut(bins[0] * bins[1]).enumerate() {
                 let plane = (image + channel) * height * width;
                 call.budget.count_work(samples.len().saturating_mul(8))?;
@@ -172,7 +172,7 @@ fn samples(
 /// The samples along one axis of a bin.
 fn grid(bin: f64, ratio: i64) -> Result<usize> {
     if ratio < 0 {
-        return Err(invalid(format!("sampling_ratio is {ratio}; it takes 0 or more")));
+        return Err(broken("C3", format!("sampling_ratio is {ratio}; it takes 0 or more")));
     }
     if ratio > 0 {
         return Ok(usize::try_from(ratio).unwrap_or(usize::MAX));
@@ -213,9 +213,12 @@ impl Sample {
 fn max_roi_pool(call: &Call<'_>) -> Result {
     let (x, rois) = (call.tensor(0)?, call.tensor(1)?);
     let [count, channels, height, width] = images(x)?;
-    let regions = regions(call, rois, 5)?;
+    let regions = regions(call, rois, 5).rule("C4")?;
     let &[rows, columns] = call.ints("pooled_shape")? else {
-        return Err(invalid(format!("pooled_shape is {:?}; it takes height and width", call.ints("pooled_shape")?)));
+        return Err(broken(
+            "C4",
+            format!("pooled_shape is {:?}; it takes height and width", call.ints("pooled_shape")?),
+        ));
     };
     let bins = [size(call, "pooled_shape", rows)?, size(call, "pooled_shape", columns)?];
     let shape = [rois.shape()[0], channels, bins[0], bins[1]];
@@ -224,7 +227,7 @@ fn max_roi_pool(call: &Call<'_>) -> Result {
     let mut best: Vec<usize> = call.budget.scratch(room.len())?;
     let mut slots = best.iter_mut();
     for region in regions.chunks(5).filter(|_| channels > 0) {
-        let image = batch(region[0], count)? * channels;
+        let image = batch(region[0], count).rule("C3")? * channels;
         let rows = edges(call, [region[2], region[4]], bins[0], height)?;
         let columns = edges(call, [region[1], region[3]], bins[1], width)?;
         for channel in image..image + channels {

@@ -2,7 +2,7 @@
 
 use crate::kernels::framework::arguments::single;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::double_double::DoubleDouble;
@@ -20,7 +20,7 @@ fn stack(data: &Tensor) -> Result<(&[usize], usize, usize)> {
 /// Trilu: `out[i][j] = data[i][j]` if `j >= i + k` (upper) or `j <= i + k` (lower), else 0.
 fn trilu(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
-    let (_, rows, columns) = stack(data)?;
+    let (_, rows, columns) = stack(data).rule("C3")?;
     let k = i128::from(call.optional_tensor(1)?.map_or(Ok(0), |k| single(k, "k"))?);
     let upper = call.flag("upper")?;
     let buffer = call.allocate(data.element_type(), data.shape())?;
@@ -35,9 +35,9 @@ fn trilu(call: &Call<'_>) -> Result {
 /// The determinant of each matrix.
 fn det(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
-    let (batch, rows, columns) = stack(data)?;
+    let (batch, rows, columns) = stack(data).rule("C1")?;
     if rows != columns {
-        return Err(invalid(format!("matrices of {rows} by {columns} are not square")));
+        return Err(broken("C1", format!("matrices of {rows} by {columns} are not square")));
     }
     let buffer = call.allocate(data.element_type(), batch)?;
     let values = call.budget.read_floats(data)?;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::broken;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
@@ -49,17 +49,20 @@ struct Plan {
     summed: Vec<Index>,
 }
 
+/// A rule that an equation breaks, and how.
+type Broken = (&'static str, String);
+
 impl Plan {
     fn of(equation: &str, shapes: &[&[usize]]) -> Result<Plan> {
-        let refuse = |why: String| invalid(format!("equation '{equation}' on shapes {shapes:?}: {why}"));
+        let refuse = |(rule, why): Broken| broken(rule, format!("equation '{equation}' on shapes {shapes:?}: {why}"));
         let compact: String = equation.chars().filter(|&letter| letter != ' ').collect();
         let (left, right) = match compact.split_once("->") {
             Some((left, right)) => (left, Some(right)),
             None => (compact.as_str(), None),
         };
-        let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, String>>().map_err(refuse)?;
+        let terms = left.split(',').map(symbols).collect::<Result<Vec<_>, Broken>>().map_err(refuse)?;
         if terms.len() != shapes.len() {
-            return Err(refuse(format!("it has {} terms for {} inputs", terms.len(), shapes.len())));
+            return Err(refuse(("C6", format!("it has {} terms for {} inputs", terms.len(), shapes.len()))));
         }
         let ellipsis = ellipsis_rank(&terms, shapes).map_err(refuse)?;
         let operands: Vec<Vec<Index>> = terms.iter().map(|term| indices(term, ellipsis)).collect();
@@ -70,7 +73,7 @@ impl Plan {
         };
         for (at, index) in output.iter().enumerate() {
             if !sizes.contains_key(index) || output[..at].contains(index) {
-                return Err(refuse("the result names an index twice, or one that no input has".to_owned()));
+                return Err(refuse(("C1", "the result names an index twice, or one that no input has".to_owned())));
             }
         }
         let summed = sizes.keys().filter(|index| !output.contains(index)).copied().collect();
@@ -98,14 +101,17 @@ impl Plan {
 }
 
 /// The symbols of a term.
-fn symbols(term: &str) -> Result<Vec<Symbol>, String> {
+fn symbols(term: &str) -> Result<Vec<Symbol>, Broken> {
     let mut symbols = Vec::new();
     let mut rest = term;
     while let Some(letter) = rest.chars().next() {
         let (symbol, length) = match letter {
             'a'..='z' | 'A'..='Z' => (Symbol::Letter(letter), 1),
             '.' if rest.starts_with("...") && !symbols.contains(&Symbol::Ellipsis) => (Symbol::Ellipsis, 3),
-            _ => return Err(format!("'{term}' holds '{letter}' where a letter or one '...' may stand")),
+            _ => {
+                let rule = if letter == '.' { "C4" } else { "C5" };
+                return Err((rule, format!("'{term}' holds '{letter}' where a letter or one '...' may stand")));
+            }
         };
         symbols.push(symbol);
         rest = &rest[length..];
@@ -114,17 +120,17 @@ fn symbols(term: &str) -> Result<Vec<Symbol>, String> {
 }
 
 /// How many dimensions the ellipsis stands for, the same number wherever it stands.
-fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, String> {
+fn ellipsis_rank(terms: &[Vec<Symbol>], shapes: &[&[usize]]) -> Result<usize, Broken> {
     let mut known = None;
     for (term, shape) in terms.iter().zip(shapes) {
         let letters = term.iter().filter(|symbol| **symbol != Symbol::Ellipsis).count();
         let has_ellipsis = letters < term.len();
         let rest = shape.len().checked_sub(letters).filter(|&rest| has_ellipsis || rest == 0);
         let Some(rest) = rest else {
-            return Err(format!("a term of {letters} letters does not name the dimensions of {shape:?}"));
+            return Err(("C6", format!("a term of {letters} letters does not name the dimensions of {shape:?}")));
         };
         if has_ellipsis && *known.get_or_insert(rest) != rest {
-            return Err("the ellipsis stands for different numbers of dimensions".to_owned());
+            return Err(("C4", "the ellipsis stands for different numbers of dimensions".to_owned()));
         }
     }
     Ok(known.unwrap_or(0))
@@ -142,7 +148,7 @@ fn indices(term: &[Symbol], ellipsis: usize) -> Vec<Index> {
 }
 
 /// The size of each index; dimensions of size 1 broadcast.
-fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, String> {
+fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index, usize>, Broken> {
     let mut sizes = BTreeMap::new();
     for (operand, shape) in operands.iter().zip(shapes) {
         for (index, &dim) in operand.iter().zip(*shape) {
@@ -151,7 +157,7 @@ fn sizes(operands: &[Vec<Index>], shapes: &[&[usize]]) -> Result<BTreeMap<Index,
                 *size = dim;
             }
             if dim != 1 && dim != *size {
-                return Err(format!("one index has sizes {size} and {dim}"));
+                return Err(("C6", format!("one index has sizes {size} and {dim}")));
             }
         }
     }

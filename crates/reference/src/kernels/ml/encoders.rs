@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::preprocessing::rows_and_columns;
 use crate::model::Attribute;
@@ -81,7 +81,7 @@ fn category_mapper(call: &Call<'_>) -> Result {
         ElementType::String => (strings, integers, default_of(call, ElementType::Int64)?),
         _ => (integers, strings, default_of(call, ElementType::String)?),
     };
-    translate(call, x, Equality::Numbers, &keys, &values, &default)
+    translate(call, x, Equality::Numbers, &keys, &values, &default).rule("C3")
 }
 
 /// Strings to their index in a list or back: `LabelEncoder` below version 2.
@@ -126,17 +126,20 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
     let (keys, values) = (one_list(call, "keys")?, one_list(call, "values")?);
     if keys.element_type() != x.element_type() {
         let (keys, x) = (keys.element_type(), x.element_type());
-        return Err(invalid(format!("the keys are {keys}, but the input is {x}; set the keys of that type")));
+        return Err(broken("C3", format!("the keys are {keys}, but the input is {x}; set the keys of that type")));
     }
     let default = match call.tensor_attribute("default_tensor") {
         Some(default) if default.element_type() == values.element_type() && default.len() == 1 => default.clone(),
         Some(default) => {
             let values = values.element_type();
-            return Err(invalid(format!("default_tensor is {default:?}, not one {values}, the type of the values")));
+            return Err(broken(
+                "C8",
+                format!("default_tensor is {default:?}, not one {values}, the type of the values"),
+            ));
         }
         None => default_of(call, values.element_type())?,
     };
-    translate(call, x, equality, &keys, &values, &default)
+    translate(call, x, equality, &keys, &values, &default).rule("C7")
 }
 
 /// The one list that is set of those named `PREFIX_floats`, `_int64s`, `_strings` and `_tensor`.
@@ -151,8 +154,8 @@ fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
     let mut set = lists.into_iter().flatten();
     match (set.next(), set.next()) {
         (Some(list), None) => Ok(list),
-        (None, _) => Err(invalid(format!("no {prefix}_* attribute is set; one must be"))),
-        (Some(_), Some(_)) => Err(invalid(format!("several {prefix}_* attributes are set; one must be"))),
+        (None, _) => Err(broken("C3", format!("no {prefix}_* attribute is set; one must be"))),
+        (Some(_), Some(_)) => Err(broken("C3", format!("several {prefix}_* attributes are set; one must be"))),
     }
 }
 
@@ -208,13 +211,15 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
         match (call.optional_ints("int64_vocabulary"), call.optional_strings("string_vocabulary")) {
             (Some(keys), None) => keys.iter().map(|&key| MapKey::Integer(key.into())).collect(),
             (None, Some(keys)) => keys.into_iter().map(MapKey::String).collect(),
-            (None, None) => return Err(invalid("neither int64_vocabulary nor string_vocabulary is set; one must be")),
-            _ => return Err(invalid("int64_vocabulary and string_vocabulary are both set; one must be")),
+            (None, None) => {
+                return Err(broken("C1", "neither int64_vocabulary nor string_vocabulary is set; one must be"));
+            }
+            _ => return Err(broken("C1", "int64_vocabulary and string_vocabulary are both set; one must be")),
         };
     let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
     if let Some(key) = map.entries.keys().find(|key| !listed.contains(key)) {
-        return Err(invalid(format!("the key {} of the map is not in the vocabulary", show(key))));
+        return Err(broken("C3", format!("the key {} of the map is not in the vocabulary", show(key))));
     }
     let element = map.value_type.element_type();
     let nothing = nothing(element)?;
@@ -267,7 +272,7 @@ fn sparse_positions(call: &Call<'_>, map: &Map) -> Result<Vec<usize>> {
             MapKey::String(_) => None,
         };
         let outside =
-            || invalid(format!("the key {} of the map is outside [0, {size}), what max_map allows", show(key)));
+            || broken("C3", format!("the key {} of the map is outside [0, {size}), what max_map allows", show(key)));
         *slot.ok_or_else(outside)? = index;
     }
     Ok(positions)
@@ -330,13 +335,13 @@ fn zip_map(call: &Call<'_>) -> Result {
             (Some(keys), None) => keys.iter().map(|&key| MapKey::Integer(key.into())).collect(),
             (None, Some(keys)) => keys.into_iter().map(MapKey::String).collect(),
             (None, None) => {
-                return Err(invalid("neither classlabels_int64s nor classlabels_strings is set; one must be"));
+                return Err(broken("C1", "neither classlabels_int64s nor classlabels_strings is set; one must be"));
             }
-            _ => return Err(invalid("classlabels_int64s and classlabels_strings are both set; one must be")),
+            _ => return Err(broken("C1", "classlabels_int64s and classlabels_strings are both set; one must be")),
         };
     if keys.len() != columns {
         let keys = keys.len();
-        return Err(invalid(format!("the input has {columns} columns, but {keys} labels are set")));
+        return Err(broken("C1", format!("the input has {columns} columns, but {keys} labels are set")));
     }
     let key_type = if call.has("classlabels_strings") { ElementType::String } else { ElementType::Int64 };
     let value_type = ValueType::Tensor(ElementType::Float);
@@ -386,13 +391,6 @@ mod tests {
         let y = mapper(strings(&[1, 2], &["seven", "x"])).set("default_int64", 9).tensor();
         assert_eq!((y.shape(), y.integers()), (&[1, 2][..], vec![7, 9]));
         assert!(mapper(strings(&[], &["x"])).set("default_string", "y").error().contains("default_string is set"));
-    }
-
-    #[test]
-    fn classes_are_indexed_from_zero_in_version_1() {
-        let encode = |x| ml("LabelEncoder", 1).input(x).set("classes_strings", &["a", "b"][..]);
-        assert_eq!(encode(strings(&[3], &["b", "c", "a"])).tensor().integers(), [1, -1, 0]);
-        assert_eq!(encode(ints(&[4], &[1, 2, 0, -1])).tensor().strings().join(" "), "b _Unused a _Unused");
     }
 
     #[test]

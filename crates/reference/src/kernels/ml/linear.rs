@@ -2,7 +2,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
@@ -13,18 +13,22 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::of("ai.onnx.ml", "LinearRegressor", 1, linear_regressor),
 ];
 
-/// For each row of the input, each target's weighted sum of the features plus its intercept.
-fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64]) -> Result<Vec<f64>> {
+/// For each row of the input, each target's weighted sum of the features plus its intercept; `intercepts_rule` is the rule about their
+/// number.
+fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64], intercepts_rule: &str) -> Result<Vec<f64>> {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
     if targets.checked_mul(columns) != Some(coefficients.len()) {
         let found = coefficients.len();
-        return Err(invalid(format!("there are {found} coefficients for {targets} targets of {columns} features")));
+        return Err(broken(
+            "C1",
+            format!("there are {found} coefficients for {targets} targets of {columns} features"),
+        ));
     }
     let intercepts = call.optional_floats("intercepts").unwrap_or_default();
     if !intercepts.is_empty() && intercepts.len() != targets {
         let found = intercepts.len();
-        return Err(invalid(format!("there are {found} intercepts for {targets} targets")));
+        return Err(broken(intercepts_rule, format!("there are {found} intercepts for {targets} targets")));
     }
     let values = call.budget.read_floats(x)?;
     let count = rows.checked_mul(targets).ok_or_else(|| invalid("the number of scores overflows"))?;
@@ -52,7 +56,7 @@ fn linear_regressor(call: &Call<'_>) -> Result {
         .filter(|&targets| targets > 0)
         .ok_or_else(|| invalid(format!("targets is {targets}; it is 1 or more")))?;
     let coefficients = call.optional_floats("coefficients").ok_or_else(|| invalid("coefficients is not set"))?;
-    let mut scores = linear_scores(call, targets, &coefficients)?;
+    let mut scores = linear_scores(call, targets, &coefficients, "C3")?;
     scores.chunks_exact_mut(targets).for_each(|row| transform.apply(row));
     Ok(call.floats(ElementType::Float, &[rows, targets], scores)?.into())
 }
@@ -60,14 +64,14 @@ fn linear_regressor(call: &Call<'_>) -> Result {
 /// The label of the largest score; one weight vector for two labels scores the second, and its negative the first.
 fn linear_classifier(call: &Call<'_>) -> Result {
     let (rows, columns) = rows_and_columns(call.tensor(0)?)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints")?);
+    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints").rule("C4")?);
     let coefficients = call.optional_floats("coefficients").ok_or_else(|| invalid("coefficients is not set"))?;
     let targets = coefficients.len() / columns.max(1);
     if targets == 0 || (targets > 1 && targets != labels.len()) || (targets == 1 && labels.len() > 2) {
         let (labels, found) = (labels.len(), coefficients.len());
-        return Err(invalid(format!("there are {found} coefficients of {columns} features for {labels} labels")));
+        return Err(broken("C1", format!("there are {found} coefficients of {columns} features for {labels} labels")));
     }
-    let mut scores = linear_scores(call, targets, &coefficients)?;
+    let mut scores = linear_scores(call, targets, &coefficients, "C1")?;
     let both = targets == 1 && labels.len() == 2;
     let decide = |row: &[f64]| match row {
         &[score] if both => Class::At(usize::from(score > 0.0)),
@@ -112,21 +116,6 @@ mod tests {
             node().set("coefficients", &[1.0f32][..]).error().contains("1 coefficients for 2 targets of 2 features")
         );
         assert!(weights().set("targets", -1).error().contains("targets is -1"));
-    }
-
-    #[test]
-    fn a_transform_applies_to_one_target_too() {
-        let node =
-            ml("LinearRegressor").input(floats(&[3], &[0.0, 5.0, 0.0])).set("coefficients", &[1.0f32, 0.0, 0.0][..]);
-        assert_eq!(node.set("post_transform", "LOGISTIC").tensor().floats(), [0.5]);
-    }
-
-    #[test]
-    fn the_largest_score_names_the_class() {
-        let node = ml("LinearClassifier").input(floats(&[2, 1], &[1.0, -1.0]));
-        let node = node.set("coefficients", &[1.0f32, 0.0, -2.0][..]).set("intercepts", &[0.0f32, 0.5, 0.0][..]);
-        let (labels, scores) = outputs(node.set("classlabels_ints", &[10, 20, 30][..]));
-        assert_eq!((labels, scores), (vec![10.0, 30.0], vec![1.0, 0.5, -2.0, -1.0, 0.5, 2.0]));
     }
 
     #[test]

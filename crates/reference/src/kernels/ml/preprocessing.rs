@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::sum::sum;
@@ -35,10 +35,9 @@ fn array_feature_extractor(call: &Call<'_>) -> Result {
         return Err(invalid("the input is a scalar, which has no last axis to select along"));
     };
     let position = |&index: &i64| {
-        usize::try_from(index)
-            .ok()
-            .filter(|&index| index < features)
-            .ok_or_else(|| invalid(format!("index {index} is outside [0, {features}), the last axis of the input")))
+        usize::try_from(index).ok().filter(|&index| index < features).ok_or_else(|| {
+            broken("C1", format!("index {index} is outside [0, {features}), the last axis of the input"))
+        })
     };
     let columns: Vec<usize> = indices.iter().map(position).collect::<Result<_>>()?;
     let mut shape = if batch.is_empty() { vec![1] } else { batch.to_vec() };
@@ -68,7 +67,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     let sizes: Vec<(usize, usize)> = inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>()?;
     let rows = sizes.first().map_or(0, |&(rows, _)| rows);
     if let Some((other, _)) = sizes.iter().find(|&&(other, _)| other != rows) {
-        return Err(invalid(format!("the inputs have {rows} and {other} rows; all must have as many")));
+        return Err(broken("C1", format!("the inputs have {rows} and {other} rows; all must have as many")));
     }
     let widths = match call.optional_ints("inputdimensions") {
         None => sizes.iter().map(|&(_, columns)| columns).collect(),
@@ -80,7 +79,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
             .collect::<Result<Vec<_>>>()?,
         Some(widths) => {
             let (found, expected) = (widths.len(), inputs.len());
-            return Err(invalid(format!("inputdimensions has {found} entries for {expected} inputs")));
+            return Err(broken("C1", format!("inputdimensions has {found} entries for {expected} inputs")));
         }
     };
     let total = widths.iter().try_fold(0usize, |total, &width| total.checked_add(width));
@@ -112,7 +111,8 @@ fn imputer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let element = x.element_type();
     if call.has("imputed_value_floats") && call.has("imputed_value_int64s") {
-        return Err(invalid(
+        return Err(broken(
+            "C1",
             "imputed_value_floats and imputed_value_int64s are both set; leave out the one of the other type",
         ));
     }
@@ -133,8 +133,8 @@ fn imputer(call: &Call<'_>) -> Result {
     let stride = match imputed.len() {
         1 => 0,
         count if count == features && count > 0 => 1,
-        0 => return Err(invalid(format!("no imputed value is set for {element}, the type of the input"))),
-        count => return Err(invalid(format!("{count} imputed values are set for {features} features"))),
+        0 => return Err(broken("C1", format!("no imputed value is set for {element}, the type of the input"))),
+        count => return Err(broken("C1", format!("{count} imputed values are set for {features} features"))),
     };
     let positions = replaced
         .into_iter()
@@ -146,7 +146,10 @@ fn imputer(call: &Call<'_>) -> Result {
 fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> Result<Tensor> {
     if let Some(value) = values.iter().find(|&&value| element.saturate(i128::from(value)) != element.wrap(value.into()))
     {
-        return Err(invalid(format!("the imputed value {value} does not fit into {element}, the type of the input")));
+        return Err(broken(
+            "C1",
+            format!("the imputed value {value} does not fit into {element}, the type of the input"),
+        ));
     }
     call.integers(element, &[values.len()], values.iter().map(|&value| i128::from(value)))
 }
@@ -155,14 +158,16 @@ fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> R
 fn normalizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (_, columns) = rows_and_columns(x)?;
-    let divisor = call.one_of::<fn(&[f64]) -> f64>(
-        "norm",
-        &[
-            ("MAX", |row| row.iter().copied().fold(f64::NEG_INFINITY, maximum)),
-            ("L1", |row| sum(row.iter().map(|value| value.abs()))),
-            ("L2", |row| libm::sqrt(sum(row.iter().map(|value| value * value)))),
-        ],
-    )?;
+    let divisor = call
+        .one_of::<fn(&[f64]) -> f64>(
+            "norm",
+            &[
+                ("MAX", |row| row.iter().copied().fold(f64::NEG_INFINITY, maximum)),
+                ("L1", |row| sum(row.iter().map(|value| value.abs()))),
+                ("L2", |row| libm::sqrt(sum(row.iter().map(|value| value * value)))),
+            ],
+        )
+        .rule("C2")?;
     let mut values = call.budget.read_floats(x)?;
     for row in values.chunks_exact_mut(columns.max(1)) {
         let divisor = divisor(row);
@@ -184,19 +189,23 @@ fn maximum(a: f64, b: f64) -> f64 {
 fn one_hot_encoder(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (places, count) = match (call.optional_ints("cats_int64s"), call.optional_strings("cats_strings")) {
-        (Some(_), Some(_)) => return Err(invalid("cats_int64s and cats_strings are both set; one of them must be")),
+        (Some(_), Some(_)) => {
+            return Err(broken("C1", "cats_int64s and cats_strings are both set; one of them must be"));
+        }
         (None, Some(categories)) if x.element_type() == ElementType::String => {
             (places(call, x.strings(), &categories)?, categories.len())
         }
         (Some(categories), None) if x.element_type() != ElementType::String => {
             (categories_of(call, x, categories)?, categories.len())
         }
-        _ => return Err(invalid(format!("no categories are set for {}, the type of the input", x.element_type()))),
+        _ => {
+            return Err(broken("C1", format!("no categories are set for {}, the type of the input", x.element_type())));
+        }
     };
     if !call.flag("zeros")?
         && let Some(at) = places.iter().position(Option::is_none)
     {
-        return Err(invalid(format!("element {at} of the input is in no category, and zeros is 0")));
+        return Err(broken("C3", format!("element {at} of the input is in no category, and zeros is 0")));
     }
     let mut shape = x.shape().to_vec();
     shape.push(count);
@@ -231,13 +240,13 @@ fn scaler(call: &Call<'_>) -> Result {
         && offset.len() != scale.len()
     {
         let (offset, scale) = (offset.len(), scale.len());
-        return Err(invalid(format!("offset has {offset} elements and scale {scale}; both must have as many")));
+        return Err(broken("C3", format!("offset has {offset} elements and scale {scale}; both must have as many")));
     }
     let (offset, scale) = (offset.unwrap_or_else(|| vec![0.0]), scale.unwrap_or_else(|| vec![1.0]));
     for (name, values) in [("offset", &offset), ("scale", &scale)] {
         if values.len() != 1 && values.len() != features || values.is_empty() {
             let found = values.len();
-            return Err(invalid(format!("{name} has {found} elements, but the input {features} features")));
+            return Err(broken("C2", format!("{name} has {found} elements, but the input {features} features")));
         }
     }
     let pick = |values: &[f64], at: usize| values.get(at % values.len()).copied().unwrap_or(0.0);

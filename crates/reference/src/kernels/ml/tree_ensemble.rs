@@ -5,7 +5,7 @@ mod forest;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::post_transform::{Class, Labels, PostTransform, largest};
 use crate::kernels::ml::preprocessing::rows_and_columns;
@@ -42,6 +42,7 @@ fn tree_ensemble(call: &Call<'_>) -> Result {
     let transform = PostTransform::from_code(call.int("post_transform")?)?;
     let forest = by_leaves(call)?;
     let targets = target_count(call, &forest)?;
+    forest.check_targets(targets).rule("C8")?;
     let mut scores = forest.score(call, targets, aggregate)?;
     scores.chunks_exact_mut(targets).for_each(|row| transform.apply(row));
     Ok(call.floats(x.element_type(), &[rows, targets], scores)?.into())
@@ -70,7 +71,7 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
     let base = floats_or_tensor(call, "base_values")?.unwrap_or_default();
     if !base.is_empty() && base.len() != targets {
         let found = base.len();
-        return Err(invalid(format!("there are {found} base_values for {targets} targets")));
+        return Err(broken("C5", format!("there are {found} base_values for {targets} targets")));
     }
     Ok(base)
 }
@@ -79,7 +80,7 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
 /// their sum decides between two.
 fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s")?);
+    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s").rule("C2")?);
     let forest = by_node_ids(call, "class")?;
     let classes = labels.len();
     if let Some(&(only, _)) = forest.votes.first()
@@ -115,7 +116,7 @@ fn binary_classifier(
     let base = match base[..] {
         [] => 0.0,
         [base] | [_, base] => base,
-        _ => return Err(invalid(format!("there are {} base_values for {} classes", base.len(), labels.len()))),
+        _ => return Err(broken("C5", format!("there are {} base_values for {} classes", base.len(), labels.len()))),
     };
     let positive = forest.votes.iter().all(|&(_, weight)| weight >= 0.0);
     let probability = positive && matches!(transform, PostTransform::None | PostTransform::Probit);
@@ -140,7 +141,7 @@ fn binary_classifier(
 mod tests {
     use super::*;
     use crate::tensor::Tensor;
-    use crate::testing::{OneNode, floats, ints, node_of, typed};
+    use crate::testing::{OneNode, floats, node_of, typed};
     use crate::value::Value;
 
     fn outputs(node: OneNode) -> (Vec<f64>, Vec<f64>) {
@@ -192,28 +193,6 @@ mod tests {
     }
 
     #[test]
-    fn votes_are_aggregated_before_the_base_is_added() {
-        let rows: [(&str, [f64; 2], [f64; 2]); 4] = [
-            ("SUM", [-2.0, 5.0], [-1.0, 0.0]),
-            ("AVERAGE", [-1.0, 2.5], [-0.5, 0.0]),
-            ("MIN", [-3.0, 5.0], [-3.0, 0.0]),
-            ("MAX", [1.0, 5.0], [2.0, 0.0]),
-        ];
-        for (aggregate, one, two) in rows {
-            let node =
-                regressor("BRANCH_LT").set("aggregate_function", aggregate).set("base_values", &[10.0f32, 20.0][..]);
-            let y = node.tensor().floats();
-            let expected = [one, two, two]
-                .concat()
-                .iter()
-                .zip([10.0, 20.0].iter().cycle())
-                .map(|(a, b)| a + b)
-                .collect::<Vec<_>>();
-            assert_eq!(y, expected, "{aggregate}");
-        }
-    }
-
-    #[test]
     fn hostile_trees_are_refused() {
         let cycle = regressor("BRANCH_LT").set("nodes_truenodeids", &[0, 0, 0, 0][..]);
         assert!(cycle.error().contains("among its own descendants"));
@@ -234,15 +213,6 @@ mod tests {
             .set("class_nodeids", &[1, 2, 0][..])
             .set("class_ids", &ids[..])
             .set("classlabels_int64s", labels)
-    }
-
-    #[test]
-    fn the_class_with_most_votes_is_named() {
-        let node = classifier(1, [0, 1, 2], &[10, 20, 30], ints(&[2, 1], &[1, 2]))
-            .set("nodes_values", &[1.0f32, 0.0, 0.0, 0.0][..])
-            .set("class_weights", &[3.0f32, 1.0, 2.0][..])
-            .set("base_values", &[0.0f32, 0.0, 0.5][..]);
-        assert_eq!(outputs(node), (vec![10.0, 30.0], vec![3.0, 0.0, 2.5, 0.0, 1.0, 2.5]));
     }
 
     #[test]

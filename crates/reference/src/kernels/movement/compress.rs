@@ -2,7 +2,7 @@
 
 use crate::kernels::framework::arguments::one_dimensional;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{around_axis, normalize_axis};
@@ -12,7 +12,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Compress", 9, compress)];
 /// Compress along an axis, or the flat input: `out[i] = data[c]`, `c` the i-th index whose condition is true.
 fn compress(call: &Call<'_>) -> Result {
     let (data, condition) = (call.tensor(0)?, call.tensor(1)?);
-    one_dimensional(condition, "condition")?;
+    one_dimensional(condition, "condition").rule("C4")?;
     match call.optional_int("axis") {
         Some(axis) => compress_axis(call, data, normalize_axis(axis, data.rank())?, condition),
         None => compress_axis(call, &data.with_shape(vec![data.len()])?, 0, condition),
@@ -23,7 +23,10 @@ fn compress_axis(call: &Call<'_>, data: &Tensor, axis: usize, condition: &Tensor
     let size = data.shape().get(axis).copied().unwrap_or(0);
     let kept = places_of(call, condition.stream(Tensor::bools))?;
     if let Some(outside) = kept.last().filter(|last| **last >= size) {
-        return Err(invalid(format!("condition selects entry {outside} of axis {axis} of shape {:?}", data.shape())));
+        return Err(broken(
+            "C5",
+            format!("condition selects entry {outside} of axis {axis} of shape {:?}", data.shape()),
+        ));
     }
     Ok(entries(call, data, axis, &kept)?.into())
 }

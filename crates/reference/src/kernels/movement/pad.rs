@@ -2,7 +2,7 @@
 
 use crate::kernels::framework::arguments::{axes, dimensions};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::shape::strides;
@@ -59,7 +59,7 @@ fn pad_by_attributes(call: &Call<'_>, name: &str) -> Result {
     let data = call.tensor(0)?;
     let value = call.floats(data.element_type(), &[1], [call.float("value")?])?;
     let all: Vec<usize> = (0..data.rank()).collect();
-    pad(call, &all, call.ints(name)?, call.one_of("mode", MODES)?, &value)
+    pad(call, &all, call.ints(name)?, mode(call, MODES)?, &value)
 }
 
 /// Pad with its numbers, value and axes as inputs.
@@ -67,10 +67,16 @@ fn pad_by_inputs(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result {
     let data = call.tensor(0)?;
     let value = call.optional_tensor(2)?.cloned().map_or_else(|| Tensor::zero(data.element_type()), Ok)?;
     let axes = match call.optional_tensor(3)? {
-        Some(list) => axes(&call.budget.read_indices(list)?, data.rank())?,
+        Some(list) => axes(&call.budget.read_indices(list)?, data.rank()).rule("C6")?,
         None => (0..data.rank()).collect(),
     };
-    pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, call.one_of("mode", modes)?, &value)
+    pad(call, &axes, &call.budget.read_indices(call.tensor(1)?)?, mode(call, modes)?, &value)
+}
+
+/// The mode; the rule about `wrap`, which only later versions know, is C4.
+fn mode(call: &Call<'_>, modes: &[(&str, Mode)]) -> Result<Mode> {
+    let is_wrap = call.string("mode")? == "wrap";
+    call.one_of("mode", modes).rule(if is_wrap { "C4" } else { "C3" })
 }
 
 /// Adds to the begins of all axes named and then to their ends; negative numbers take away.
@@ -79,7 +85,7 @@ fn pad(call: &Call<'_>, axes: &[usize], numbers: &[i64], mode: Mode, value: &Ten
     let (begins, ends) = numbers.split_at(numbers.len().min(axes.len()));
     if ends.len() != axes.len() {
         let (count, named) = (numbers.len(), axes.len());
-        return Err(invalid(format!("there are {count} pads, but {named} axes take {}", 2 * named)));
+        return Err(broken("C7", format!("there are {count} pads, but {named} axes take {}", 2 * named)));
     }
     let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
     for ((&axis, &begin), &end) in axes.iter().zip(begins).zip(ends) {
@@ -101,7 +107,7 @@ fn center_crop_pad(call: &Call<'_>) -> Result {
         None => (0..data.rank()).collect(),
     };
     if sizes.len() != axes.len() {
-        return Err(invalid(format!("shape {sizes:?} does not have a size for each of the axes {axes:?}")));
+        return Err(broken("C4", format!("shape {sizes:?} does not have a size for each of the axes {axes:?}")));
     }
     let mut places: Vec<Place> = data.shape().iter().map(|&size| Place { first: 0, size }).collect();
     for (&axis, &size) in axes.iter().zip(&sizes) {

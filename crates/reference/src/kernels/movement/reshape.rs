@@ -4,7 +4,7 @@
 
 use crate::kernels::framework::arguments::{axes, non_negative};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::shape::{around_axis, element_count, normalize_axis};
 
@@ -19,7 +19,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Flatten", 1, |call| flatten(call, 0)),
     Kernel::new("Flatten", 11, |call| flatten(call, -1)),
     Kernel::new("Squeeze", 1, |call| {
-        non_negative(call.optional_ints("axes").unwrap_or(&[]), "axes")?;
+        from_the_front(call.optional_ints("axes").unwrap_or(&[]), call.tensor(0)?.rank(), ["C3", "C4"])?;
         squeeze(call, call.optional_ints("axes"))
     }),
     Kernel::new("Squeeze", 11, |call| squeeze(call, call.optional_ints("axes"))),
@@ -27,8 +27,9 @@ pub(super) const KERNELS: &[Kernel] = &[
         squeeze(call, call.optional_tensor(1)?.map(|tensor| call.budget.read_indices(tensor)).transpose()?.as_deref())
     }),
     Kernel::new("Unsqueeze", 1, |call| {
-        non_negative(call.ints("axes")?, "axes")?;
-        unsqueeze(call, call.ints("axes")?)
+        let axes = call.ints("axes")?;
+        from_the_front(axes, call.tensor(0)?.rank() + axes.len(), ["C2", "C4"])?;
+        unsqueeze(call, axes)
     }),
     Kernel::new("Unsqueeze", 11, |call| unsqueeze(call, call.ints("axes")?)),
     Kernel::new("Unsqueeze", 13, |call| unsqueeze(call, &call.budget.read_indices(call.tensor(1)?)?)),
@@ -59,20 +60,21 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     let mut dims = Vec::new();
     for (axis, &size) in shape.iter().enumerate() {
         dims.push(match size {
-            -1 if inferred.replace(axis).is_some() => return Err(refuse("only one dimension may be -1")),
+            -1 if inferred.replace(axis).is_some() => return Err(refuse("only one dimension may be -1").rule("C5")),
             -1 => 1,
-            0 if zero == Zero::Copies => {
-                *data.shape().get(axis).ok_or_else(|| refuse("a 0 copies an axis that the input does not have"))?
-            }
+            0 if zero == Zero::Copies => *data
+                .shape()
+                .get(axis)
+                .ok_or_else(|| refuse("a 0 copies an axis that the input does not have").rule("C2"))?,
             size => usize::try_from(size).map_err(|_| refuse("only -1 may be negative"))?,
         });
     }
     if let Some(axis) = inferred {
         let (before, after) = around_axis(&dims, axis);
         let left = data.len().checked_div(before.saturating_mul(after));
-        dims[axis] = left.ok_or_else(|| refuse("-1 beside a 0 can be anything"))?;
+        dims[axis] = left.ok_or_else(|| refuse("-1 beside a 0 can be anything").rule("C6"))?;
     }
-    Ok(data.with_shape(dims).map_err(|_| refuse("the numbers of elements differ"))?.into())
+    Ok(data.with_shape(dims).map_err(|_| refuse("the numbers of elements differ").rule("C4"))?.into())
 }
 
 /// The input as a matrix: the axes before `axis` become the rows. From version 11 on, when `min` is negative, the
@@ -83,23 +85,33 @@ fn flatten(call: &Call<'_>, min: i64) -> Result {
     let rank = i64::try_from(data.rank()).unwrap_or(i64::MAX);
     let lowest = if min < 0 { -rank } else { 0 };
     if !(lowest..=rank).contains(&axis) {
-        return Err(invalid(format!("axis {axis} is outside [{lowest}, {rank}] for shape {:?}", data.shape())));
+        return Err(broken("C3", format!("axis {axis} is outside [{lowest}, {rank}] for shape {:?}", data.shape())));
     }
     let index = usize::try_from(if axis < 0 { axis + rank } else { axis }).unwrap_or(data.rank());
     let (rows, columns) = data.shape().split_at(index);
     Ok(data.with_shape(vec![element_count(rows)?, element_count(columns)?])?.into())
 }
 
+/// Refuses axes that count from the back, for versions where none does: by the first rule, or where they are before the first axis, too,
+/// by the second.
+fn from_the_front(axes: &[i64], rank: usize, [negative, outside]: [&str; 2]) -> Result<()> {
+    let is_outside = axes.iter().any(|&axis| normalize_axis(axis, rank).is_err());
+    non_negative(axes, "axes").rule(if is_outside { outside } else { negative })
+}
+
 /// The input without the axes named, which must have size 1, or without all axes of size 1.
 fn squeeze(call: &Call<'_>, list: Option<&[i64]>) -> Result {
     let data = call.tensor(0)?;
-    let from_zero = |list: &[i64]| list.iter().map(|&axis| normalize_axis(axis, data.rank())).collect();
+    let from_zero = |list: &[i64]| list.iter().map(|&axis| normalize_axis(axis, data.rank()).rule("C4")).collect();
     let named: Option<Vec<usize>> = list.map(from_zero).transpose()?;
     let mut dims = Vec::new();
     for (axis, &size) in data.shape().iter().enumerate() {
         let goes = named.as_ref().map_or(size == 1, |named| named.contains(&axis));
         if goes && size != 1 {
-            return Err(invalid(format!("axis {axis} of shape {:?} is squeezed, but its size is not 1", data.shape())));
+            return Err(broken(
+                "C2",
+                format!("axis {axis} of shape {:?} is squeezed, but its size is not 1", data.shape()),
+            ));
         }
         if !goes {
             dims.push(size);
@@ -112,7 +124,8 @@ fn squeeze(call: &Call<'_>, list: Option<&[i64]>) -> Result {
 fn unsqueeze(call: &Call<'_>, list: &[i64]) -> Result {
     let data = call.tensor(0)?;
     let rank = data.rank() + list.len();
-    let new = axes(list, rank)?;
+    list.iter().try_for_each(|&axis| normalize_axis(axis, rank).map(drop)).rule("C4")?;
+    let new = axes(list, rank).rule("C3")?;
     let mut old = data.shape().iter();
     let size = |axis| if new.contains(&axis) { Some(1) } else { old.next().copied() };
     Ok(data.with_shape((0..rank).filter_map(size).collect())?.into())

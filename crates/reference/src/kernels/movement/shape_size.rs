@@ -33,27 +33,3 @@ fn dimensions(call: &Call<'_>, shape: &[usize]) -> Result {
 fn size(call: &Call<'_>) -> Result {
     Ok(call.integers(ElementType::Int64, &[], [call.tensor(0)?.len() as i128])?.into())
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::testing::{floats, node};
-
-    #[test]
-    fn slices_of_the_shape_clamp_and_count_from_the_back() {
-        let rows: [(i64, Option<i64>, &[f64]); 6] = [
-            (0, None, &[2.0, 3.0, 4.0]),
-            (1, Some(-1), &[3.0]),
-            (-2, None, &[3.0, 4.0]),
-            (-10, Some(10), &[2.0, 3.0, 4.0]),
-            (2, Some(1), &[]),
-            (3, None, &[]),
-        ];
-        for (start, end, expected) in rows {
-            let mut shape = node("Shape", 15).input(floats(&[2, 3, 4], &[0.0; 24])).set("start", start);
-            if let Some(end) = end {
-                shape = shape.set("end", end);
-            }
-            assert_eq!(shape.tensor().floats(), expected, "start {start}, end {end:?}");
-        }
-    }
-}

@@ -9,7 +9,7 @@ use crate::dtype::Kind;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::arguments::{dimensions, one_dimensional};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::double_double::DoubleDouble;
@@ -81,7 +81,7 @@ impl Fold {
         let list = |name: &str, count: usize, default: i64| {
             let list =
                 call.optional_ints(name).map_or_else(|| std::iter::repeat_n(default, count).collect(), <[_]>::to_vec);
-            let list = dimensions(&list, name)?;
+            let list = dimensions(&list, name).rule((name == "pads").then_some("C3"))?;
             let sound = list.len() == count && (default == 0 || !list.contains(&0));
             if sound {
                 Ok(list)
@@ -92,10 +92,13 @@ impl Fold {
         let (dilations, strides, pads) =
             (list("dilations", rank, 1)?, list("strides", rank, 1)?, list("pads", 2 * rank, 0)?);
         let refuse = || {
-            invalid(format!(
-                "input of shape {shape:?} does not hold the blocks of {block:?} of an image of {image:?} with dilations \
+            broken(
+                "C5",
+                format!(
+                    "input of shape {shape:?} does not hold the blocks of {block:?} of an image of {image:?} with dilations \
                  {dilations:?}, pads {pads:?} and strides {strides:?}"
-            ))
+                ),
+            )
         };
         let &[images, channels, columns] = shape else { return Err(refuse()) };
         if block.len() != rank || block.contains(&0) {

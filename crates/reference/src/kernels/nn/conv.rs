@@ -11,10 +11,10 @@ use crate::dtype::ElementType;
 use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::im2col::{ConvGemm, Direction, Patches};
-use crate::kernels::nn::window::{Axis, Rounding, axes, per_axis, spatial, windows};
+use crate::kernels::nn::window::{Axis, Rounding, Rules, axes, per_axis, spatial, windows};
 use crate::tensor::Tensor;
 use crate::tensor::shape::element_count;
 
@@ -46,7 +46,7 @@ impl Shapes {
         let (shapes, [features, channels]) = Shapes::read(call, x, w)?;
         let Shapes { groups, .. } = shapes;
         if Some(x.shape()[1]) != channels.checked_mul(groups) || !features.is_multiple_of(groups) {
-            return Err(unfit(x, w, groups));
+            return Err(unfit(call, x, w, groups));
         }
         Ok(Shapes { channels, features: features / groups, ..shapes })
     }
@@ -57,7 +57,7 @@ impl Shapes {
         let (shapes, [channels, features]) = Shapes::read(call, x, w)?;
         let Shapes { groups, .. } = shapes;
         if x.shape()[1] != channels || !channels.is_multiple_of(groups) {
-            return Err(unfit(x, w, groups));
+            return Err(unfit(call, x, w, groups));
         }
         Ok(Shapes { channels: channels / groups, features, ..shapes })
     }
@@ -65,14 +65,18 @@ impl Shapes {
     fn read(call: &Call<'_>, x: &Tensor, w: &Tensor) -> Result<(Shapes, [usize; 2])> {
         let group = call.int("group")?;
         let groups = usize::try_from(group).ok().filter(|&group| group > 0);
-        let groups = groups.ok_or_else(|| invalid(format!("group is {group}; it takes 1 or more")))?;
+        let groups =
+            groups.ok_or_else(|| broken(Rules::of(call).weight, format!("group is {group}; it takes 1 or more")))?;
         let (input, kernel) = (spatial("the input", x.shape())?.to_vec(), spatial("the weight", w.shape())?.to_vec());
         if input.len() != kernel.len() {
-            return Err(unfit(x, w, groups));
+            return Err(unfit(call, x, w, groups));
         }
         if call.has("kernel_shape") && per_axis(call, "kernel_shape", kernel.len(), 1, 1)? != kernel {
             let given = call.ints("kernel_shape")?;
-            return Err(invalid(format!("kernel_shape {given:?} differs from that of a weight {:?}", w.shape())));
+            return Err(broken(
+                Rules::of(call).kernel_shape,
+                format!("kernel_shape {given:?} differs from that of a weight {:?}", w.shape()),
+            ));
         }
         let shapes = Shapes { images: x.shape()[0], groups, channels: 0, features: 0, kernel, input };
         Ok((shapes, [w.shape()[0], w.shape()[1]]))
@@ -112,7 +116,10 @@ impl Shapes {
     ) -> Result<ConvGemm<'a>> {
         let all = element_count(&[self.groups, self.features])?;
         if let Some(bias) = bias.as_ref().filter(|bias| bias.len() != all) {
-            return Err(invalid(format!("the bias has {} elements for {all} output channels", bias.len())));
+            return Err(broken(
+                Rules::of(call).bias,
+                format!("the bias has {} elements for {all} output channels", bias.len()),
+            ));
         }
         Ok(ConvGemm {
             call,
@@ -127,8 +134,11 @@ impl Shapes {
     }
 }
 
-fn unfit(x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::framework::error::KernelError {
-    invalid(format!("a weight {:?} does not fit an input {:?} in {groups} groups", w.shape(), x.shape()))
+fn unfit(call: &Call<'_>, x: &Tensor, w: &Tensor, groups: usize) -> crate::kernels::framework::error::KernelError {
+    broken(
+        Rules::of(call).weight,
+        format!("a weight {:?} does not fit an input {:?} in {groups} groups", w.shape(), x.shape()),
+    )
 }
 
 /// Convolution: `Y[n][m][o] = B[m] + sum over c, k of X[n][c][o * stride + k * dilation - pad] * W[m][c][k]`, within a group.
@@ -163,15 +173,22 @@ fn zero_points(call: &Call<'_>, tensor: Option<&Tensor>, channels: usize, what: 
     Err(invalid(format!("{what} has {} elements; it takes 1, or {channels} for as many output channels", points.len())))
 }
 
-/// The exact sums of products of differences from the zero points.
-fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) -> Result<(Vec<f64>, Vec<usize>)> {
+/// The exact sums of products of differences from the zero points. The rules are those about the zero points of the input and of the
+/// weight.
+fn integer_sums(
+    call: &Call<'_>,
+    tensors: [usize; 4],
+    bias: Option<Vec<f64>>,
+    rules: [&str; 2],
+) -> Result<(Vec<f64>, Vec<usize>)> {
     let [x, w, x_zero, w_zero] = tensors;
     let (x, w) = (call.tensor(x)?, call.tensor(w)?);
     let shapes = Shapes::of(call, x, w)?;
     let axes = shapes.axes(call)?;
     let depth = shapes.weights_of_feature()?;
-    let x_zero = zero_points(call, call.optional_tensor(x_zero)?, 1, "the zero point of the input")?;
-    let w_zero = zero_points(call, call.optional_tensor(w_zero)?, w.shape()[0], "the zero point of the weight")?;
+    let x_zero = zero_points(call, call.optional_tensor(x_zero)?, 1, "the zero point of the input").rule(rules[0])?;
+    let w_zero = zero_points(call, call.optional_tensor(w_zero)?, w.shape()[0], "the zero point of the weight")
+        .rule(rules[1])?;
     let sums = shapes.product(call, &axes, bias, x.element_type())?.compute(
         |budget, group, rows| {
             let (from, to) = (group * shapes.features + rows.start, group * shapes.features + rows.end);
@@ -195,7 +212,7 @@ fn integer_sums(call: &Call<'_>, tensors: [usize; 4], bias: Option<Vec<f64>>) ->
 
 /// Sums that wrap in 32 bits.
 fn integer(call: &Call<'_>) -> Result {
-    let (sums, shape) = integer_sums(call, [0, 1, 2, 3], None)?;
+    let (sums, shape) = integer_sums(call, [0, 1, 2, 3], None, ["C3", "C3"])?;
     #[expect(clippy::cast_possible_truncation, reason = "the sums are integers below 2^53")]
     let sums = sums.into_iter().map(|sum| sum as i128);
     Ok(call.integers(ElementType::Int32, &shape, sums)?.into())
@@ -204,26 +221,29 @@ fn integer(call: &Call<'_>) -> Result {
 /// Sums brought to the scale of the output, rounded to even, and saturated.
 fn quantized(call: &Call<'_>) -> Result {
     let bias = call.optional_tensor(8)?.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
-    let (sums, shape) = integer_sums(call, [0, 3, 2, 5], bias)?;
+    let (sums, shape) = integer_sums(call, [0, 3, 2, 5], bias, ["C7", "C2"])?;
     let channels = shape[1];
     let single = |at: usize, what: &str| {
         let tensor = call.tensor(at)?;
         tensor
             .single_float()
-            .ok_or_else(|| invalid(format!("{what} has shape {:?}; it takes one number", tensor.shape())))
+            .ok_or_else(|| broken("C7", format!("{what} has shape {:?}; it takes one number", tensor.shape())))
     };
     for (at, name) in [(1, "x"), (4, "w"), (6, "y")] {
         let (scale, zero_point) = (call.tensor(at)?, call.tensor(at + 1)?);
         if scale.len() != zero_point.len() {
-            return Err(invalid(format!(
-                "{name}_scale has shape {:?} and {name}_zero_point {:?}; both have the same",
-                scale.shape(),
-                zero_point.shape()
-            )));
+            return Err(broken(
+                "C7",
+                format!(
+                    "{name}_scale has shape {:?} and {name}_zero_point {:?}; both have the same",
+                    scale.shape(),
+                    zero_point.shape()
+                ),
+            ));
         }
     }
     let (x_scale, y_scale, y_zero) = (single(1, "x_scale")?, single(6, "y_scale")?, single(7, "y_zero_point")?);
-    let w_scales = zero_points(call, Some(call.tensor(4)?), channels, "w_scale")?;
+    let w_scales = zero_points(call, Some(call.tensor(4)?), channels, "w_scale").rule("C2")?;
     let size = element_count(&shape[2..])?.max(1);
     let element = call.tensor(7)?.element_type();
     #[expect(clippy::cast_possible_truncation, reason = "a value beyond i64 saturates either way")]
@@ -240,7 +260,7 @@ fn quantized(call: &Call<'_>) -> Result {
 fn causal(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (sums, sequence) = causal_sums(call, Accumulate::Value)?;
-    let silu = call.one_of("activation", &[("none", false), ("silu", true), ("swish", true)])?;
+    let silu = call.one_of("activation", &[("none", false), ("silu", true), ("swish", true)]).rule("C4")?;
     let element = x.element_type();
     let output = call.floats(element, x.shape(), sums)?;
     let output = if silu { call.floats(element, x.shape(), output.stream(Tensor::floats).map(swish))? } else { output };
@@ -282,7 +302,10 @@ impl History {
             }
             (x, w) => {
                 let past = past.map(Tensor::shape);
-                Err(invalid(format!("an input {x:?}, a weight {w:?} and a past state {past:?} do not fit together")))
+                Err(broken(
+                    "C5",
+                    format!("an input {x:?}, a weight {w:?} and a past state {past:?} do not fit together"),
+                ))
             }
         }
     }
@@ -349,28 +372,6 @@ mod tests {
     }
 
     #[test]
-    fn padding_comes_by_name_or_by_number() {
-        let padded = |name: &str| {
-            let conv = node("Conv", 11).input(counting(4)).input(floats(&[1, 1, 2], &[1.0, 10.0]));
-            conv.set("auto_pad", name).tensor().floats()
-        };
-        assert_eq!(padded("VALID"), [21.0, 32.0, 43.0]);
-        assert_eq!(padded("SAME_UPPER"), [21.0, 32.0, 43.0, 4.0]);
-        assert_eq!(padded("SAME_LOWER"), [10.0, 21.0, 32.0, 43.0]);
-        let conv = node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2]));
-        let conv = conv.set("pads", &[0, 2][..]).set("dilations", &[2][..]).set("strides", &[2][..]);
-        assert_eq!(conv.tensor().floats(), [4.0, 3.0]);
-    }
-
-    #[test]
-    fn groups_keep_to_themselves() {
-        let x = floats(&[1, 4, 1], &[1.0, 2.0, 4.0, 8.0]);
-        let w = floats(&[2, 2, 1], &[1.0, 1.0, 1.0, 2.0]);
-        let conv = node("Conv", 22).input(x).input(w).input(floats(&[2], &[100.0, 200.0])).set("group", 2);
-        assert_eq!(conv.tensor().floats(), [103.0, 220.0]);
-    }
-
-    #[test]
     fn no_spatial_axes_are_a_product_and_an_empty_batch_is_empty() {
         let conv = node("Conv", 1).input(floats(&[1, 2], &[3.0, 5.0])).input(floats(&[1, 2], &[2.0, 10.0])).tensor();
         assert_eq!((conv.shape(), conv.floats().as_slice()), (&[1, 1][..], &[56.0][..]));
@@ -420,30 +421,6 @@ mod tests {
     }
 
     #[test]
-    fn integers_subtract_zero_points_and_pad_with_them() {
-        let x = typed(ElementType::Uint8, &[1, 1, 2], &[255.0, 10.0]);
-        let w = typed(ElementType::Int8, &[2, 1, 2], &[-128.0, 127.0, 1.0, 2.0]);
-        let node = node("ConvInteger", 10).input(x).input(w).input(typed(ElementType::Uint8, &[], &[10.0]));
-        let node = node.input(typed(ElementType::Int8, &[2], &[127.0, 0.0])).set("pads", &[1, 0][..]);
-        assert_eq!(node.tensor().floats(), [0.0, -62475.0, 490.0, 245.0]);
-    }
-
-    fn quantized(w_scale: Tensor, y_zero: f64) -> Vec<f64> {
-        let byte = |shape: &[usize], values: &[f64]| typed(ElementType::Uint8, shape, values);
-        let node = node("QLinearConv", 10).input(byte(&[1, 1, 3], &[1.0, 3.0, 255.0])).input(floats(&[], &[0.5]));
-        let w_zeros = byte(w_scale.shape(), &vec![0.0; w_scale.len()]);
-        let node = node.input(byte(&[], &[0.0])).input(byte(&[2, 1, 1], &[1.0, 1.0])).input(w_scale);
-        let node = node.input(w_zeros).input(floats(&[], &[1.0])).input(byte(&[], &[y_zero]));
-        node.tensor().floats()
-    }
-
-    #[test]
-    fn quantized_sums_round_to_even_before_the_zero_point_and_saturate() {
-        assert_eq!(quantized(floats(&[], &[1.0]), 1.0), [1.0, 3.0, 129.0, 1.0, 3.0, 129.0]);
-        assert_eq!(quantized(floats(&[2], &[1.0, 4.0]), 0.0), [0.0, 2.0, 128.0, 2.0, 6.0, 255.0]);
-    }
-
-    #[test]
     fn a_short_input_leaves_a_part_of_the_past() {
         let x = floats(&[1, 1, 1], &[4.0]);
         let past = floats(&[1, 1, 2], &[1.0, 2.0]);
@@ -451,19 +428,5 @@ mod tests {
         let outputs = node.input(past).outputs(2).run().unwrap();
         let values: Vec<_> = outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect();
         assert_eq!(values, [vec![124.0], vec![2.0, 4.0]]);
-    }
-
-    #[test]
-    fn a_deformed_tap_reads_between_elements_and_zero_beyond() {
-        let node = |mask: Option<f64>| {
-            let node = node("DeformConv", 19).input(floats(&[1, 1, 2], &[8.0, 16.0])).input(ones(&[1, 1, 1]));
-            let node = node.input(floats(&[1, 1, 2], &[0.25, 0.5])).absent();
-            match mask {
-                Some(mask) => node.input(floats(&[1, 1, 2], &[mask; 2])),
-                None => node,
-            }
-        };
-        assert_eq!(node(None).tensor().floats(), [10.0, 8.0]);
-        assert_eq!(node(Some(0.5)).tensor().floats(), [5.0, 4.0]);
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::conv::Shapes;
 use crate::kernels::nn::im2col::{Direction, Patches};
@@ -70,9 +70,10 @@ fn transposed_axes(call: &Call<'_>, shapes: &Shapes, rules: Rules) -> Result<Vec
             let (input, kernel, stride, dilation) = (shapes.input[at], shapes.kernel[at], strides[at], dilations[at]);
             if rules == Rules::Of11 && extra[at] >= stride.max(dilation) && extra[at] > 0 {
                 let extra = extra[at];
-                return Err(invalid(format!(
-                    "output_padding is {extra} where stride {stride} and dilation {dilation} are not more"
-                )));
+                return Err(broken(
+                    "C9",
+                    format!("output_padding is {extra} where stride {stride} and dilation {dilation} are not more"),
+                ));
             }
             let axis = Axis { input, output: 0, kernel, stride, dilation, before: pads[at], after: pads[count + at] };
             spread(axis, extra[at], outputs.as_ref().map(|outputs| outputs[at]), auto_pad, rules)

@@ -7,7 +7,7 @@
 
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{Missing, invalid, unsupported};
+use crate::kernels::framework::error::{Missing, broken, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::conv::Shapes;
 use crate::kernels::nn::im2col::Im2Col;
@@ -73,7 +73,7 @@ impl Places {
         };
         let checked = |what: &str, tensor: &Tensor, shape: Vec<usize>| match tensor.shape() {
             found if found == shape => call.budget.read_floats(tensor),
-            found => Err(invalid(format!("{what} has shape {found:?}; the other inputs take {shape:?}"))),
+            found => Err(broken("C6", format!("{what} has shape {found:?}; the other inputs take {shape:?}"))),
         };
         let offsets = checked("offset", call.tensor(2)?, expected(axes.len())?)?;
         let mask = call.optional_tensor(4)?.map(|mask| checked("mask", mask, expected(1)?)).transpose()?;
@@ -124,7 +124,7 @@ fn per_offset_group(call: &Call<'_>, channels: usize) -> Result<usize> {
     usize::try_from(given)
         .ok()
         .filter(|&groups| groups > 0 && channels.is_multiple_of(groups))
-        .ok_or_else(|| invalid(format!("offset_group is {given}, which does not divide {channels} channels")))
+        .ok_or_else(|| broken("C5", format!("offset_group is {given}, which does not divide {channels} channels")))
 }
 
 /// One image and group of a deformable convolution.

@@ -5,7 +5,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::lanes::{Lane, Lanes};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
@@ -114,8 +114,8 @@ fn spread<'a>(tensor: &Tensor, values: &'a [f64], shape: &[usize]) -> Result<imp
 fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let channels = channels(data)?;
-    let scale = accumulate.of(one_each(call, 1, channels, "channel")?);
-    let bias = accumulate.of(one_each(call, 2, channels, "channel")?);
+    let scale = accumulate.of(one_each(call, 1, channels, "channel").rule("C3")?);
+    let bias = accumulate.of(one_each(call, 2, channels, "channel").rule("C3")?);
     let epsilon = call.float("epsilon")?;
     let lanes = Lanes::from(call, data.shape(), 2)?;
     let mut values = call.budget.read_floats(data)?;
@@ -142,7 +142,7 @@ fn instance(call: &Call<'_>, accumulate: Accumulate) -> Result {
 fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let epsilon = stash.round(call.float("epsilon")?);
     let lanes = Lanes::from(call, shape, axis)?;
     let mut values = stash.floats(call, data)?;
@@ -157,10 +157,10 @@ fn layer(call: &Call<'_>, accumulate: Accumulate) -> Result {
 
     let (scale, bias) = (call.tensor(1)?, call.optional_tensor(2)?);
     let scales = accumulate.of(call.budget.read_floats(scale)?);
-    values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
+    values.iter_mut().zip(spread(scale, &scales, shape).rule("C5")?).for_each(|(value, scale)| *value *= scale);
     if let Some(bias) = bias {
         let biases = accumulate.of(call.budget.read_floats(bias)?);
-        values.iter_mut().zip(spread(bias, &biases, shape)?).for_each(|(value, bias)| *value += bias);
+        values.iter_mut().zip(spread(bias, &biases, shape).rule("C5")?).for_each(|(value, bias)| *value += bias);
     }
     let y = call.floats(accumulate.output(element), shape, values)?;
 
@@ -200,7 +200,7 @@ impl Groups {
         let named = call.int("num_groups")?;
         let groups = usize::try_from(named).ok().filter(|&groups| groups > 0 && channels.is_multiple_of(groups));
         let groups = groups.ok_or_else(|| {
-            invalid(format!("num_groups is {named}; it must be positive and divide the {channels} channels"))
+            broken("C4", format!("num_groups is {named}; it must be positive and divide the {channels} channels"))
         })?;
         let (batch, inner) = data.shape().split_at(1);
         let parts = [groups, channels / groups];
@@ -243,8 +243,8 @@ fn scale_parts(values: &mut [f64], batch: usize, scale: &[f64], bias: &[f64]) {
 fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let groups = Groups::of(call, data)?;
-    let scale = accumulate.of(one_each(call, 1, groups.count, "group")?);
-    let bias = accumulate.of(one_each(call, 2, groups.count, "group")?);
+    let scale = accumulate.of(one_each(call, 1, groups.count, "group").rule("C2")?);
+    let bias = accumulate.of(one_each(call, 2, groups.count, "group").rule("C2")?);
     let mut values = call.budget.read_floats(data)?;
     groups.standardize(call, &mut values, (call.float("epsilon")?, accumulate), |value| value)?;
     scale_parts(&mut values, data.shape()[0], &scale, &bias);
@@ -255,8 +255,8 @@ fn group_by_group(call: &Call<'_>, accumulate: Accumulate) -> Result {
 fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let (data, stash) = (call.tensor(0)?, Stash::of(call)?);
     let groups = Groups::of(call, data)?;
-    let scale = accumulate.of(one_each(call, 1, groups.channels, "channel")?);
-    let bias = accumulate.of(one_each(call, 2, groups.channels, "channel")?);
+    let scale = accumulate.of(one_each(call, 1, groups.channels, "channel").rule("C3")?);
+    let bias = accumulate.of(one_each(call, 2, groups.channels, "channel").rule("C3")?);
     let (element, epsilon) = (data.element_type(), stash.round(call.float("epsilon")?));
     let mut values = stash.floats(call, data)?;
     groups.standardize(call, &mut values, (epsilon, accumulate), |value| element.round(stash.round(value)))?;
@@ -268,7 +268,7 @@ fn group_by_channel(call: &Call<'_>, accumulate: Accumulate) -> Result {
 fn root_mean_square(call: &Call<'_>) -> Result {
     let (data, scale, stash) = (call.tensor(0)?, call.tensor(1)?, Stash::of(call)?);
     let (element, shape) = (data.element_type(), data.shape());
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let epsilon = stash.round(call.float("epsilon")?);
     let mut values = stash.floats(call, data)?;
     Lanes::from(call, shape, axis)?.change(call, &mut values, |_, values| {
@@ -279,7 +279,7 @@ fn root_mean_square(call: &Call<'_>) -> Result {
         }
     })?;
     let scales = call.budget.read_floats(scale)?;
-    values.iter_mut().zip(spread(scale, &scales, shape)?).for_each(|(value, scale)| *value *= scale);
+    values.iter_mut().zip(spread(scale, &scales, shape).rule("C4")?).for_each(|(value, scale)| *value *= scale);
     Ok(call.floats(scale.element_type(), shape, values)?.into())
 }
 
@@ -288,7 +288,7 @@ fn mean_variance(call: &Call<'_>, accumulate: Accumulate) -> Result {
     let data = call.tensor(0)?;
     let mut along: Vec<bool> = data.shape().iter().map(|_| false).collect();
     for &axis in call.ints("axes")? {
-        along[normalize_axis(axis, data.rank())?] = true;
+        along[normalize_axis(axis, data.rank()).rule("C1")?] = true;
     }
     let lanes = Lanes::new(call, data.shape(), &along)?;
     let mut values = call.budget.read_floats(data)?;
@@ -303,11 +303,11 @@ fn mean_variance(call: &Call<'_>, accumulate: Accumulate) -> Result {
 /// By the 1-norm or 2-norm along an axis; where it is zero, so is the result.
 fn norm(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C1")?;
     let norm: fn(&[f64]) -> f64 = match call.int("p")? {
         1 => |lane| sum(lane.iter().map(|value| value.abs())),
         2 => |lane| dot(lane.iter().map(|&value| (value, value))).sqrt(),
-        p => return Err(invalid(format!("p is {p}; only 1 and 2 are supported"))),
+        p => return Err(broken("C1", format!("p is {p}; only 1 and 2 are supported"))),
     };
     let mut values = call.budget.read_floats(data)?;
     Lanes::along(call, data.shape(), axis)?.change(call, &mut values, |_, lane| match norm(lane) {
@@ -324,7 +324,7 @@ fn local_response(call: &Call<'_>) -> Result {
     let (alpha, beta, bias) = (call.float("alpha")?, call.float("beta")?, call.float("bias")?);
     let named = call.int("size")?;
     let size = usize::try_from(named).ok().filter(|&size| size > 0);
-    let size = size.ok_or_else(|| invalid(format!("size is {named}; it must be positive")))?;
+    let size = size.ok_or_else(|| broken("C1", format!("size is {named}; it must be positive")))?;
     let (before, after) = ((size - 1) / 2, size / 2);
     let mut values = call.budget.read_floats(data)?;
     let largest = data.shape()[1].min(size);

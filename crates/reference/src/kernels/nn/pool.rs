@@ -8,9 +8,9 @@
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::nn::window::{Axis, Rounding, Window, axes, each_window, per_axis, spatial};
+use crate::kernels::nn::window::{Axis, Rounding, Rules, Window, axes, each_window, per_axis, spatial};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::CompensatedSum;
@@ -40,7 +40,8 @@ fn local(call: &Call<'_>, ceil: Rounding) -> Result<Vec<Axis>> {
     };
     let kernel = per_axis(call, "kernel_shape", input.len(), 1, 1)?;
     let rounding = if call.optional_int("ceil_mode").unwrap_or(0) == 0 { Rounding::Floor } else { ceil };
-    axes(call, input, &kernel, rounding)
+    // A window that fits nowhere is one of such a kernel.
+    axes(call, input, &kernel, rounding).rule(Rules::of(call).kernel_shape)
 }
 
 /// One window over all spatial axes.
@@ -176,7 +177,7 @@ impl Storage {
         let column_major = match call.optional_int("storage_order").unwrap_or(0) {
             0 => false,
             1 => true,
-            other => return Err(invalid(format!("storage_order is {other}; 0 is row major, 1 column major"))),
+            other => return Err(broken("C3", format!("storage_order is {other}; 0 is row major, 1 column major"))),
         };
         let dims = spatial("X", shape)?.to_vec();
         Ok(Storage { plane: element_count(&dims)?, dims, column_major })
@@ -204,7 +205,7 @@ impl Storage {
 fn max_unpool(call: &Call<'_>) -> Result {
     let (x, indices) = (call.tensor(0)?, call.tensor(1)?);
     if x.shape() != indices.shape() {
-        return Err(invalid(format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
+        return Err(broken("C5", format!("X has shape {:?}, but I has {:?}", x.shape(), indices.shape())));
     }
     let (inner, shape) = if let Some(given) = call.optional_tensor(2)? {
         framed(&unpooled(call, x, false)?, &call.budget.read_indices(given)?)?
@@ -217,7 +218,10 @@ fn max_unpool(call: &Call<'_>) -> Result {
     let size = element_count(&inner)?;
     for (from, index) in call.budget.timed(indices.stream(Tensor::indices)).enumerate() {
         let Some(mut at) = usize::try_from(index).ok().filter(|&at| at < size) else {
-            return Err(invalid(format!("index {index} in I is not one of the {size} elements of shape {inner:?}")));
+            return Err(broken(
+                "C4",
+                format!("index {index} in I is not one of the {size} elements of shape {inner:?}"),
+            ));
         };
         let mut to = 0;
         for (dim, step) in inner.iter().zip(&steps).rev() {
@@ -255,7 +259,7 @@ fn framed(covered: &[usize], given: &[i64]) -> Result<(Vec<usize>, Vec<usize>)> 
     let shape: Option<Vec<usize>> = given.iter().map(|&dim| usize::try_from(dim).ok()).collect();
     let shape = shape.filter(|shape| shape.len() == covered.len());
     let shape =
-        shape.ok_or_else(|| invalid(format!("output_shape {given:?} is no shape of rank {}", covered.len())))?;
+        shape.ok_or_else(|| broken("C3", format!("output_shape {given:?} is no shape of rank {}", covered.len())))?;
     Ok((covered.iter().zip(&shape).map(|(&covered, &given)| covered.min(given)).collect(), shape))
 }
 
@@ -297,51 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn padding_counts_but_what_ceil_mode_adds_behind_it_does_not() {
-        // Windows over [_ 6 6] and [6 6 _] and, of the third, one element and one padding.
-        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[3]), ("strides", &[2]), ("pads", &[1, 1])];
-        let x = || floats(&[1, 1, 4], &[6.0; 4]);
-        let average = |include: i64| {
-            pool("AveragePool", 10, x(), lists).set("ceil_mode", 1).set("count_include_pad", include).tensor().floats()
-        };
-        assert_eq!(average(0), [6.0, 6.0, 6.0]);
-        assert_eq!(average(1), [4.0, 6.0, 3.0]);
-    }
-
-    #[test]
-    fn the_same_padding_puts_the_odd_element_where_its_name_says() {
-        let same = |auto_pad: &str| {
-            let x = floats(&[1, 1, 4], &[1.0, 2.0, 3.0, 4.0]);
-            pool("MaxPool", 1, x, &[("kernel_shape", &[2])]).set("auto_pad", auto_pad).tensor().floats()
-        };
-        assert_eq!(same("SAME_UPPER"), [2.0, 3.0, 4.0, 4.0]);
-        assert_eq!(same("SAME_LOWER"), [1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(same("VALID"), [2.0, 3.0, 4.0]);
-    }
-
-    #[test]
-    fn indices_count_each_plane_in_its_storage_order() {
-        let x = || floats(&[1, 2, 2, 2], &[1.0, 4.0, 3.0, 2.0, 1.0, 2.0, 4.0, 3.0]);
-        let of =
-            |order: i64| indices(pool("MaxPool", 8, x(), &[("kernel_shape", &[2, 2])]).set("storage_order", order));
-        // The maxima stand at (0, 1) and (1, 0) of a 2 x 2 plane.
-        assert_eq!(of(0), [1.0, 6.0]);
-        assert_eq!(of(1), [2.0, 5.0]);
-    }
-
-    #[test]
     fn of_equal_maxima_the_first_is_taken_and_nan_above_all() {
         let first = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, 5.0, 1.0]), &[("kernel_shape", &[3])]);
         assert_eq!(indices(first), [0.0]);
         let nan = pool("MaxPool", 8, floats(&[1, 1, 3], &[5.0, f64::NAN, 7.0]), &[("kernel_shape", &[3])]);
         assert_eq!(indices(nan), [1.0]);
-    }
-
-    #[test]
-    fn integers_pool_from_their_lowest_value() {
-        let x = typed(ElementType::Int8, &[1, 1, 2], &[-128.0, -3.0]);
-        let lists: &[(&str, &[i64])] = &[("kernel_shape", &[1]), ("dilations", &[1]), ("pads", &[1, 0])];
-        assert_eq!(pool("MaxPool", 12, x, lists).tensor().floats(), [-128.0, -128.0, -3.0]);
     }
 
     #[test]

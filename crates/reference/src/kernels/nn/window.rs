@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::tensor::shape::{element_count, strides};
 
 /// How the windows lie along one spatial axis.
@@ -55,13 +55,52 @@ pub(super) enum AutoPad {
     Valid,
 }
 
+/// The rules about windows and weights, by the ids that the op.yaml of an operator gives them; empty where it has no such attribute
+/// or input.
+pub(super) struct Rules {
+    /// The channels of the input and the weight.
+    pub(super) weight: &'static str,
+    pub(super) bias: &'static str,
+    pub(super) kernel_shape: &'static str,
+    /// strides, dilations and the like have an entry for each axis.
+    lists: &'static str,
+    /// No entry of pads is negative.
+    pads: &'static str,
+    auto_pad: &'static str,
+    /// One of pads and auto_pad pads.
+    pads_or_auto_pad: &'static str,
+}
+
+impl Rules {
+    pub(super) fn of(call: &Call<'_>) -> Rules {
+        let [weight, bias, kernel_shape, lists, pads, auto_pad, pads_or_auto_pad] =
+            match call.spec.version.name.as_str() {
+                "AveragePool" => ["", "", "C6", "C6", "C4", "C7", "C8"],
+                "CausalConvWithState" => ["C5", "C5", "", "", "", "", ""],
+                "Conv" => ["C2", "C6", "C5", "C8", "C3", "C7", "C9"],
+                "ConvInteger" => ["C4", "", "C4", "C2", "C2", "C5", "C6"],
+                "ConvTranspose" => ["C2", "C7", "C2", "C3", "C3", "C8", "C10"],
+                "DeformConv" => ["C5", "C6", "C6", "C6", "C6", "", ""],
+                "LpPool" => ["", "", "C6", "C6", "C3", "C7", "C8"],
+                "MaxPool" => ["", "", "C8", "C8", "C4", "C9", "C10"],
+                "MaxUnpool" => ["", "", "C2", "C2", "C2", "", ""],
+                "QLinearConv" => ["C5", "C3", "C4", "C4", "C4", "C6", "C8"],
+                _ => [""; 7],
+            };
+        Rules { weight, bias, kernel_shape, lists, pads, auto_pad, pads_or_auto_pad }
+    }
+}
+
 impl AutoPad {
     /// The attributes `auto_pad` and, for `count` axes, `pads`, of which one alone may pad.
     pub(super) fn with_pads(call: &Call<'_>, count: usize) -> Result<(AutoPad, Vec<usize>)> {
         let auto_pad = AutoPad::of(call)?;
         let pads = per_axis(call, "pads", 2 * count, 0, 0)?;
         if auto_pad != AutoPad::NotSet && pads.iter().any(|&pad| pad > 0) {
-            return Err(invalid(format!("pads is {pads:?} though auto_pad is set; leave one of them out")));
+            return Err(broken(
+                Rules::of(call).pads_or_auto_pad,
+                format!("pads is {pads:?} though auto_pad is set; leave one of them out"),
+            ));
         }
         Ok((auto_pad, pads))
     }
@@ -73,7 +112,8 @@ impl AutoPad {
             ("SAME_LOWER", AutoPad::SameLower),
             ("VALID", AutoPad::Valid),
         ];
-        Ok(call.optional_one_of("auto_pad", &names)?.unwrap_or(AutoPad::NotSet))
+        let named = call.optional_one_of("auto_pad", &names).rule(Rules::of(call).auto_pad)?;
+        Ok(named.unwrap_or(AutoPad::NotSet))
     }
 
     /// Splits padding between the beginning and the end.
@@ -89,9 +129,15 @@ pub(super) fn per_axis(call: &Call<'_>, name: &str, count: usize, default: usize
     let Some(values) = call.optional_ints(name) else { return Ok([default].repeat(count)) };
     let fits = |&value: &i64| usize::try_from(value).ok().filter(|_| (min..=i64::from(i32::MAX)).contains(&value));
     let found: Option<Vec<usize>> = values.iter().map(fits).collect();
-    found
-        .filter(|found| found.len() == count)
-        .ok_or_else(|| invalid(format!("{name} is {values:?}; it takes {count} numbers from {min} up to {}", i32::MAX)))
+    found.filter(|found| found.len() == count).ok_or_else(|| {
+        let rules = Rules::of(call);
+        let rule = match name {
+            "kernel_shape" => rules.kernel_shape,
+            "pads" if values.len() == count => rules.pads,
+            _ => rules.lists,
+        };
+        broken(rule, format!("{name} is {values:?}; it takes {count} numbers from {min} up to {}", i32::MAX))
+    })
 }
 
 /// The spatial dimensions of a tensor of at least two axes: all but the batch and the channels.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
+use crate::kernels::recurrent::sequence::Rules;
 
 /// An activation function and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +93,7 @@ impl Activation {
 
 /// The activations of every direction, one list of `defaults.len()` each.
 pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str]) -> Result<Vec<Vec<Activation>>> {
-    let wanted = defaults.len() * directions;
+    let (wanted, rule) = (defaults.len() * directions, Rules::of(call).activations);
     let names = match call.optional_strings("activations") {
         Some(names) => names,
         None => (0..directions).flat_map(|_| defaults.iter().map(|&name| Arc::from(name))).collect(),
@@ -100,9 +101,9 @@ pub(super) fn activations(call: &Call<'_>, directions: usize, defaults: &[&str])
     // RNN's default names two functions also for one direction.
     let spare = usize::from(defaults.len() == 1 && directions == 1);
     if names.len() < wanted || names.len() > wanted + spare {
-        return Err(invalid(format!("activations names {} functions; {wanted} are needed", names.len())));
+        return Err(broken(rule, format!("activations names {} functions; {wanted} are needed", names.len())));
     }
-    let mut list = names.iter().map(|name| find(name)).collect::<Result<Vec<_>>>()?;
+    let mut list = names.iter().map(|name| find(name)).collect::<Result<Vec<_>>>().rule(rule)?;
     let takes = list.iter().map(|(alpha, beta, _)| (alpha.is_some(), beta.is_some()));
     let (alphas, betas): (Vec<bool>, Vec<bool>) = takes.unzip();
     let alphas = parameters(call, "activation_alpha", &alphas)?;

@@ -6,6 +6,7 @@
 )]
 
 use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::recurrent::activation::{Activation, activations};
 use crate::kernels::recurrent::sequence::{DIRECTIONS, DIRECTIONS_OF_GRU_1, Directions, Inputs, Layout, Sizes, check};
@@ -89,7 +90,7 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
     let functions = activations(call, directions, &["Sigmoid", "Tanh", "Tanh"])?;
     let coupled = call.flag("input_forget")?;
     let peepholes = call.optional_tensor(7)?;
-    peepholes.map_or(Ok(()), |tensor| check("P", tensor, &[directions, 3 * hidden]))?;
+    peepholes.map_or(Ok(()), |tensor| check("P", tensor, &[directions, 3 * hidden])).rule("C10")?;
     let peepholes = peepholes.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
     let states = vec![inputs.state(call, 5, "initial_h")?, inputs.state(call, 6, "initial_c")?];
     inputs.run(call, states, |direction, weights, input, states| {

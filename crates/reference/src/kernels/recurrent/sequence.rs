@@ -9,11 +9,35 @@ use crate::deadline::Deadline;
 use crate::dtype::ElementType;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::tensor::Tensor;
 use crate::tensor::gemm::{Matrix, multiply_add, multiply_add_compensated};
 use crate::tensor::index::StridedIter;
 use crate::value::Value;
+
+/// The rules about what the inputs and attributes are, by their ids.
+pub(super) struct Rules {
+    /// The sizes of W and R, but for the number of directions.
+    weights: &'static str,
+    directions: &'static str,
+    direction: &'static str,
+    biases: &'static str,
+    lengths: &'static str,
+    states: &'static str,
+    pub(super) activations: &'static str,
+}
+
+impl Rules {
+    pub(super) fn of(call: &Call<'_>) -> Rules {
+        let [weights, directions, direction, biases, lengths, states, activations] =
+            match call.spec.version.name.as_str() {
+                "RNN" => ["C11", "C11", "C9", "C11", "C11", "C11", "C10"],
+                // GRU and LSTM.
+                _ => ["C1", "C4", "C3", "C2", "C5", "C8", "C9"],
+            };
+        Rules { weights, directions, direction, biases, lengths, states, activations }
+    }
+}
 
 /// The order of the axes of X, Y and the states.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +54,7 @@ impl Layout {
         match call.int("layout")? {
             0 => Ok(Layout::TimeFirst),
             1 => Ok(Layout::BatchFirst),
-            other => Err(invalid(format!("layout is {other}; it is 0 or 1"))),
+            other => Err(broken("C6", format!("layout is {other}; it is 0 or 1"))),
         }
     }
 }
@@ -119,15 +143,17 @@ impl Weights<'_> {
 impl Inputs {
     /// Reads X, W, R, B and `sequence_lens` of an operator with this many gates and these values of `direction`.
     pub(super) fn read(call: &Call<'_>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs> {
-        let reversed = call.one_of("direction", directions)?;
+        let rules = Rules::of(call);
+        let reversed = call.one_of("direction", directions).rule(rules.direction)?;
         let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
         let sizes = sizes(call, [x, w, r], reversed.len(), gates, layout)?;
         let Sizes { time, batch, input, directions, .. } = sizes;
         let rows = gates * sizes.hidden;
-        check("W", w, &[directions, rows, input])?;
-        check("R", r, &[directions, rows, sizes.hidden])?;
+        let rule = |tensor: &Tensor| if tensor.shape()[0] == directions { rules.weights } else { rules.directions };
+        check("W", w, &[directions, rows, input]).rule(rule(w))?;
+        check("R", r, &[directions, rows, sizes.hidden]).rule(rule(r))?;
         let b = call.optional_tensor(3)?;
-        b.map_or(Ok(()), |b| check("B", b, &[directions, 2 * rows]))?;
+        b.map_or(Ok(()), |b| check("B", b, &[directions, 2 * rows])).rule(rules.biases)?;
         let x = match layout {
             Layout::TimeFirst => call.budget.read_floats(x)?,
             Layout::BatchFirst => swap(call, &call.budget.read_floats(x)?, &[batch, time, input], &[1, 0, 2])?,
@@ -151,11 +177,11 @@ impl Inputs {
         match (call.optional_tensor(index)?, self.layout) {
             (None, _) => call.budget.scratch(directions * batch * hidden),
             (Some(state), Layout::TimeFirst) => {
-                check(name, state, &[directions, batch, hidden])?;
+                check(name, state, &[directions, batch, hidden]).rule(Rules::of(call).states)?;
                 call.budget.read_floats(state)
             }
             (Some(state), Layout::BatchFirst) => {
-                check(name, state, &[batch, directions, hidden])?;
+                check(name, state, &[batch, directions, hidden]).rule(Rules::of(call).states)?;
                 swap(call, &call.budget.read_floats(state)?, state.shape(), &[1, 0, 2])
             }
         }
@@ -282,7 +308,7 @@ fn sizes(call: &Call<'_>, [x, w, r]: [&Tensor; 3], directions: usize, gates: usi
     axes("W", w)?;
     let [_, _, hidden] = axes("R", r)?;
     if let Some(stated) = call.optional_int("hidden_size").filter(|&stated| usize::try_from(stated) != Ok(hidden)) {
-        return Err(invalid(format!("hidden_size is {stated}, but R has {hidden} columns")));
+        return Err(broken(Rules::of(call).weights, format!("hidden_size is {stated}, but R has {hidden} columns")));
     }
     let (time, batch) = if layout == Layout::TimeFirst { (first, second) } else { (second, first) };
     call.budget.check_loop(&[directions, time, batch, 2 * gates, hidden])?;
@@ -296,10 +322,11 @@ fn lengths(call: &Call<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
     let Some(lengths) = call.optional_tensor(4)? else {
         return Ok(std::iter::repeat_n(time, batch).collect());
     };
-    check("sequence_lens", lengths, &[batch])?;
+    let rule = Rules::of(call).lengths;
+    check("sequence_lens", lengths, &[batch]).rule(rule)?;
     let length = |length: i64| {
         let inside = usize::try_from(length).ok().filter(|&length| length <= time);
-        inside.ok_or_else(|| invalid(format!("sequence_lens holds {length}, outside [0, {time}]")))
+        inside.ok_or_else(|| broken(rule, format!("sequence_lens holds {length}, outside [0, {time}]")))
     };
     call.budget.read_indices(lengths)?.into_iter().map(length).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, invalid};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
@@ -113,7 +113,7 @@ fn lanes(call: &Call<'_>) -> Result<Lanes> {
     let [named] = call.budget.read_indices(axis)?[..] else {
         return Err(invalid(format!("axis has shape {:?}; it takes one value, in a scalar", axis.shape())));
     };
-    Lanes::along(call, data.shape(), normalize_axis(named, data.rank())?)
+    Lanes::along(call, data.shape(), normalize_axis(named, data.rank()).rule("C4")?)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::shape::normalize_axis;
@@ -27,10 +27,10 @@ fn k_input(call: &Call<'_>) -> Result<i128> {
 /// A NaN counts as larger than every number, as when `numpy.sort` sorts. `sorted` 0 leaves the order open; this is one.
 fn top(call: &Call<'_>, k: i128, largest: bool) -> Result {
     let data = call.tensor(0)?;
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C3")?;
     let available = data.shape()[axis];
     let k = usize::try_from(k).ok().filter(|k| (1..=available).contains(k)).ok_or_else(|| {
-        invalid(format!("k is {k}; it must be positive and at most {available}, the size of axis {axis}"))
+        broken("C4", format!("k is {k}; it must be positive and at most {available}, the size of axis {axis}"))
     })?;
     let mut shape = data.shape().to_vec();
     shape[axis] = k;
@@ -85,23 +85,12 @@ fn order(a: f64, b: f64) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{OneNode, floats, ints, node, typed};
+    use crate::testing::{OneNode, floats, ints, node};
 
     fn both(node: OneNode) -> (Vec<f64>, Vec<f64>) {
         let outputs = node.outputs(2).run().unwrap();
         let part = |at: usize| outputs[at].as_tensor().unwrap().floats();
         (part(0), part(1))
-    }
-
-    #[test]
-    fn each_version_names_k_its_own_way() {
-        let data = || floats(&[4], &[1.0, 4.0, 3.0, 4.0]);
-        let expected = (vec![4.0, 4.0], vec![1.0, 3.0]);
-        assert_eq!(both(node("TopK", 1).input(data()).set("k", 2)), expected);
-        for opset in [10, 11, 24] {
-            assert_eq!(both(node("TopK", opset).input(data()).input(ints(&[1], &[2]))), expected);
-        }
     }
 
     #[test]
@@ -111,22 +100,6 @@ mod tests {
         assert_eq!(both(smallest), (vec![-1.0, 0.0, 2.0, 2.0], vec![4.0, 2.0, 0.0, 3.0]));
         let largest = node("TopK", 11).input(data()).input(ints(&[1], &[3]));
         assert_eq!(both(largest).1, [1.0, 0.0, 3.0]);
-    }
-
-    #[test]
-    fn lanes_along_an_inner_axis_go_back_to_their_places() {
-        let data = floats(&[3, 2], &[1.0, 6.0, 5.0, 2.0, 3.0, 4.0]);
-        let top = node("TopK", 11).input(data).input(ints(&[1], &[2])).set("axis", 0);
-        assert_eq!(both(top), (vec![5.0, 6.0, 3.0, 4.0], vec![1.0, 0.0, 2.0, 2.0]));
-    }
-
-    #[test]
-    fn neighbouring_large_integers_differ() {
-        let data = ints(&[2], &[1 << 60, (1 << 60) + 1]);
-        let top = node("TopK", 11).input(data).input(ints(&[1], &[1])).outputs(2).run().unwrap();
-        assert_eq!(top[0].as_tensor().unwrap().integers(), [(1 << 60) + 1]);
-        let small = typed(ElementType::Uint8, &[3], &[3.0, 200.0, 7.0]);
-        assert_eq!(both(node("TopK", 11).input(small).input(ints(&[1], &[1]))).0, [200.0]);
     }
 
     #[test]

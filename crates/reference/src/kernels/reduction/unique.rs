@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::dtype::{ElementType, Kind};
 use crate::kernels::framework::call::{Call, Result};
+use crate::kernels::framework::error::Ruled;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::movement::compress::entries;
 use crate::tensor::Tensor;
@@ -15,7 +16,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::new("Unique", 11, unique)];
 fn unique(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let (data, axis) = match call.optional_int("axis") {
-        Some(axis) => (input.clone(), normalize_axis(axis, input.rank())?),
+        Some(axis) => (input.clone(), normalize_axis(axis, input.rank()).rule("C5")?),
         None => (input.with_shape(vec![input.len()])?, 0),
     };
     let rows = Rows::of(call, &data, axis)?;
@@ -124,32 +125,6 @@ mod tests {
         }
         let tensor = |value: Value| value.as_tensor().cloned().unwrap();
         <[Tensor; 4]>::try_from(unique.run().unwrap().into_iter().map(tensor).collect::<Vec<_>>()).unwrap()
-    }
-
-    #[test]
-    fn elements_are_sorted_or_stay_in_order() {
-        let data = || floats(&[2, 3], &[2.0, 1.0, 1.0, 3.0, 4.0, 3.0]);
-        let expected = |lists: [&[i64]; 4]| lists.map(|list| ints(&[list.len()], list));
-        let [values, rest @ ..] = unique(data(), None, 0);
-        assert_eq!(values, floats(&[4], &[2.0, 1.0, 3.0, 4.0]));
-        assert_eq!(rest, expected([&[0, 1, 3, 4], &[0, 1, 1, 2, 3, 2], &[1, 2, 2, 1], &[]])[..3]);
-        let [values, rest @ ..] = unique(data(), None, 1);
-        assert_eq!(values, floats(&[4], &[1.0, 2.0, 3.0, 4.0]));
-        assert_eq!(rest, expected([&[1, 0, 3, 4], &[1, 0, 0, 2, 3, 2], &[2, 1, 2, 1], &[]])[..3]);
-    }
-
-    #[test]
-    fn slices_along_an_axis_compare_by_their_first_difference() {
-        let data = typed(ElementType::Int8, &[2, 4], &[1.0, -1.0, 1.0, -1.0, 5.0, 6.0, 4.0, 6.0]);
-        let [values, indices, inverse, counts] = unique(data.clone(), Some(-1), 1);
-        assert_eq!(values, typed(ElementType::Int8, &[2, 3], &[-1.0, 1.0, 1.0, 6.0, 4.0, 5.0]));
-        assert_eq!(
-            [indices, inverse, counts],
-            [ints(&[3], &[1, 2, 0]), ints(&[4], &[2, 0, 1, 0]), ints(&[3], &[2, 1, 1])]
-        );
-        let [values, indices, inverse, _] = unique(data, Some(1), 0);
-        assert_eq!(values, typed(ElementType::Int8, &[2, 3], &[1.0, -1.0, 1.0, 5.0, 6.0, 4.0]));
-        assert_eq!([indices, inverse], [ints(&[3], &[0, 1, 2]), ints(&[4], &[0, 1, 2, 1])]);
     }
 
     #[test]

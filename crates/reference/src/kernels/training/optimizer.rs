@@ -1,7 +1,7 @@
 //! Adagrad, Adam, Momentum: steps of optimizers.
 
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
@@ -29,12 +29,19 @@ fn count(call: &Call<'_>) -> Result<f64> {
 
 /// Applies a step to each optimized tensor. The variadic inputs are `N` groups of as many tensors, the first the
 /// optimized ones, the second their gradients; a step takes one element of each group and gives one for each group but
-/// the gradients.
-fn optimize<const N: usize, const M: usize>(call: &Call<'_>, step: impl Fn([f64; N]) -> [f64; M]) -> Result {
+/// the gradients. `rule` is the one about the number of tensors.
+fn optimize<const N: usize, const M: usize>(
+    call: &Call<'_>,
+    rule: &str,
+    step: impl Fn([f64; N]) -> [f64; M],
+) -> Result {
     let tensors = call.tensors(2)?;
     if tensors.is_empty() || tensors.len() % N != 0 {
         let found = tensors.len();
-        return Err(invalid(format!("there are {found} tensors after R and T; each optimized one needs {N} of them")));
+        return Err(broken(
+            rule,
+            format!("there are {found} tensors after R and T; each optimized one needs {N} of them"),
+        ));
     }
     let optimized = tensors.len() / N;
     let mut outputs: Vec<Vec<Tensor>> = (0..M).map(|_| Vec::new()).collect();
@@ -69,9 +76,9 @@ fn optimize<const N: usize, const M: usize>(call: &Call<'_>, step: impl Fn([f64;
 }
 
 fn adagrad(call: &Call<'_>) -> Result {
-    let rate = rate(call)? / (1.0 + count(call)? * call.float("decay_factor")?);
+    let rate = rate(call).rule("C2")? / (1.0 + count(call).rule("C2")? * call.float("decay_factor")?);
     let (norm, epsilon) = (call.float("norm_coefficient")?, call.float("epsilon")?);
-    optimize(call, |[x, gradient, squares]| {
+    optimize(call, "C4", |[x, gradient, squares]| {
         let gradient = norm * x + gradient;
         let squares = squares + gradient * gradient;
         [x - rate * gradient / (libm::sqrt(squares) + epsilon), squares]
@@ -79,7 +86,7 @@ fn adagrad(call: &Call<'_>) -> Result {
 }
 
 fn adam(call: &Call<'_>) -> Result {
-    let (rate, count) = (rate(call)?, count(call)?);
+    let (rate, count) = (rate(call).rule("C1")?, count(call).rule("C1")?);
     let (alpha, beta, epsilon) = (call.float("alpha")?, call.float("beta")?, call.float("epsilon")?);
     let (norm, norm_post) = (call.float("norm_coefficient")?, call.float("norm_coefficient_post")?);
     let rate = if count > 0.0 {
@@ -87,7 +94,7 @@ fn adam(call: &Call<'_>) -> Result {
     } else {
         rate
     };
-    optimize(call, |[x, gradient, mean, squares]| {
+    optimize(call, "C5", |[x, gradient, mean, squares]| {
         let gradient = norm * x + gradient;
         let mean = alpha * mean + (1.0 - alpha) * gradient;
         let squares = beta * squares + (1.0 - beta) * gradient * gradient;
@@ -97,11 +104,11 @@ fn adam(call: &Call<'_>) -> Result {
 }
 
 fn momentum(call: &Call<'_>) -> Result {
-    let (rate, count) = (rate(call)?, count(call)?);
+    let (rate, count) = (rate(call).rule("C1")?, count(call).rule("C1")?);
     let (alpha, norm) = (call.float("alpha")?, call.float("norm_coefficient")?);
     let beta = if count > 0.0 { call.float("beta")? } else { 1.0 };
-    let nesterov = call.one_of("mode", &[("standard", false), ("nesterov", true)])?;
-    optimize(call, |[x, gradient, velocity]| {
+    let nesterov = call.one_of("mode", &[("standard", false), ("nesterov", true)]).rule("C6")?;
+    optimize(call, "C5", |[x, gradient, velocity]| {
         let gradient = norm * x + gradient;
         let velocity = alpha * velocity + beta * gradient;
         let direction = if nesterov { gradient + alpha * velocity } else { velocity };

@@ -9,7 +9,7 @@
 
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::{KernelError, invalid};
+use crate::kernels::framework::error::{KernelError, Ruled, broken, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -96,7 +96,7 @@ fn uniform(call: &Call<'_>) -> Result<Distribution, KernelError> {
 fn random(call: &Call<'_>, shape: &[usize], default: Option<ElementType>, distribution: Distribution) -> Result {
     let element = match (call.output_type("dtype", 0)?, default) {
         (Some(element), _) => element,
-        (None, Some(element)) => call.output_element(0, element)?,
+        (None, Some(element)) => call.output_element(0, element).rule("C3")?,
         (None, None) => return Err(invalid("attribute dtype is not set")),
     };
     let buffer = call.allocate(element, shape)?;
@@ -128,7 +128,7 @@ fn bernoulli(call: &Call<'_>) -> Result {
     };
     let probabilities = || call.budget.timed(input.stream(Tensor::floats));
     if let Some(outside) = probabilities().find(|p| !(0.0..=1.0).contains(p)) {
-        return Err(invalid(format!("the input holds {outside}; probabilities lie in [0, 1]")));
+        return Err(broken("C3", format!("the input holds {outside}; probabilities lie in [0, 1]")));
     }
     let mut generator = Generator::of(call);
     let draws = probabilities().map(|p| generator.unit() < p);
@@ -140,7 +140,10 @@ fn bernoulli(call: &Call<'_>) -> Result {
 fn multinomial(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let &[batches, classes] = input.shape() else {
-        return Err(invalid(format!("the input has shape {:?}; it must be [batch_size, class_size]", input.shape())));
+        return Err(broken(
+            "C3",
+            format!("the input has shape {:?}; it must be [batch_size, class_size]", input.shape()),
+        ));
     };
     let samples = call.int("sample_size")?;
     let samples = usize::try_from(samples).map_err(|_| invalid(format!("attribute sample_size is {samples}")))?;
@@ -193,7 +196,7 @@ fn dropout(call: &Call<'_>) -> Result {
 }
 
 fn not_one(name: &str, tensor: &Tensor) -> KernelError {
-    invalid(format!("{name} has shape {:?}; it must be a scalar", tensor.shape()))
+    broken("C6", format!("{name} has shape {:?}; it must be a scalar", tensor.shape()))
 }
 
 /// The data as they are, and a mask of ones.
@@ -205,7 +208,7 @@ fn keep(call: &Call<'_>, mask: ElementType) -> Result {
 /// Data times mask times `1 / (1 - ratio)`, where the mask drops each element with probability `ratio`.
 fn drop_some(call: &Call<'_>, ratio: f64, mask_type: ElementType) -> Result {
     if !(0.0..1.0).contains(&ratio) {
-        return Err(invalid(format!("ratio is {ratio}; it must lie in [0, 1)")));
+        return Err(broken("C6", format!("ratio is {ratio}; it must lie in [0, 1)")));
     }
     if ratio == 0.0 {
         return keep(call, mask_type);

@@ -7,11 +7,18 @@ use std::ops::Range;
 use crate::deadline::Deadline;
 use crate::kernels::framework::budget::Budget;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken};
 use crate::tensor::TensorError;
 use crate::tensor::gemm::Matrix;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::{broadcast, element_count};
+
+/// The rules about the shapes of two factors, by their ids in the op.yaml of the operator.
+pub(super) struct Rules {
+    pub(super) scalars: &'static str,
+    pub(super) inner: &'static str,
+    pub(super) stacks: &'static str,
+}
 
 /// The shapes of a product of two stacks of matrices, by the rules of `numpy.matmul`.
 #[derive(Debug)]
@@ -28,22 +35,23 @@ pub(super) struct MatMulShape {
 }
 
 impl MatMulShape {
-    pub(super) fn of(a: &[usize], b: &[usize]) -> Result<MatMulShape> {
-        let refuse = |why: &str| invalid(format!("shapes {a:?} and {b:?} have no matrix product: {why}"));
+    pub(super) fn of(a: &[usize], b: &[usize], rules: &Rules) -> Result<MatMulShape> {
+        let refuse =
+            |rule: &str, why: &str| broken(rule, format!("shapes {a:?} and {b:?} have no matrix product: {why}"));
         let (a_stack, rows, a_inner) = match *a {
-            [] => return Err(refuse("the first is a scalar")),
+            [] => return Err(refuse(rules.scalars, "the first is a scalar")),
             [inner] => (&[][..], None, inner),
             [ref stack @ .., rows, inner] => (stack, Some(rows), inner),
         };
         let (b_stack, inner, columns) = match *b {
-            [] => return Err(refuse("the second is a scalar")),
+            [] => return Err(refuse(rules.scalars, "the second is a scalar")),
             [inner] => (&[][..], inner, None),
             [ref stack @ .., inner, columns] => (stack, inner, Some(columns)),
         };
         if a_inner != inner {
-            return Err(refuse(&format!("rows of {a_inner} elements meet columns of {inner}")));
+            return Err(refuse(rules.inner, &format!("rows of {a_inner} elements meet columns of {inner}")));
         }
-        let stack = broadcast(a_stack, b_stack)?;
+        let stack = broadcast(a_stack, b_stack).rule(rules.stacks)?;
         let shape = stack.iter().copied().chain(rows).chain(columns).collect();
         let (rows, columns) = (rows.unwrap_or(1), columns.unwrap_or(1));
         Ok(MatMulShape { a_stack: a_stack.to_vec(), b_stack: b_stack.to_vec(), stack, rows, inner, columns, shape })

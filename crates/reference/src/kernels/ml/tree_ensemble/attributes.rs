@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::invalid;
+use crate::kernels::framework::error::{Ruled, broken, invalid};
 use crate::kernels::ml::tree_ensemble::forest::{Branch, Comparison, Forest, Node, Test};
 use crate::tensor::Tensor;
 
@@ -69,8 +69,9 @@ impl<'a> NodeLists<'a> {
             ("nodes_values", lists.values.len()),
             ("nodes_truenodeids", lists.if_true.len()),
             ("nodes_falsenodeids", lists.if_false.len()),
-        ])?;
-        optional_length("nodes_missing_value_tracks_true", lists.missing.len(), lists.keys.len())?;
+        ])
+        .rule("C7")?;
+        optional_length("nodes_missing_value_tracks_true", lists.missing.len(), lists.keys.len()).rule("C7")?;
         if lists.places.len() != lists.keys.len() {
             return Err(invalid("a pair of nodes_treeids and nodes_nodeids stands twice; each names one node"));
         }
@@ -89,7 +90,7 @@ impl<'a> NodeLists<'a> {
             Some("BRANCH_NEQ") => Comparison::NotEqual,
             Some(other) => {
                 let names = "BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ, LEAF";
-                return Err(invalid(format!("nodes_modes holds '{other}'; it is one of {names}")));
+                return Err(broken("C3", format!("nodes_modes holds '{other}'; it is one of {names}")));
             }
         };
         Ok(Some(Test::Compare(comparison, self.values.get(at).copied().unwrap_or(0.0))))
@@ -98,7 +99,8 @@ impl<'a> NodeLists<'a> {
     fn branch(&self, at: usize, tree: i64, test: Test) -> Result<Branch> {
         let child = |ids: &[i64]| {
             let id = element(ids, at);
-            let none = || invalid(format!("a node of tree {tree} leads to node {id}, which the tree does not have"));
+            let none =
+                || broken("C1", format!("a node of tree {tree} leads to node {id}, which the tree does not have"));
             self.places.get(&(tree, id)).copied().ok_or_else(none)
         };
         Ok(Branch {
@@ -123,7 +125,8 @@ fn votes_by_node(call: &Call<'_>, prefix: &str) -> Result<HashMap<Key, Vec<(usiz
         (&name("treeids"), trees.len()),
         (&name("nodeids"), nodes.len()),
         (&name("weights"), weights.len()),
-    ])?;
+    ])
+    .rule("C7")?;
     let mut votes: HashMap<Key, Vec<(usize, f64)>> = HashMap::new();
     let keys = trees.iter().copied().zip(nodes.iter().copied());
     for (key, (&id, weight)) in keys.zip(ids.iter().zip(weights)) {
@@ -153,9 +156,10 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
         ("nodes_trueleafs", true_is_leaf.len()),
         ("nodes_falsenodeids", if_false.len()),
         ("nodes_falseleafs", false_is_leaf.len()),
-    ])?;
-    optional_length("nodes_missing_value_tracks_true", missing.len(), count)?;
-    same_lengths(&[("leaf_targetids", targets.len()), ("leaf_weights", weights.len())])?;
+    ])
+    .rule("C6")?;
+    optional_length("nodes_missing_value_tracks_true", missing.len(), count).rule("C6")?;
+    same_lengths(&[("leaf_targetids", targets.len()), ("leaf_weights", weights.len())]).rule("C6")?;
     let mut members = member_sets(call, &modes)?.into_iter();
     let child = |name: &str, ids: &[i64], leafs: &[i64], at: usize| match element(leafs, at) {
         0 => place(name, element(ids, at), count),
@@ -171,7 +175,7 @@ pub(super) fn by_leaves(call: &Call<'_>) -> Result<Forest> {
             4 => Test::Compare(Comparison::Equal, split),
             5 => Test::Compare(Comparison::NotEqual, split),
             6 => Test::Member(members.next().unwrap_or_default()),
-            other => return Err(invalid(format!("nodes_modes holds {other}; it is one of 0 to 6"))),
+            other => return Err(broken("C3", format!("nodes_modes holds {other}; it is one of 0 to 6"))),
         };
         nodes.push(Node::Branch(Branch {
             feature: natural("nodes_featureids", element(features, at))?,
@@ -206,7 +210,10 @@ fn member_sets(call: &Call<'_>, modes: &[i128]) -> Result<Vec<Vec<f64>>> {
     let expected = modes.iter().filter(|&&mode| mode == 6).count();
     if sets.len() != expected {
         let found = sets.len();
-        return Err(invalid(format!("membership_values holds {found} sets, but {expected} nodes test for membership")));
+        return Err(broken(
+            "C5",
+            format!("membership_values holds {found} sets, but {expected} nodes test for membership"),
+        ));
     }
     Ok(sets)
 }
@@ -232,7 +239,10 @@ fn refuse_cycles(forest: &Forest) -> Result<()> {
                 (true, _) => *state = Seen::Done,
                 (false, Seen::Done) => {}
                 (false, Seen::OnPath) => {
-                    return Err(invalid("a node of a tree is among its own descendants, so that a row may never end"));
+                    return Err(broken(
+                        "C1",
+                        "a node of a tree is among its own descendants, so that a row may never end",
+                    ));
                 }
                 (false, Seen::Never) => {
                     *state = Seen::OnPath;
@@ -252,7 +262,9 @@ pub(super) fn floats_or_tensor(call: &Call<'_>, name: &str) -> Result<Option<Vec
         .map(|tensor| call.budget.read_floats(tensor))
         .transpose()?;
     match (call.optional_floats(name), tensor) {
-        (Some(_), Some(_)) => Err(invalid(format!("{name} and {name}_as_tensor are both set; one of them may be"))),
+        (Some(_), Some(_)) => {
+            Err(broken("C6", format!("{name} and {name}_as_tensor are both set; one of them may be")))
+        }
         (list, tensor) => Ok(list.or(tensor)),
     }
 }
@@ -274,7 +286,7 @@ fn place(name: &str, value: i64, count: usize) -> Result<usize> {
     usize::try_from(value)
         .ok()
         .filter(|&place| place < count)
-        .ok_or_else(|| invalid(format!("{name} holds {value}, which is outside [0, {count})")))
+        .ok_or_else(|| broken("C1", format!("{name} holds {value}, which is outside [0, {count})")))
 }
 
 /// A number of an attribute as a place in something whose size is checked later.

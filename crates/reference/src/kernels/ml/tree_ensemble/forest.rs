@@ -106,13 +106,19 @@ impl VoteAggregate {
 }
 
 impl Forest {
+    /// Refuses votes for a target beyond the number of them.
+    pub(super) fn check_targets(&self, targets: usize) -> Result<()> {
+        match self.votes.iter().find(|&&(target, _)| target >= targets) {
+            Some((target, _)) => Err(invalid(format!("a leaf votes for target {target}, but there are {targets}"))),
+            None => Ok(()),
+        }
+    }
+
     /// The aggregated votes, `[rows, targets]`.
     pub(super) fn score(&self, call: &Call<'_>, targets: usize, aggregate: Aggregate) -> Result<Vec<f64>> {
         let x = call.tensor(0)?;
         let (rows, columns) = rows_and_columns(x)?;
-        if let Some((target, _)) = self.votes.iter().find(|&&(target, _)| target >= targets) {
-            return Err(invalid(format!("a leaf votes for target {target}, but there are {targets}")));
-        }
+        self.check_targets(targets)?;
         let values = call.budget.read_floats(x)?;
         let count = rows.checked_mul(targets).ok_or_else(|| invalid("the number of scores overflows"))?;
         let mut scores: Vec<f64> = call.budget.scratch(count)?;
