@@ -71,7 +71,7 @@
 #[doc(hidden)]
 pub mod case;
 #[doc(hidden)]
-#[allow(rustdoc::invalid_html_tags, reason = "its comments are the help that the program prints")]
+#[expect(rustdoc::invalid_html_tags, reason = "its comments are the help that the program prints")]
 pub mod cli;
 #[doc(hidden)]
 pub mod compare;
