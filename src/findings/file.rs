@@ -141,9 +141,10 @@ impl Findings {
         found
     }
 
-    /// The findings of a runtime that are about an operator version.
+    /// The findings that are about an operator version: whose patterns choose one of its cases.
     pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
-        self.0.iter().filter(move |finding| finding.filter.may_choose_from(&version.qualified()))
+        let shows = |finding: &Finding| recorded_cases(version).iter().any(|case| finding.is_about(&case.id));
+        self.0.iter().filter(move |finding| finding.may_be_about(version) && shows(finding))
     }
 
     /// The findings of an id, of every runtime that has one.
@@ -271,6 +272,19 @@ mod tests {
             let sample = finding.sample.as_ref();
             assert!(sample.is_none_or(|sample| finding.is_about(sample)), "{name}: {sample:?} is none of its cases");
         }
+    }
+
+    #[test]
+    fn a_finding_is_about_the_operators_of_its_cases_alone() {
+        let about = |operator: &str| {
+            let version: OperatorVersion = operator.parse().unwrap();
+            let findings = Findings::embedded().unwrap();
+            findings.about(&version).map(Finding::full_id).collect::<Vec<_>>()
+        };
+        // Its patterns are of several operators: `ai.onnx/{Greater,Less}-...`.
+        let of_comparisons = "openvino/greater-nan".to_owned();
+        assert!(about("ai.onnx/Greater-13").contains(&of_comparisons), "{:?}", about("ai.onnx/Greater-13"));
+        assert!(!about("ai.onnx/Softmax-13").contains(&of_comparisons));
     }
 
     #[test]
