@@ -67,7 +67,7 @@ pub(super) struct Rules {
     /// No entry of pads is negative.
     pads: &'static str,
     auto_pad: &'static str,
-    /// One of pads and auto_pad pads.
+    /// One of pads and `auto_pad` pads.
     pads_or_auto_pad: &'static str,
 }
 
