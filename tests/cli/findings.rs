@@ -26,7 +26,7 @@ fn a_history_says_since_which_version_cases_pass() {
 #[test]
 fn what_was_measured_is_listed_with_what_it_came_to() {
     let listed = call(&["measured", "onnxruntime"]).expect(0, "operators of ai.onnx at opset 21 of which");
-    let newest = listed.out.lines().filter(|line| line.starts_with("onnxruntime")).next_back().unwrap();
+    let newest = listed.out.lines().rfind(|line| line.starts_with("onnxruntime")).unwrap();
     let cells: Vec<&str> = newest.split_whitespace().collect();
     let [_, version, date, passed, .., right, "of", operators] = cells[..] else { panic!("{newest}") };
     assert!(Measurements::embedded().get("onnxruntime", version).unwrap().unwrap().date() == Some(date), "{newest}");
