@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
     /// comparison with the Python package, and the adapters
     #[arg(long)]
     fast: bool,
+
+    /// Begin with the step of this name, as after one that failed
+    #[arg(long, value_name = "STEP")]
+    from: Option<String>,
 }
 
 /// A step of CI.
@@ -83,8 +87,15 @@ const STEPS: [Step; 18] = [
 
 /// Runs the steps in order and stops at the first that fails.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
+    let first = arguments.from.as_ref().map_or(Ok(0), |name| {
+        let names = STEPS.map(|step| step.name).join(", ");
+        STEPS
+            .iter()
+            .position(|step| step.name == name)
+            .with_context(|| format!("no step is called '{name}', only {names}"))
+    })?;
     let mut times: Vec<(&str, Duration)> = Vec::new();
-    for step in STEPS.iter().filter(|step| step.is_fast || !arguments.fast) {
+    for step in STEPS.iter().skip(first).filter(|step| step.is_fast || !arguments.fast) {
         anstream::println!("\n== {}", step.name);
         let started = Instant::now();
         (step.run)().with_context(|| format!("{} failed after {}", step.name, seconds(started.elapsed())))?;
