@@ -131,14 +131,8 @@ struct IdGroup<'a> {
 impl<'a> RecordParts<'a> {
     /// The parts of a text; nothing where it is none of a record.
     fn split(text: &'a str) -> Option<RecordParts<'a>> {
-        let mut lines = text.lines().skip_while(|line| line.starts_with('#'));
-        let source = lines.next()?.strip_prefix("source ")?;
-        let version = |line: &'a str| {
-            let mut words = line.split(' ');
-            let (since, count) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-            Some(VersionPart { since, count, digest: words.next()? })
-        };
-        let versions = lines.by_ref().take_while(|line| !line.is_empty()).map(version).collect::<Option<_>>()?;
+        let mut lines = text.lines();
+        let (source, versions) = head(&mut lines)?;
         let mut facts = Vec::new();
         for line in lines.by_ref().take_while(|line| !line.is_empty()) {
             let (number, known) = line.split_once(' ')?;
@@ -181,6 +175,18 @@ impl<'a> RecordParts<'a> {
         ids.sort_unstable();
         (ids.len() == count).then_some(ids)
     }
+}
+
+/// The digest of the sources and the versions, at the beginning of a record; the lines behind them remain.
+fn head<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<(&'a str, Vec<VersionPart<'a>>)> {
+    let source = lines.find(|line| !line.starts_with('#'))?.strip_prefix("source ")?;
+    let version = |line: &'a str| {
+        let mut words = line.split(' ');
+        let (since, count) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(VersionPart { since, count, digest: words.next()? })
+    };
+    let versions = lines.take_while(|line| !line.is_empty()).map(version).collect::<Option<_>>()?;
+    Some((source, versions))
 }
 
 impl IdGroup<'_> {
@@ -248,7 +254,7 @@ pub(super) fn embedded_record(operator: &str) -> Option<OperatorRecord> {
 pub fn recorded_digests() -> impl Iterator<Item = (OperatorVersion, &'static str)> {
     embedded_texts().flat_map(|(operator, text)| {
         let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
-        let versions = RecordParts::split(text).map_or(Vec::new(), |parts| parts.versions);
+        let (_, versions) = head(&mut text.lines()).unwrap_or_default();
         versions.into_iter().map(|part| (OperatorVersion::new(domain, name, part.since), part.digest))
     })
 }
