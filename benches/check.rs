@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use onnx_conformance::check::Limits;
 use onnx_conformance::models::{Status, Wanted, examine};
 use onnx_conformance::reference::dtype::ElementType;
+use onnx_conformance::reference::proto::encode::field;
 use onnx_conformance::reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance::reference::proto::{
     GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
@@ -155,19 +156,6 @@ fn weight(bytes: u64) -> TensorProto {
         data_type: Some(ElementType::Float.code()),
         ..TensorProto::default()
     }
-}
-
-/// A field of a message: its key, and a length that need not be that of the bytes.
-fn field(number: u64, length: u64, bytes: &[u8]) -> Vec<u8> {
-    let mut field = Vec::new();
-    for mut number in [number << 3 | 2, length] {
-        while number >= 0x80 {
-            field.push(u8::try_from(number & 0x7f).unwrap() | 0x80);
-            number >>= 7;
-        }
-        field.push(u8::try_from(number).unwrap());
-    }
-    [field, bytes.to_vec()].concat()
 }
 
 /// A model whose last bytes, the elements of its weight, are a hole in its file.

@@ -21,6 +21,7 @@ pub mod reporter;
 pub(crate) mod signature;
 pub mod site;
 pub mod terminal;
+pub mod traps;
 pub mod version_history;
 
 #[cfg(test)]

@@ -7,14 +7,11 @@ use onnx_conformance_reference::spec::diff::{self, DiffError};
 use onnx_conformance_reference::spec::{FormalParameter, LookupError, OperatorVersion, Specs};
 
 use crate::findings::{FindingError, Findings};
-use crate::generate::{GenerateError, OperatorCatalog};
+use crate::generate::{GenerateError, OperatorCatalog, OperatorFile};
 use crate::report::colours::{BAD, BOLD, DIM, GOOD, NOTE, UNSURE};
 use crate::report::escape::line;
 use crate::report::signature;
 use crate::report::site::{Column, Levels, VersionTable, colour_of, letter_of, states, words_of};
-
-/// The rows of the table of traps that a reader is told of.
-const TRAPS: &str = include_str!("../../docs/traps.md");
 
 /// What an operator version cannot be described by.
 #[derive(Debug, thiserror::Error)]
@@ -40,24 +37,25 @@ pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String,
     let of_since =
         |since: &u32| VersionTable::new(&OperatorVersion::new(&version.domain, &version.name, *since), columns);
     let tables: Vec<VersionTable> = sinces.iter().map(of_since).collect::<Result<_, LookupError>>()?;
-    let mut text = head(version)?;
+    let catalog = OperatorCatalog::embedded();
+    let (file, _) = catalog.get(version)?;
+    let mut text = head(version, file)?;
     if let Some(table) = tables.iter().find(|table| table.version.since == version.since) {
         parameters(&mut text, table);
         measured(&mut text, table, columns);
         types(&mut text, &tables, columns);
         changes(&mut text, version, &sinces)?;
-        rules(&mut text, version)?;
+        rules(&mut text, file);
         cases(&mut text, table);
     }
-    traps(&mut text, version);
+    traps(&mut text, version, file);
     findings(&mut text, version)?;
     Ok(text)
 }
 
-fn head(version: &OperatorVersion) -> Result<String, DescribeError> {
-    let (specs, catalog) = (Specs::embedded(), OperatorCatalog::embedded());
+fn head(version: &OperatorVersion, file: &OperatorFile) -> Result<String, DescribeError> {
+    let specs = Specs::embedded();
     let (spec, opsets) = (specs.get(version)?, specs.opsets(version)?);
-    let (file, _) = catalog.get(version)?;
     let mut notes = vec![if opsets.start() == opsets.end() {
         format!("opset {}", opsets.start())
     } else {
@@ -188,13 +186,10 @@ fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Resu
     Ok(())
 }
 
-fn rules(text: &mut String, version: &OperatorVersion) -> Result<(), DescribeError> {
-    let catalog = OperatorCatalog::embedded();
-    let (file, _) = catalog.get(version)?;
+fn rules(text: &mut String, file: &OperatorFile) {
     let rules = file.constraints.0.iter().map(|(id, rule)| [id.clone(), line(&rule.says).into_owned()]);
     section(text, "rules", &rules.collect::<Vec<_>>());
     section(text, "accuracy", &file.accuracy.sentences().into_iter().map(|(of, rule)| [of, rule]).collect::<Vec<_>>());
-    Ok(())
 }
 
 /// The behaviours, with how many cases each has and the types that they run in.
@@ -212,16 +207,9 @@ fn cases(text: &mut String, table: &VersionTable) {
     section(text, &format!("cases, `onnx-conformance run '{}/NAME*'`", table.version.qualified()), &rows);
 }
 
-/// The rows of the table of traps about this version, and what nodes mean otherwise without a sign in the model.
-fn traps(text: &mut String, version: &OperatorVersion) {
-    let is_of = |cell: &str, name: &str| cell.split(", ").any(|one| one == name);
-    let row = |row: &str| {
-        let mut cells = row.trim_matches('|').split(" | ").map(str::trim);
-        let (operators, versions, says) = (cells.next()?, cells.next()?, cells.next()?);
-        let is_own = is_of(operators, &version.name) && is_of(versions, &version.since.to_string());
-        is_own.then(|| [says.to_owned()])
-    };
-    let mut rows: Vec<[String; 1]> = TRAPS.lines().filter(|line| line.starts_with('|')).filter_map(row).collect();
+/// The traps of this version, and what nodes mean otherwise without a sign in the model.
+fn traps(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
+    let mut rows: Vec<[String; 1]> = file.traps_of(version.since).map(|trap| [line(&trap.says).into_owned()]).collect();
     if let Ok(spec) = Specs::embedded().get(version) {
         rows.extend(
             spec.behaviour

@@ -6,22 +6,10 @@ use std::time::{Duration, Instant};
 
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::Message as _;
+use onnx_conformance::reference::proto::encode::field;
 
 use crate::models::{Folder, identity, raw};
 use crate::program::call;
-
-/// A field of a message: its key, and a length that need not be that of the bytes.
-fn field(number: u64, length: u64, bytes: &[u8]) -> Vec<u8> {
-    let mut field = Vec::new();
-    for mut number in [number << 3 | 2, length] {
-        while number >= 0x80 {
-            field.push(u8::try_from(number & 0x7f).unwrap() | 0x80);
-            number >>= 7;
-        }
-        field.push(u8::try_from(number).unwrap());
-    }
-    [field, bytes.to_vec()].concat()
-}
 
 /// A model whose last bytes, the elements of an initializer, are not written: the file has them as a hole.
 fn with_hole(elements: u64) -> (Vec<u8>, u64) {

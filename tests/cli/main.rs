@@ -19,6 +19,7 @@ mod program;
 mod reports;
 mod results;
 mod shards;
+mod snapshot;
 mod streams;
 mod texts;
 mod variants;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use onnx_conformance::generate::{OperatorFile, RecipesFile, TypesFile};
+use onnx_conformance::generate::{OperatorCatalog, OperatorFile, RecipesFile, TypesFile};
 use onnx_conformance::runtime::AdapterFile;
 use onnx_conformance::runtime::message::{Answer, Command, Started};
 use onnx_conformance::suite::records;
@@ -30,12 +30,16 @@ struct Generated {
 /// The folder of the records of cases.
 const RECORDS: &str = "records";
 
+/// The page of traps, of which one table is generated.
+const TRAPS: &str = "docs/traps.md";
+
 const FILES: &[Generated] = &[
     Generated { path: "crates/reference/src/proto/onnx.rs", text: messages },
     Generated { path: "docs/schema/adapter.json", text: json_schema::<AdapterFile> },
     Generated { path: "docs/schema/protocol/answer.json", text: json_schema::<Answer> },
     Generated { path: "docs/schema/protocol/command.json", text: json_schema::<Command> },
     Generated { path: "docs/schema/protocol/started.json", text: json_schema::<Started> },
+    Generated { path: TRAPS, text: traps },
     Generated { path: "docs/versions.md", text: changes },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
@@ -47,6 +51,13 @@ const FILES: &[Generated] = &[
 /// What changed between adjacent versions.
 fn changes() -> Result<String> {
     Ok(onnx_conformance::report::version_history::page(Specs::embedded(), "cargo xtask gen")?)
+}
+
+/// The page of traps with its table anew.
+fn traps() -> Result<String> {
+    let page = fs::read_to_string(workspace::root().join(TRAPS)).with_context(|| format!("cannot read {TRAPS}"))?;
+    let page = onnx_conformance::report::traps::page(&page, Specs::embedded(), &OperatorCatalog::embedded())?;
+    page.with_context(|| format!("{TRAPS} has no table of traps"))
 }
 
 /// Where the generated files are.

@@ -15,6 +15,7 @@ use crate::generate::file::literal::Literal;
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::output::OutputFile;
 use crate::generate::file::since::Since;
+use crate::generate::file::trap::TrapFile;
 use crate::generate::file::type_list::TypeList;
 use crate::generate::file::value_file::{InputFile, ValueFile};
 use crate::generate::file::words::Words;
@@ -44,6 +45,9 @@ pub struct OperatorFile {
     /// What cases share, by a name that they give.
     #[serde(default)]
     pub given: Ordered<GivenFile>,
+    /// Where versions mean different things, with the cases that tell them from each other.
+    #[serde(default)]
+    pub traps: Vec<TrapFile>,
     /// What must run and is about no constraint: types, shapes, recipes.
     #[serde(default)]
     pub cases: Vec<CaseFile>,

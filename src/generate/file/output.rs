@@ -114,6 +114,12 @@ impl<'de> Visitor<'de> for AlternativeVisitor {
 }
 
 impl OutputFile {
+    /// Whether what the output must be is written out, for any alternative of the case.
+    pub(crate) fn is_by_hand(&self) -> bool {
+        let is_tensor = self.values.is_some() || self.all.is_some() || self.any_of.is_some();
+        is_tensor || self.sequence.is_some() || self.map.is_some() || self.none
+    }
+
     /// The output as it is written for the alternatives of a case, or nothing where none is written for them.
     pub(crate) fn written(&self, axes: &[AlternativeAxis], choices: &[usize]) -> Result<Option<ValueFile>, String> {
         let of = |axes| Beside { axes, choices };

@@ -8,6 +8,7 @@ use crate::generate::file::anchors::first_anchor;
 use crate::generate::file::op_file::{CaseFile, GivenFile, OperatorFile, at_case, places};
 use crate::generate::file::ordered::Ordered;
 use crate::generate::file::since::Since;
+use crate::generate::file::trap::place;
 use crate::generate::file::type_list::TypeGroups;
 
 /// An anchor or alias is an error: what cases share has a name that says so.
@@ -50,6 +51,10 @@ pub(crate) fn write_out(
     for refusal in &file.refuse {
         check_since(refusal.since.as_ref(), refusal.until)
             .map_err(|message| at_case(path, text, &refusal.name, message, None))?;
+    }
+    for (number, trap) in file.traps.iter().enumerate() {
+        check_since(trap.since.as_ref(), trap.until)
+            .map_err(|message| Box::new(YamlError::new(path, text, place(text, number, "until"), message, None)))?;
     }
     check_names(path, text, "refusal", file.refuse.iter().map(|refusal| refusal.name.as_str()))?;
     let is_used = |name: &&str| file.cases.iter().any(|case| case.given.0.iter().any(|other| other == *name));

@@ -15,6 +15,7 @@ use crate::generate::plan::concrete::ConcreteCases;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::nodes;
 use crate::generate::plan::refusal_fit;
+use crate::generate::plan::traps;
 
 /// The file of the recipes, below the folder of the specs.
 const RECIPES: &str = "recipes.yaml";
@@ -116,13 +117,16 @@ impl OperatorCatalog {
         Ok((file.get_or_init(|| self.read(version, text)).as_ref().map_err(GenerateError::clone)?, text))
     }
 
-    /// Whether every case of an operator comes up in some version, with each of its alternatives. Since a type that cannot
-    /// hold a value that is written out leaves a case out, a mistake in a value could leave it out altogether.
+    /// Whether every case of an operator comes up in some version, with each of its alternatives, and every version of a trap
+    /// has a case of it. Since a type that cannot hold a value that is written out leaves a case out, a mistake in a value
+    /// could leave it out altogether.
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
         let check = || {
             let (file, text) = self.get(version)?;
             let places = Places { operators: self, path: &self.display(version), text, file };
-            check_alternatives(&places, &newest_first(version)?)
+            let newest_first = newest_first(version)?;
+            check_alternatives(&places, &newest_first)?;
+            Ok(traps::check(places.path, text, file, &newest_first)?)
         };
         self.slot(version)?.is_whole.get_or_init(check).clone()
     }

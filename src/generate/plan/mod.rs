@@ -9,6 +9,7 @@ pub(crate) mod refusal_fit;
 pub(crate) mod refusals;
 pub(crate) mod settings;
 pub(crate) mod signature_refusals;
+pub(crate) mod traps;
 pub(crate) mod types;
 pub(crate) mod value_plan;
 pub(crate) mod version;

@@ -1,6 +1,7 @@
 //! Values to messages. Numbers go to `raw_data`, packed as ONNX packs them.
 
 use bytes::Bytes;
+use prost::encoding::{WireType, encode_varint};
 
 use crate::dtype::ElementType;
 use crate::proto::{MapProto, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, TypeProto, onnx};
@@ -8,6 +9,16 @@ use crate::tensor::Tensor;
 use crate::tensor::packing::pack;
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
+
+/// A field of bytes, as it stands in a message: its key, a length, and bytes, of which there may be fewer than that. So a message is
+/// written whose rest stands elsewhere, or is missing; a whole one encodes itself.
+pub fn field(number: u32, length: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut field = Vec::new();
+    encode_varint(u64::from(number) << 3 | WireType::LengthDelimited as u64, &mut field);
+    encode_varint(length, &mut field);
+    field.extend_from_slice(bytes);
+    field
+}
 
 /// The message of a tensor.
 pub fn tensor(tensor: &Tensor, name: &str) -> TensorProto {

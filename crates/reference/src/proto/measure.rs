@@ -331,6 +331,7 @@ mod tests {
     use prost::Message;
 
     use super::*;
+    use crate::proto::encode::field;
     use crate::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SequenceProto, TensorProto, ValueInfoProto};
 
     fn measure(kind: Kind, message: &impl Message) -> Result<usize, MeasureError> {
@@ -375,7 +376,7 @@ mod tests {
         let size = |limit, deadline: Deadline| decoded_size(Kind::Model, &bytes, limit, &deadline);
         assert_eq!(size(1 << 20, Deadline::never()), Err(MeasureError::Limit(1 << 20)));
         assert_eq!(size(1 << 30, Deadline::new(|| true)), Err(MeasureError::Deadline));
-        let deep = (0..200).fold(Vec::new(), |inner, _| [&[0x2a], varint_of(inner.len()).as_slice(), &inner].concat());
+        let deep = (0..200).fold(Vec::new(), |inner, _| field(5, inner.len() as u64, &inner));
         assert_eq!(decoded_size(Kind::Sequence, &deep, 1 << 30, &Deadline::never()), Err(MeasureError::Depth));
     }
 
@@ -384,11 +385,5 @@ mod tests {
         for bytes in [&[0x0f][..], &[0x3a, 0xff], &[0xff; 20], &[0x3a, 0x02, 0x0a, 0x7f]] {
             assert!(decoded_size(Kind::Model, bytes, 1 << 30, &Deadline::never()).is_ok(), "{bytes:?}");
         }
-    }
-
-    fn varint_of(value: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        prost::encoding::encode_varint(value as u64, &mut bytes);
-        bytes
     }
 }

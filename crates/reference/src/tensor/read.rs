@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use num_complex::Complex;
 use rayon::prelude::*;
 
@@ -44,7 +45,55 @@ impl<T> Iterator for Stream<'_, T> {
     }
 }
 
+/// The elements of a tensor of real numbers, for who reads them in any order: each is converted where it is asked for.
+#[derive(Debug)]
+pub struct Elements {
+    element_type: ElementType,
+    bytes: Bytes,
+    /// Whether the bytes are of the one element that stands everywhere.
+    is_repeated: bool,
+}
+
+impl Elements {
+    /// The element at a place of the flattened tensor, as [`Tensor::floats`] gives it.
+    #[inline]
+    pub fn float(&self, index: usize) -> f64 {
+        self.element_type.decode_f64(self.bits(index))
+    }
+
+    /// The element at a place of the flattened tensor, as [`Tensor::integers`] gives it.
+    #[inline]
+    pub fn integer(&self, index: usize) -> i128 {
+        self.element_type.decode_i128(self.bits(index))
+    }
+
+    /// The stored bits of an element; 0 beyond the end.
+    #[inline]
+    fn bits(&self, index: usize) -> u64 {
+        let index = if self.is_repeated { 0 } else { index };
+        match self.element_type.size() {
+            1 => u64::from(self.bytes.get(index).copied().unwrap_or_default()),
+            2 => u64::from(u16::from_le_bytes(group(&self.bytes, index))),
+            4 => u64::from(u32::from_le_bytes(group(&self.bytes, index))),
+            _ => u64::from_le_bytes(group(&self.bytes, index)),
+        }
+    }
+}
+
+/// One of the groups of so many bytes; zeros beyond the end.
+#[inline]
+fn group<const N: usize>(bytes: &[u8], index: usize) -> [u8; N] {
+    bytes.as_chunks::<N>().0.get(index).copied().unwrap_or([0; N])
+}
+
 impl Tensor {
+    /// The elements one by one, in any order: no vector of them is made, and one element repeated is not written out.
+    pub fn elements(&self) -> Elements {
+        let repeated = self.repeated();
+        let bytes = repeated.as_ref().unwrap_or(self).bytes().clone();
+        Elements { element_type: self.element_type(), bytes, is_repeated: repeated.is_some() }
+    }
+
     /// What `read`, such as [`Tensor::floats`], gives, a block at a time: no vector of all elements is made.
     pub fn stream<T>(&self, read: fn(&Tensor) -> Vec<T>) -> Stream<'_, T> {
         Stream { tensor: self, read, from: 0, block: Vec::new().into_iter() }
@@ -190,6 +239,19 @@ fn convert<const N: usize, T: Send>(bytes: &[u8], from: impl Fn([u8; N]) -> T + 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_are_what_one_read_gives() {
+        for element in ElementType::ALL.into_iter().filter(|element| element.is_integer() || element.is_float()) {
+            let tensor = Tensor::of_integers(element, &[4], &[0, 1, 2, 1]).unwrap();
+            let (floats, integers) = (tensor.floats(), tensor.integers());
+            let elements = tensor.elements();
+            for index in 0..4 {
+                let is_same = elements.float(index).to_bits() == floats[index].to_bits();
+                assert!(is_same && elements.integer(index) == integers[index], "{element} at {index}");
+            }
+        }
+    }
 
     #[test]
     fn a_stream_gives_what_one_read_gives() {

@@ -1,4 +1,4 @@
-//! Einsum: sums of products over named indices.
+//! Einsum: sums of products over named indices. Operands are converted element by element, where a product meets them.
 
 #![expect(
     clippy::indexing_slicing,
@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use crate::dtype::ElementType;
-use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::broken;
 use crate::kernels::framework::registry::Kernel;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
+use crate::tensor::read::Elements;
 use crate::tensor::shape::{element_count, strides};
 use crate::tensor::sum::CompensatedSum;
 
@@ -172,19 +172,20 @@ fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     counts.into_iter().filter_map(stays).collect()
 }
 
-/// For each element of the result, `total` of the products of one element of each operand.
+/// For each element of the result, `total` of the products of one element of each operand, as `read` gives them.
 fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
     call: &Call<'_>,
     plan: &Plan,
-    operands: &[(&Tensor, Vec<T>)],
+    read: impl Fn(&Elements, usize) -> T + Sync,
     total: impl Fn(&mut dyn Iterator<Item = T>) -> R + Sync,
     multiply: impl Fn(T, T) -> T + Sync,
     one: T,
 ) -> Result<Vec<R>> {
+    let operands = call.tensors(0)?;
     let count = element_count(&plan.dims(&plan.output))?;
     let terms = element_count(&plan.dims(&plan.summed))?;
     let walks = |over: &[Index], count: usize| -> Result<Vec<Vec<usize>>> {
-        let walk = |(term, (tensor, _)): (&Vec<Index>, &(&Tensor, Vec<T>))| -> Result<Vec<usize>> {
+        let walk = |(term, tensor): (&Vec<Index>, &&Tensor)| -> Result<Vec<usize>> {
             let mut positions: Vec<usize> = call.budget.scratch(count)?;
             if count > 0 {
                 let walk = plan.walk(term, tensor.shape(), over);
@@ -192,9 +193,10 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
             }
             Ok(positions)
         };
-        plan.operands.iter().zip(operands).map(walk).collect()
+        plan.operands.iter().zip(&operands).map(walk).collect()
     };
     let (starts, offsets) = (walks(&plan.output, count)?, walks(&plan.summed, terms)?);
+    let operands: Vec<Elements> = operands.into_iter().map(Tensor::elements).collect();
     let mut out: Vec<R> = call.budget.scratch(count)?;
     out.par_iter_mut().with_min_len(1 + (1 << 12) / (terms + 1)).enumerate().try_for_each(
         |(at, slot)| -> Result<()> {
@@ -203,7 +205,7 @@ fn contract<T: Copy + Default + Send + Sync, R: Send + Default + Clone>(
                 let factors = operands
                     .iter()
                     .enumerate()
-                    .map(|(which, (_, values))| values[starts[which][at] + offsets[which][term]]);
+                    .map(|(which, elements)| read(elements, starts[which][at] + offsets[which][term]));
                 factors.fold(one, &multiply)
             };
             *slot = total(&mut call.budget.timed(0..terms).map(product));
@@ -220,15 +222,11 @@ fn einsum(call: &Call<'_>) -> Result {
     let plan = Plan::of(call.string("equation")?, &shapes)?;
     let (element, shape) = (call.tensor(0)?.element_type(), plan.dims(&plan.output));
     if element.is_float() {
-        let operands: Vec<_> =
-            inputs.iter().map(|&input| Ok((input, call.budget.read_floats(input)?))).collect::<Result<_>>()?;
-        let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
+        let values = contract(call, &plan, Elements::float, compensated, |a, b| a * b, 1.0)?;
         return Ok(call.floats(element, &shape, values)?.into());
     }
-    let operands: Vec<_> =
-        inputs.iter().map(|&input| Ok((input, call.budget.read_integers(input)?))).collect::<Result<_>>()?;
     let total = |terms: &mut dyn Iterator<Item = i128>| terms.fold(0, i128::wrapping_add);
-    let values = contract(call, &plan, &operands, total, i128::wrapping_mul, 1)?;
+    let values = contract(call, &plan, Elements::integer, total, i128::wrapping_mul, 1)?;
     Ok(call.integers(element, &shape, values)?.into())
 }
 
@@ -242,15 +240,15 @@ fn magnitude(call: &Call<'_>) -> Result {
     let inputs = call.tensors(0)?;
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.shape()).collect();
     let plan = Plan::of(call.string("equation")?, &shapes)?;
-    let absolute = |input: &'_ Tensor| Accumulate::Magnitude.read(call.budget, input);
-    let operands: Vec<_> = inputs.iter().map(|&input| Ok((input, absolute(input)?))).collect::<Result<_>>()?;
-    let values = contract(call, &plan, &operands, compensated, |a, b| a * b, 1.0)?;
+    let absolute = |elements: &Elements, index: usize| elements.float(index).abs();
+    let values = contract(call, &plan, absolute, compensated, |a, b| a * b, 1.0)?;
     Ok(call.floats(ElementType::Double, &plan.dims(&plan.output), values)?.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::framework::budget::ExecutionLimits;
     use crate::testing::{floats, node, typed};
 
     fn run(equation: &str, inputs: &[Tensor]) -> (Vec<usize>, Vec<f64>) {
@@ -298,6 +296,16 @@ mod tests {
     fn nothing_sums_to_zero() {
         assert_eq!(run("ij->i", &[floats(&[2, 0], &[])]), (vec![2], vec![0.0, 0.0]));
         assert_eq!(run("ij->j", &[floats(&[2, 0], &[])]), (vec![0], vec![]));
+    }
+
+    /// An operand of 8 bits is not converted whole: the run has not room for that.
+    #[test]
+    fn a_large_operand_is_read_where_it_is_multiplied() {
+        let weight = typed(ElementType::Uint8, &[1 << 12, 8], &vec![1.0; 1 << 15]);
+        let limits = ExecutionLimits { bytes: 8 << 15, ..ExecutionLimits::default() };
+        let call = node("Einsum", 12).set("equation", "j,ij->i").input(typed(ElementType::Uint8, &[8], &[2.0; 8]));
+        let result = call.input(weight).limits(limits).tensor();
+        assert!(result.floats() == vec![16.0; 1 << 12]);
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! What RNN, GRU and LSTM share: their inputs, directions, and the walk along the sequences.
+//!
+//! W takes part in one product a direction and is read by blocks of rows. R takes part in every step: that of a direction is
+//! read whole and counted while the direction runs.
 
 #![expect(
     clippy::indexing_slicing,
     reason = "check compares every input with the shape that its offsets are computed from"
 )]
+
+use std::ops::Range;
 
 use crate::deadline::Deadline;
 use crate::dtype::ElementType;
@@ -81,16 +86,19 @@ pub(super) struct Sizes {
     pub(super) gates: usize,
 }
 
-/// The inputs of a recurrent node, time first.
-pub(super) struct Inputs {
+/// The elements of W that are read at a time.
+const BLOCK: usize = 1 << 21;
+
+/// The inputs of a recurrent node, X time first.
+pub(super) struct Inputs<'a> {
     pub(super) sizes: Sizes,
     pub(super) element: ElementType,
     layout: Layout,
     reversed: &'static [bool],
     lengths: Vec<usize>,
     x: Vec<f64>,
-    w: Vec<f64>,
-    r: Vec<f64>,
+    w: &'a Tensor,
+    r: &'a Tensor,
     b: Option<Vec<f64>>,
     clip: Option<f64>,
 }
@@ -98,7 +106,7 @@ pub(super) struct Inputs {
 /// What a cell sees of one direction.
 pub(super) struct Weights<'a> {
     /// `[gates * hidden, hidden]`.
-    pub(super) recurrence: &'a [f64],
+    recurrence: &'a [f64],
     /// `[gates * hidden]` for the input, then as many for the recurrence; nothing is zero.
     bias: Option<&'a [f64]>,
     clip: Option<f64>,
@@ -140,9 +148,9 @@ impl Weights<'_> {
     }
 }
 
-impl Inputs {
-    /// Reads X, W, R, B and `sequence_lens` of an operator with this many gates and these values of `direction`.
-    pub(super) fn read(call: &Call<'_>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs> {
+impl<'a> Inputs<'a> {
+    /// Checks W and R, and reads X, B and `sequence_lens` of an operator with this many gates and these values of `direction`.
+    pub(super) fn read(call: &Call<'a>, gates: usize, layout: Layout, directions: Directions) -> Result<Inputs<'a>> {
         let rules = Rules::of(call);
         let reversed = call.one_of("direction", directions).rule(rules.direction)?;
         let (x, w, r) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
@@ -162,11 +170,7 @@ impl Inputs {
         if let Some(clip) = clip.filter(|clip| *clip < 0.0) {
             return Err(invalid(format!("clip is {clip}; a threshold is not negative")));
         }
-        let (w, r, b) = (
-            call.budget.read_floats(w)?,
-            call.budget.read_floats(r)?,
-            b.map(|tensor| call.budget.read_floats(tensor)).transpose()?,
-        );
+        let b = b.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
         let lengths = lengths(call, &sizes)?;
         Ok(Inputs { sizes, element: call.tensor(0)?.element_type(), layout, reversed, lengths, x, w, r, b, clip })
     }
@@ -201,8 +205,10 @@ impl Inputs {
         // What a step computes in: the products that it meets and adds to, and both versions of each state.
         call.budget.count(block, size_of::<f64>() * (2 * gates + 3 * states.len()))?;
         for direction in 0..directions {
-            let weights = self.weights(call, direction);
             let budget = call.budget.nested();
+            let rows = gates * hidden;
+            let recurrence = budget.read_floats(&lines(self.r, hidden, direction * rows..(direction + 1) * rows))?;
+            let weights = self.weights(call, direction, &recurrence);
             let products = self.products(&budget, direction)?;
             let mut current: Vec<State> =
                 states.iter().map(|state| state[direction * block..][..block].to_vec()).collect();
@@ -228,11 +234,10 @@ impl Inputs {
         self.outputs(call, y, states)
     }
 
-    fn weights<'a>(&'a self, call: &Call<'a>, direction: usize) -> Weights<'a> {
-        let Sizes { hidden, gates, .. } = self.sizes;
-        let rows = gates * hidden;
+    fn weights<'b>(&'b self, call: &Call<'b>, direction: usize, recurrence: &'b [f64]) -> Weights<'b> {
+        let rows = self.sizes.gates * self.sizes.hidden;
         Weights {
-            recurrence: &self.r[direction * rows * hidden..][..rows * hidden],
+            recurrence,
             bias: self.b.as_ref().map(|b| &b[direction * 2 * rows..][..2 * rows]),
             clip: self.clip,
             sizes: self.sizes,
@@ -246,8 +251,23 @@ impl Inputs {
         let Sizes { time, batch, input, hidden, gates, .. } = self.sizes;
         let (steps, rows) = (time * batch, gates * hidden);
         let mut products: Vec<f64> = budget.scratch(steps * rows)?;
-        let w = Matrix::row_major(&self.w[direction * rows * input..][..rows * input], rows, input);
-        multiply(self.element, Matrix::row_major(&self.x, steps, input), w, &mut products, budget.deadline())?;
+        let step = (BLOCK / input.max(1)).max(64);
+        for from in (0..rows).step_by(step) {
+            let to = rows.min(from + step);
+            let budget = budget.nested();
+            let w = budget.read_floats(&lines(self.w, input, direction * rows + from..direction * rows + to))?;
+            let w = Matrix::row_major(&w, to - from, input);
+            let x = Matrix::row_major(&self.x, steps, input);
+            if to - from == rows {
+                multiply(self.element, x, w, &mut products, budget.deadline())?;
+                break;
+            }
+            let mut part: Vec<f64> = budget.scratch(steps * (to - from))?;
+            multiply(self.element, x, w, &mut part, budget.deadline())?;
+            for (products, part) in products.chunks_exact_mut(rows).zip(part.chunks_exact(to - from)) {
+                products[from..to].copy_from_slice(part);
+            }
+        }
         Ok(products)
     }
 
@@ -288,6 +308,11 @@ impl Inputs {
         }
         Ok(Outputs(outputs))
     }
+}
+
+/// Some lines of a tensor that has `length` elements in each.
+fn lines(tensor: &Tensor, length: usize, range: Range<usize>) -> Tensor {
+    tensor.part(range.start * length..range.end * length)
 }
 
 /// Adds the product of `a` and the transpose of `b` to `out`, with compensated sums for `double`.

@@ -1,0 +1,72 @@
+//! Traps against the cases: every version of a trap has one of its cases, with outputs by hand.
+
+use std::collections::BTreeSet;
+
+use onnx_conformance_reference::spec::OpSpec;
+use onnx_conformance_reference::spec::yaml::YamlError;
+
+use crate::generate::file::op_file::{CaseFile, OperatorFile};
+use crate::generate::file::trap::{TrapFile, place};
+use crate::generate::plan::concrete::ConcreteCases;
+use crate::generate::plan::fit::CaseAtVersion;
+
+/// Whether each trap is for some versions, each of which has one of its cases, and its cases are all of these versions and
+/// have outputs by hand.
+pub(crate) fn check(path: &str, text: &str, file: &OperatorFile, specs: &[&OpSpec]) -> Result<(), Box<YamlError>> {
+    for (number, trap) in file.traps.iter().enumerate() {
+        check_one(file, trap, specs).map_err(|Mistake { word, message, help }| {
+            Box::new(YamlError::new(path, text, place(text, number, &word), message, Some(help)))
+        })?;
+    }
+    Ok(())
+}
+
+/// What is wrong with a trap, and the word of it that is.
+struct Mistake {
+    word: String,
+    message: String,
+    help: String,
+}
+
+fn check_one(file: &OperatorFile, trap: &TrapFile, specs: &[&OpSpec]) -> Result<(), Mistake> {
+    let mistake = |word: &str, message: String, help: String| Mistake { word: word.to_owned(), message, help };
+    let covered: Vec<&OpSpec> = specs.iter().copied().filter(|spec| trap.covers(spec.version.since)).collect();
+    if covered.is_empty() {
+        let sinces: BTreeSet<u32> = specs.iter().map(|spec| spec.version.since).collect();
+        let help = format!("since and until leave none of the versions {sinces:?}");
+        return Err(mistake("since", format!("the trap is for no version of {}", file.op), help));
+    }
+    let mut told = BTreeSet::new();
+    for name in &trap.cases {
+        let Some(case) = file.cases.iter().find(|case| case.name == *name) else {
+            let help = "a trap names cases of the file, or of the recipes that it uses".to_owned();
+            return Err(mistake(name, format!("there is no case '{name}' to show the trap"), help));
+        };
+        if !case.outputs.0.iter().any(|(_, output)| output.is_by_hand()) {
+            let help = "write its outputs under `outputs`, or name a case that has them".to_owned();
+            return Err(mistake(name, format!("the case '{name}' has no outputs by hand"), help));
+        }
+        let made: Vec<u32> =
+            covered.iter().filter(|spec| is_made(file, case, spec)).map(|spec| spec.version.since).collect();
+        if made.is_empty() {
+            let help = "correct since and until of the trap, or remove the name".to_owned();
+            return Err(mistake(name, format!("the case '{name}' is of no version of the trap"), help));
+        }
+        told.extend(made);
+    }
+    match covered.iter().find(|spec| !told.contains(&spec.version.since)) {
+        None => Ok(()),
+        Some(spec) => {
+            let help = "name a case of that version, or correct since and until".to_owned();
+            Err(mistake("cases", format!("no case shows the trap in {}-{}", file.op, spec.version.since), help))
+        }
+    }
+}
+
+/// Whether a case comes up in a version, with any alternative and types.
+fn is_made(file: &OperatorFile, case: &CaseFile, spec: &OpSpec) -> bool {
+    let fitted = CaseAtVersion::new(file, case, spec);
+    fitted.is_ok_and(|fitted| {
+        ConcreteCases::new(&fitted).and_then(ConcreteCases::cases).is_ok_and(|cases| !cases.is_empty())
+    })
+}
