@@ -18,6 +18,7 @@ use crate::case::Variant;
 use crate::cli::gate::GateOptions;
 use crate::cli::runtime::{found_of, stopped_by_interrupt};
 use crate::cli::{options, print};
+use crate::expectations::Doubts;
 use crate::report::terminal::word;
 use crate::runtime::{Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, serve};
 use crate::suite::{Filter, Generated, Suite, remove_temporary};
@@ -197,6 +198,7 @@ impl Harness {
         let trials = Arc::new(Trials {
             gate: gate.open(&declaration, &options::Sources::default())?,
             host,
+            doubts: Doubts::default(),
             declaration,
             accepted,
             filter,

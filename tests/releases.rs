@@ -8,7 +8,7 @@ use std::time::Duration;
 use onnx_conformance::case::Variant;
 use onnx_conformance::case::{Case, Level};
 use onnx_conformance::reference::proto::{Message, ModelProto};
-use onnx_conformance::run::{Event, Outcome, judge, plan, run, run_inspected};
+use onnx_conformance::run::{Event, Inspect, Outcome, judge, plan, run, run_inspected};
 use onnx_conformance::runtime::{Builtin, Host, Stop};
 use onnx_conformance::suite::{
     CaseGroup, Defect, Defects, Exporter, Filter, FullTest, Generated, Releases, Source, Suite, SuiteError,
@@ -38,7 +38,7 @@ fn every_judged_test_of_every_release_passes() {
     let inspect = |case: &Case, _: &_| {
         judged.lock().unwrap().insert(case.model.as_ptr() as usize);
     };
-    run_inspected(&plan, &Builtin::new(TIMEOUT), &Stop::default(), &inspect, |event| match event {
+    run_inspected(&plan, &Builtin::new(TIMEOUT), &Stop::default(), &Inspect::watching(&inspect), |event| match event {
         Event::Finished(result) => {
             let (release, _) = result.id.split_once('/').unwrap();
             *counts.entry(release.to_owned()).or_default() += 1;

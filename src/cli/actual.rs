@@ -16,8 +16,14 @@ use crate::runtime::{Declaration, Ended, Host, Ran, Request, Response};
 /// The most cases whose outputs are kept.
 const MOST: usize = 1_000;
 
-/// The outputs of requests, by the id of the request, in order.
-type Requests = Vec<(String, Vec<Value>)>;
+/// The outputs of a request.
+struct Answer {
+    /// The id of the request.
+    id: String,
+    /// Whether a process of its own ran it.
+    is_alone: bool,
+    values: Vec<Value>,
+}
 
 /// The outputs of each data set that was run, in order.
 type Sets = Vec<Vec<Value>>;
@@ -28,7 +34,7 @@ pub(crate) struct Recorder<'a> {
     /// What the runtime says of itself, and what was found of it.
     declaration: Declaration,
     /// The outputs of the requests of each thread, by the id of the request, until the case that they belong to has a result.
-    pending: Mutex<HashMap<ThreadId, Requests>>,
+    pending: Mutex<HashMap<ThreadId, Vec<Answer>>>,
     /// The outputs of cases that fail, by id.
     failed: Mutex<BTreeMap<String, Sets>>,
 }
@@ -44,6 +50,13 @@ impl<'a> Recorder<'a> {
         format!("{} {}", self.declaration.name, self.declaration.version)
     }
 
+    fn note(&self, request: &Request<'_>, ran: &Ran, is_alone: bool) {
+        if let Ended::Answered(Response::Outputs { values, .. }) = &ran.ended {
+            let answer = Answer { id: request.id.to_owned(), is_alone, values: values.clone() };
+            lock(&self.pending).entry(current().id()).or_default().push(answer);
+        }
+    }
+
     /// Keeps the outputs of a case that fails and forgets those of every other; called on the thread that ran the case.
     pub(crate) fn end_case(&self, case: &Case, result: &CaseResult) {
         let control = case.refusal.as_ref().map(|refusal| refusal.control.id.as_str());
@@ -51,10 +64,10 @@ impl<'a> Recorder<'a> {
         if let Some(pending) = lock(&self.pending).get_mut(&current().id()) {
             let (own, others): (Vec<_>, Vec<_>) = std::mem::take(pending)
                 .into_iter()
-                .filter(|(id, _)| Some(id.as_str()) != control)
-                .partition(|(id, _)| *id == case.id);
+                .filter(|answer| Some(answer.id.as_str()) != control)
+                .partition(|answer| answer.id == case.id);
             *pending = others;
-            sets.extend(own.into_iter().map(|(_, values)| values));
+            sets.extend(own.into_iter().map(|answer| answer.values));
         }
         let mut failed = lock(&self.failed);
         let is_failure = result.outcome != Outcome::Pass && !result.outcome.is_inconclusive();
@@ -91,11 +104,18 @@ impl Host for Recorder<'_> {
 
     fn run(&self, request: &Request<'_>) -> Ran {
         let ran = self.host.run(request);
-        if let Ended::Answered(Response::Outputs { values, .. }) = &ran.ended {
-            let entry = (request.id.to_owned(), values.clone());
-            lock(&self.pending).entry(current().id()).or_default().push(entry);
-        }
+        self.note(request, &ran, false);
         ran
+    }
+
+    fn run_alone(&self, request: &Request<'_>) -> Option<Ran> {
+        let ran = self.host.run_alone(request)?;
+        // This run counts and not the earlier one.
+        if let Some(pending) = lock(&self.pending).get_mut(&current().id()) {
+            pending.retain(|answer| answer.is_alone || answer.id != request.id);
+        }
+        self.note(request, &ran, true);
+        Some(ran)
     }
 
     fn jobs(&self) -> Option<usize> {

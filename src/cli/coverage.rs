@@ -12,7 +12,7 @@ use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::{exit, options, print};
 use crate::report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
-use crate::run::{Event, plan, run_inspected};
+use crate::run::{Event, Inspect, plan, run_inspected};
 use crate::runtime::{Builtin, Stop};
 use crate::suite::Filter;
 
@@ -64,12 +64,18 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let survey = survey.with_runtimes(&evidence);
     let mut broken = 0;
     let runtime = Builtin::new(Duration::from_mins(1));
-    run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
-        if let Event::Broken(error) = event {
-            broken += 1;
-            print::note(&format!("broken case: {error}"));
-        }
-    });
+    run_inspected(
+        &plan,
+        &runtime,
+        &Stop::default(),
+        &Inspect::watching(&|case, result| survey.record(case, result)),
+        |event| {
+            if let Event::Broken(error) = event {
+                broken += 1;
+                print::note(&format!("broken case: {error}"));
+            }
+        },
+    );
     let coverage = survey.finish();
     let code = if broken > 0 { exit::HARNESS } else { exit::SUCCESS };
     if arguments.format == Form::Json {

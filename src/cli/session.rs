@@ -6,10 +6,10 @@ use crate::cli::actual::Recorder;
 use crate::cli::print;
 use crate::cli::results_file::ResultsFile;
 use crate::cli::runtime::ended_early;
-use crate::expectations::{ExpectationMatcher, GateResult};
+use crate::expectations::{Doubts, ExpectationMatcher, GateResult};
 use crate::findings::{Finding, Findings};
 use crate::report::reporter::{Reporter, Started};
-use crate::run::{CaseResult, Event, Plan, run_inspected};
+use crate::run::{CaseResult, Event, Inspect, Plan, run_inspected};
 use crate::runtime::{Host as _, Stop, StopReason};
 
 /// What is to be run, on what.
@@ -50,7 +50,11 @@ impl Session<'_> {
             reporters.case_ended(result, verdict)?;
         }
         reporters.extend(self.file.map(|file| Box::new(file) as Box<dyn Reporter>));
-        let inspect = |case: &_, result: &_| self.runtime.end_case(case, result);
+        let doubts = Doubts::default();
+        let inspect = Inspect {
+            case: &|case, result| self.runtime.end_case(case, result),
+            doubtful: &|result| doubts.doubtful(self.expectations, result),
+        };
         run_inspected(self.plan, self.runtime, self.stop, &inspect, |mut event| {
             if let Event::Finished(result) = &mut event {
                 explain(result);

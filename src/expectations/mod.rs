@@ -1,6 +1,7 @@
 //! Expectations: how the cases of a runtime are known to end, and what a run does that differs from them.
 
 mod condition;
+mod doubts;
 mod entry;
 mod file;
 mod gate;
@@ -11,6 +12,7 @@ mod text;
 mod update;
 
 pub use condition::{Condition, Versions, version_key};
+pub use doubts::Doubts;
 pub use entry::Entry;
 pub use file::{ExpectationError, Expectations, Provenance, with_accepted, with_provenance, with_strict};
 pub use gate::{Conclusion, GateResult, Scope};

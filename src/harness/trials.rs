@@ -10,11 +10,11 @@ use libtest_mimic::{Completion, Failed};
 use crate::case::{Variant, vary};
 use crate::cli::gate::Gate;
 use crate::cli::print;
-use crate::expectations::{GateResult, Scope, Verdict};
+use crate::expectations::{Doubts, GateResult, Scope, Verdict};
 use crate::harness::choice::Choice;
 use crate::report::escape;
 use crate::report::terminal::flaky;
-use crate::run::{CaseResult, Outcome, judge};
+use crate::run::{CaseResult, Outcome, judge_twice};
 use crate::runtime::{Accepted, Declaration, Host, Stop, StopReason};
 use crate::suite::{Filter, Suite};
 
@@ -34,6 +34,7 @@ pub(super) struct Trials {
     /// Which files the runtime takes, where it does not say so itself.
     pub(super) accepted: Option<Accepted>,
     pub(super) gate: Gate,
+    pub(super) doubts: Doubts,
     pub(super) filter: Filter,
     pub(super) variant: Variant,
     pub(super) again: Box<dyn Fn(&str) -> String + Send + Sync>,
@@ -83,7 +84,8 @@ impl Trials {
                     None => continue,
                 },
             };
-            let result = judge(&case, &*self.host, &self.declaration);
+            let doubts = |result: &CaseResult| self.doubts.doubtful(&self.gate.matcher, result);
+            let result = judge_twice(&case, &*self.host, &self.declaration, &doubts);
             if self.stop.is_set() {
                 return not_run();
             }

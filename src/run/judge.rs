@@ -1,5 +1,6 @@
 //! Judging: one case on one runtime, and the outcome of its answer.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use onnx_conformance_reference::spec::Specs;
@@ -33,6 +34,51 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
         result.inputs = summarize_inputs(case);
     }
     result
+}
+
+/// Judges as [`judge`] does, and where the result is `doubtful` puts the case once more to a process of its own: what
+/// another case has left behind in a process is no fault of this one. The second run counts.
+pub fn judge_twice(
+    case: &Case,
+    runtime: &dyn Host,
+    declaration: &Declaration,
+    doubtful: &dyn Fn(&CaseResult) -> bool,
+) -> CaseResult {
+    let first = judge(case, runtime, declaration);
+    if !doubtful(&first) {
+        return first;
+    }
+    let alone = Alone { host: runtime, was_alone: AtomicBool::new(false) };
+    let second = judge(case, &alone, declaration);
+    if !alone.was_alone.into_inner() {
+        return first;
+    }
+    let changed = second.outcome != first.outcome;
+    let earlier = changed.then(|| format!("{}: {}", first.outcome, first.message).trim_end_matches(": ").to_owned());
+    CaseResult { flaky: first.flaky.or(earlier).or(second.flaky), ..second }
+}
+
+/// A runtime, each request of which goes to a process of its own.
+struct Alone<'a> {
+    host: &'a dyn Host,
+    /// Whether any did.
+    was_alone: AtomicBool,
+}
+
+impl Host for Alone<'_> {
+    fn declaration(&self) -> Declaration {
+        self.host.declaration()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        match self.host.run_alone(request) {
+            Some(ran) => {
+                self.was_alone.store(true, Ordering::Relaxed);
+                ran
+            }
+            None => self.host.run(request),
+        }
+    }
 }
 
 /// The inputs of the first data set, each cut after a few elements.

@@ -9,9 +9,9 @@ mod support;
 #[cfg(test)]
 pub(crate) mod test_results;
 
-pub use judge::judge;
+pub use judge::{judge, judge_twice};
 pub use outcome::{CaseResult, Outcome};
 pub use plan::{Confirm, Plan, Shard, plan};
 pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
-pub use runner::{Event, OfRelease, Summary, run, run_inspected};
+pub use runner::{Event, Inspect, OfRelease, Summary, run, run_inspected};
 pub use support::undeclared_feature;

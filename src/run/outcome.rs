@@ -125,7 +125,7 @@ pub struct CaseResult {
     /// How far a mismatch is from the expected output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// How the runtime died on the case at first, where it did otherwise on the case alone; the rest is about that run.
+    /// How the case ended at first, where it ended otherwise alone; the rest is about that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<String>,
     /// How binding the expectation is.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::case::{Case, Level, RefusalClass, UpstreamOverride};
 use crate::compare::Distance;
-use crate::run::{CaseResult, Outcome, Plan, judge};
+use crate::run::{CaseResult, Outcome, Plan, judge_twice};
 use crate::runtime::{Host, Stop};
 use crate::suite::{SelectedGroup, SuiteError};
 
@@ -24,15 +24,30 @@ pub enum Event {
 /// Runs every case of the plan, until it is stopped, and hands each event to `sink` on the calling thread, as it comes.
 /// A case that is running when the run is stopped has no result.
 pub fn run(plan: &Plan<'_>, runtime: &dyn Host, stop: &Stop, sink: impl FnMut(Event)) {
-    run_inspected(plan, runtime, stop, &|_, _| {}, sink);
+    run_inspected(plan, runtime, stop, &Inspect::watching(&|_, _| {}), sink);
 }
 
-/// Runs as [`run`] does, and shows `inspect` each case with its result, on the thread that ran it.
+/// What looks at a case on the thread that ran it.
+pub struct Inspect<'a> {
+    /// Sees each case with its result.
+    pub case: &'a (dyn Fn(&Case, &CaseResult) + Sync),
+    /// Says which results are to be had a second time, in a process of their own; see [`judge_twice`].
+    pub doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync),
+}
+
+impl<'a> Inspect<'a> {
+    /// Shows cases, and believes every result.
+    pub fn watching(case: &'a (dyn Fn(&Case, &CaseResult) + Sync)) -> Inspect<'a> {
+        Inspect { case, doubtful: &|_| false }
+    }
+}
+
+/// Runs as [`run`] does, and shows each case with its result.
 pub fn run_inspected(
     plan: &Plan<'_>,
     runtime: &dyn Host,
     stop: &Stop,
-    inspect: &(dyn Fn(&Case, &CaseResult) + Sync),
+    inspect: &Inspect<'_>,
     mut sink: impl FnMut(Event),
 ) {
     let (sender, receiver) = mpsc::channel();
@@ -50,18 +65,18 @@ pub fn run_inspected(
                         for case in cases {
                             let (case, has_form) = plan.varied(case);
                             let result = if has_form {
-                                judge(&case, runtime, &declaration)
+                                judge_twice(&case, runtime, &declaration, inspect.doubtful)
                             } else {
                                 CaseResult::without_form(&case, plan.variant())
                             };
                             if stop.is_set() {
                                 return;
                             }
-                            inspect(&case, &result);
+                            (inspect.case)(&case, &result);
                             for id in same.iter().skip(1).flat_map(|(_, _, ids)| ids) {
                                 let id = plan.variant().id(id);
                                 let same = CaseResult { id: id.clone(), ..result.clone() };
-                                inspect(&Case { id, ..case.clone() }, &same);
+                                (inspect.case)(&Case { id, ..case.clone() }, &same);
                                 event(Event::Finished(Box::new(same)));
                             }
                             event(Event::Finished(Box::new(result)));

@@ -48,6 +48,12 @@ pub trait Host: Sync {
     /// Puts a request to the runtime. However that ends, the host lives.
     fn run(&self, request: &Request<'_>) -> Ran;
 
+    /// Puts a request to a process of the runtime that has run nothing yet. Nothing, where [`Host::run`] does no other.
+    fn run_alone(&self, request: &Request<'_>) -> Option<Ran> {
+        let _ = request;
+        None
+    }
+
     /// How many requests it takes at a time; as many as there are threads, where it does not say.
     fn jobs(&self) -> Option<usize> {
         None

@@ -305,6 +305,18 @@ impl Host for Subprocess {
         ran
     }
 
+    fn run_alone(&self, request: &Request<'_>) -> Option<Ran> {
+        if self.options.isolate || self.stop.is_set() {
+            return None;
+        }
+        // The process that was there ends.
+        drop(self.take());
+        let mut place = None;
+        let ended = self.attempt(&mut place, request).map_or_else(|death| self.ended(death), Ended::Answered);
+        self.give_back(place);
+        Some(ended.into())
+    }
+
     fn jobs(&self) -> Option<usize> {
         Some(self.options.workers.max(1))
     }

@@ -15,7 +15,7 @@ use onnx_conformance::report::coverage::{CoverageCollector, Exclusions};
 use onnx_conformance::report::reporter::{Collected, Finished, Reporter, Started};
 use onnx_conformance::report::site::{Column, Extra, write_site};
 use onnx_conformance::report::terminal::Show;
-use onnx_conformance::run::{Event, Header, Read, Selected, plan, run_inspected, write_header, write_result};
+use onnx_conformance::run::{Event, Header, Inspect, Read, Selected, plan, run_inspected, write_header, write_result};
 use onnx_conformance::runtime::{Builtin, Host as _, Stop};
 use onnx_conformance::suite::{Filter, Suite};
 use onnx_conformance::whole_file::write_whole;
@@ -54,12 +54,18 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let (started, mut gate) = (Instant::now(), GateResult::default());
     reporters.started(&Started { runtime: &declaration, cases: plan.selected })?;
     let mut reported = Ok(());
-    run_inspected(&plan, &runtime, &Stop::default(), &|case, result| survey.record(case, result), |event| {
-        let verdict = gate.add(&event, &book);
-        if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
-            reported = reporters.case_ended(result, verdict);
-        }
-    });
+    run_inspected(
+        &plan,
+        &runtime,
+        &Stop::default(),
+        &Inspect::watching(&|case, result| survey.record(case, result)),
+        |event| {
+            let verdict = gate.add(&event, &book);
+            if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
+                reported = reporters.case_ended(result, verdict);
+            }
+        },
+    );
     reported?;
     reporters.cases_ended();
     gate.finish(&book, &Scope { filter: Some(&everything), variant: Variant::Runtime });

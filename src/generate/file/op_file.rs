@@ -59,6 +59,13 @@ pub struct OperatorFile {
     pub constraints: Ordered<ConstraintFile>,
 }
 
+impl OperatorFile {
+    /// The traps of the version that begins at this opset.
+    pub fn traps_of(&self, since: u32) -> impl Iterator<Item = &TrapFile> {
+        self.traps.iter().filter(move |trap| trap.covers(since))
+    }
+}
+
 /// What an operator demands or promises: a sentence, or a sentence with its cases.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "SentenceOrParts"))]

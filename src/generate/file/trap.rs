@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use crate::generate::file::op_file::OperatorFile;
 use crate::generate::file::since::Since;
 
 /// What holds in some versions and not in those beside them, or what a careless implementation gets wrong in any.
@@ -24,13 +23,6 @@ impl TrapFile {
     /// Whether it is for the version that begins at this opset.
     pub fn covers(&self, since: u32) -> bool {
         self.since.as_ref().is_none_or(|first| first.covers(since)) && self.until.is_none_or(|last| since <= last)
-    }
-}
-
-impl OperatorFile {
-    /// The traps of the version that begins at this opset.
-    pub fn traps_of(&self, since: u32) -> impl Iterator<Item = &TrapFile> {
-        self.traps.iter().filter(move |trap| trap.covers(since))
     }
 }
 

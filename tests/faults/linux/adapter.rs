@@ -151,6 +151,12 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
             say(&ok);
         }
         "corrupts-the-next" if count == 2 => abort(),
+        "always-fails" => {
+            say(&format!("{}\n", json!({"seq": seq, "error": {"phase": "run", "message": "always"}})));
+        }
+        "spoils-the-next" if count == 2 => {
+            say(&format!("{}\n", json!({"seq": seq, "error": {"phase": "run", "message": "spoilt"}})));
+        }
         "panics" => panic!("index 3 is out of bounds"),
         "leaves-an-orphan" => {
             let mut child = this(&["leave-an-orphan", rest[0]]);

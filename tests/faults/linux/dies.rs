@@ -1,6 +1,6 @@
 //! Adapters that die, and those that are killed.
 
-use onnx_conformance::run::Outcome::{Crash, OutOfMemory, Pass};
+use onnx_conformance::run::Outcome::{Crash, Error, OutOfMemory, Pass};
 
 use crate::linux::Tests;
 use crate::linux::program::{Scene, adapter};
@@ -9,6 +9,7 @@ pub(crate) const TESTS: Tests = &[
     ("one_that_dies_every_third_time_is_flaky", one_that_dies_every_third_time_is_flaky),
     ("one_that_always_dies_is_a_crash_with_its_last_words", one_that_always_dies_is_a_crash_with_its_last_words),
     ("isolated_cases_do_not_meet", isolated_cases_do_not_meet),
+    ("what_is_not_expected_is_run_again_alone", what_is_not_expected_is_run_again_alone),
     ("a_panic_is_in_the_message", a_panic_is_in_the_message),
     ("many_deaths_in_a_row_end_the_run", many_deaths_in_a_row_end_the_run),
     ("one_that_cannot_start_again_ends_the_run", one_that_cannot_start_again_ends_the_run),
@@ -30,6 +31,18 @@ fn isolated_cases_do_not_meet() {
     assert!(ran.results.iter().all(|result| result.flaky.is_none()), "{ran:?}");
     let ran = Scene::new(3).run("corrupts-the-next");
     assert!(ran.results[1].flaky.is_some(), "{ran:?}");
+}
+
+fn what_is_not_expected_is_run_again_alone() {
+    let ran = Scene::new(3).run("spoils-the-next");
+    ran.expect(0, &[(Pass, ""); 3]);
+    let first: Vec<Option<&str>> = ran.results.iter().map(|result| result.flaky.as_deref()).collect();
+    // The process that was started for the second case runs the third as its second one.
+    assert_eq!(first, [None, Some("error: spoilt"), Some("error: spoilt")], "{ran:?}");
+    // Where every case is run alone there is nothing to be had again.
+    let ran = Scene::new(2).run("always-fails");
+    ran.expect(1, &[(Error, "always"); 2]);
+    assert!(ran.results.iter().all(|result| result.flaky.is_none()), "{ran:?}");
 }
 
 fn a_panic_is_in_the_message() {
