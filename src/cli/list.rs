@@ -1,7 +1,5 @@
 //! `list`: the ids of cases.
 
-use std::borrow::Cow;
-
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -35,8 +33,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::json(&ids.iter().map(|id| listed(id)).collect::<Vec<_>>())?;
         return Ok(exit::SUCCESS);
     }
-    let ids: Vec<Cow<'_, str>> = ids.iter().map(|id| escape::line(id)).collect();
-    print::line(&ids.join("\n"))?;
+    let mut text = String::with_capacity(ids.iter().map(|id| id.len() + 1).sum());
+    for id in &ids {
+        text.push_str(&escape::line(id));
+        text.push('\n');
+    }
+    print::raw(text.as_bytes())?;
     Ok(exit::SUCCESS)
 }
 

@@ -39,7 +39,7 @@ fn plain(text: &str) -> anyhow::Result<()> {
     printed(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
 }
 
-/// Prints what the program made itself for another program, as it is.
+/// Prints what needs no more escaping, as it is.
 pub(crate) fn raw(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     printed(out.write_all(bytes).and_then(|()| out.flush()))

@@ -1,14 +1,14 @@
 //! What a version of a runtime did, in numbers.
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, Specs};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
 use crate::case::{CaseId, Level};
 use crate::measure::measurement::{Measured, Measurement};
 use crate::run::Outcome;
-use crate::suite::recorded_cases;
+use crate::suite::{RecordedCase, recorded_cases};
 
 /// The cases from the specs that a version of a runtime was measured on, by how they ended, and the operators that it has right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,20 +56,14 @@ impl Overview {
             operators: 0,
         };
         for version in specs.all() {
-            let spec = specs.get(&version)?;
-            let is_there =
-                version.domain == DEFAULT_DOMAIN && !spec.deprecated && specs.opsets(&version)?.contains(&opset);
-            let (mut measured, mut passed) = (0, 0);
-            for case in recorded_cases(&version) {
-                let outcome = measurement.outcome(&version, case);
-                overview.count(outcome);
-                if is_there && case.facts.level == Level::Required && is_in_float(spec, CaseId::parse(&case.id)) {
-                    measured += usize::from(outcome != Measured::Unknown);
-                    passed += usize::from(outcome == Measured::Ended(Outcome::Pass));
-                }
-            }
-            overview.operators += usize::from(measured > 0);
-            overview.right += usize::from(measured > 0 && passed == measured);
+            recorded_cases(&version).iter().for_each(|case| overview.count(measurement.outcome(&version, case)));
+        }
+        for (version, cases) in cases_in_float(opset)? {
+            let outcomes = cases.into_iter().map(|case| measurement.outcome(&version, case));
+            let measured: Vec<Measured> = outcomes.filter(|outcome| *outcome != Measured::Unknown).collect();
+            let is_right = measured.iter().all(|outcome| *outcome == Measured::Ended(Outcome::Pass));
+            overview.operators += usize::from(!measured.is_empty());
+            overview.right += usize::from(!measured.is_empty() && is_right);
         }
         Ok(overview)
     }
@@ -89,6 +83,22 @@ impl Overview {
         };
         *count += 1;
     }
+}
+
+/// The operators of ONNX's own domain at an opset, by name, each with its required cases whose types are float wherever they may be.
+pub fn cases_in_float(opset: u32) -> Result<Vec<(OperatorVersion, Vec<&'static RecordedCase>)>, LookupError> {
+    let (specs, mut operators) = (Specs::embedded(), Vec::new());
+    for version in specs.all().filter(|version| version.domain == DEFAULT_DOMAIN) {
+        let spec = specs.get(&version)?;
+        if spec.deprecated || !specs.opsets(&version)?.contains(&opset) {
+            continue;
+        }
+        let is_meant =
+            |case: &&RecordedCase| case.facts.level == Level::Required && is_in_float(spec, CaseId::parse(&case.id));
+        let cases = recorded_cases(&version).iter().filter(is_meant).collect();
+        operators.push((version, cases));
+    }
+    Ok(operators)
 }
 
 /// Whether each type that an id names is float, or of a parameter that cannot be.

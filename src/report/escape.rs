@@ -59,6 +59,22 @@ pub fn markdown(text: &str) -> String {
     escaped
 }
 
+/// Text in one line of HTML or SVG, between tags or in quotes.
+pub fn html(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in line(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
 /// Text in one line as code in markdown. The fence is longer than any run of backticks in it.
 pub fn markdown_code(text: &str) -> String {
     let text = line(text);

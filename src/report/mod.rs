@@ -17,6 +17,7 @@ pub mod models;
 pub mod operator;
 pub mod overview;
 pub mod pattern;
+pub mod picture;
 pub mod reporter;
 pub(crate) mod signature;
 pub mod site;

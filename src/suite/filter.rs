@@ -126,7 +126,7 @@ impl Patterns {
     }
 
     fn matches(&self, id: &str) -> bool {
-        self.names(id) || self.globs_of(id).flatten().any(|glob| glob.matches(id))
+        !self.is_empty() && (self.names(id) || self.globs_of(id).flatten().any(|glob| glob.matches(id)))
     }
 
     /// Whether an id, or a group that it is in, is named.

@@ -4,6 +4,7 @@ mod bad_models;
 mod broken_models;
 mod check;
 mod convert;
+mod documents;
 mod errors;
 mod expectations;
 mod files;

@@ -39,6 +39,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/schema/protocol/answer.json", text: json_schema::<Answer> },
     Generated { path: "docs/schema/protocol/command.json", text: json_schema::<Command> },
     Generated { path: "docs/schema/protocol/started.json", text: json_schema::<Started> },
+    Generated { path: "docs/matrix.svg", text: matrix },
     Generated { path: TRAPS, text: traps },
     Generated { path: "docs/versions.md", text: changes },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
@@ -47,6 +48,11 @@ const FILES: &[Generated] = &[
     Generated { path: "specs/schema/releases.json", text: json_schema::<Releases> },
     Generated { path: "specs/schema/types.json", text: json_schema::<TypesFile> },
 ];
+
+/// What runtimes do with the operators of an opset that all of them take.
+fn matrix() -> Result<String> {
+    Ok(onnx_conformance::report::picture::page(21, "cargo xtask gen")?)
+}
 
 /// What changed between adjacent versions.
 fn changes() -> Result<String> {

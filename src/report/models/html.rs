@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::models::{ModelReport, Status};
-use crate::report::escape;
+use crate::report::escape::html;
 use crate::report::models::text::{facts, kind_rows};
 
 const STYLE: &str = include_str!("models.css");
@@ -111,20 +111,4 @@ fn findings(text: &mut String, report: &ModelReport) {
         );
     }
     text.push_str("</tbody>\n</table>\n");
-}
-
-/// Text that stays text.
-fn html(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in escape::line(text).chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

@@ -29,6 +29,17 @@ pub(crate) enum Severity {
 }
 
 impl Severity {
+    /// All, from the best to the gravest.
+    pub(crate) const ALL: [Severity; 7] = [
+        Severity::Right,
+        Severity::Declined,
+        Severity::TakesInvalid,
+        Severity::RefusesValid,
+        Severity::WrongSpecial,
+        Severity::Wrong,
+        Severity::Crash,
+    ];
+
     /// The severity of an outcome; nothing for one that says nothing.
     pub(crate) fn of(outcome: Outcome, is_edge: bool) -> Option<Severity> {
         Some(match outcome {

@@ -1,4 +1,4 @@
-//! Every operator version that the specs have is computed, and nothing else is.
+//! Every operator version that the specs have is computed, and nothing else is; an op.yaml can be read through.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,22 @@ use crate::tidy::finding::Finding;
 /// Where it is said which operators the built-in executor lacks.
 const EXPECTATIONS: &str = "expectations/builtin.yaml";
 
+/// The most lines of an op.yaml.
+const MOST_LINES: usize = 800;
+
 /// What a kernel row and an operator version have in common.
 type Operator = (String, String);
 
-/// Compares the kernels with the specs, and what is missing with the expectations.
+/// Compares the kernels with the specs, and what is missing with the expectations; holds each op.yaml to its length.
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
+    for file in files.iter().filter(|file| file.path.ends_with("/op.yaml")) {
+        let lines = file.text.lines().count();
+        if lines > MOST_LINES {
+            let rule = format!("the file has {lines} lines, more than {MOST_LINES}");
+            let fix = "give a name under `given` to what cases share, and make one case of twins";
+            findings.push(Finding::new(&file.path, MOST_LINES, rule, fix));
+        }
+    }
     let specs = Specs::embedded();
     let mut rows = BTreeSet::new();
     for kernel in registry::all() {

@@ -169,6 +169,28 @@ mod tests {
         check(both, &[&[1.0, 60.0, 3.0, 50.0, 6.0, 30.0], &[6.0, 60.0]]);
     }
 
+    /// W has more elements than are read at a time, in each direction.
+    #[test]
+    fn a_wide_w_is_read_in_blocks() {
+        let (input, hidden) = (40_000, 130);
+        let mut w = vec![0.0; 2 * hidden * input];
+        for (row, weights) in w.chunks_exact_mut(input).enumerate() {
+            weights[0] = row as f64;
+            weights[input - 1] = 1000.0;
+        }
+        let mut x = vec![0.0; 2 * input];
+        (x[0], x[2 * input - 1]) = (1.0, 2.0);
+        let rnn = node("RNN", 14)
+            .input(floats(&[2, 1, input], &x))
+            .input(floats(&[2, hidden, input], &w))
+            .input(floats(&[2, hidden, hidden], &vec![0.0; 2 * hidden * hidden]))
+            .set("direction", "bidirectional")
+            .set("activations", names(&["Relu", "Relu"]));
+        let first: Vec<f64> = (0..2 * hidden).map(|row| row as f64).collect();
+        let second = vec![2000.0; 2 * hidden];
+        check(rnn, &[&[&first[..], &second].concat(), &[&second[hidden..], &first[hidden..]].concat()]);
+    }
+
     #[test]
     fn sequences_end_where_their_lengths_say() {
         let lengths = typed(ElementType::Int32, &[2], &[2.0, 0.0]);
