@@ -3,6 +3,11 @@
 `serve(runtime, run)` is a whole adapter around one function; README.md has an example.
 """
 
+import sys
+
+if sys.version_info < (3, 9):
+    sys.exit("this adapter needs Python 3.9 or newer, and python3 is %d.%d; put a newer one first on PATH" % sys.version_info[:2])
+
 from .missing import blamed_node, model_of, operator_version, schema_of, stable, walk
 from .protocol import LoadError, Port, Unsupported, serve
 
