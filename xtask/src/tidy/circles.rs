@@ -18,11 +18,8 @@ const CRATES: [&str; 7] = [
 ];
 
 /// The circles that may be, each by what the paths of its files begin with, and the reason.
-const KNOWN: &[(&[&str], &str)] = &[
-    (&["crates/reference/src/model/text/"], "a grammar: an attribute holds a graph, whose nodes hold attributes"),
-    (&["crates/reference/src/tensor/"], "a tensor prints itself, and is printed by its elements"),
-    (&["crates/reference/src/model/check.rs", "crates/reference/src/model/read.rs"], "the errors are the reader's"),
-];
+const KNOWN: &[(&[&str], &str)] =
+    &[(&["crates/reference/src/model/text/"], "a grammar: an attribute holds a graph, whose nodes hold attributes")];
 
 /// The files of a crate, and what they name of each other.
 struct Graph<'a> {

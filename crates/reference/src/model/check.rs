@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::deadline::Deadline;
+use crate::model::error::{ModelError, broken};
 use crate::model::graph::{Attribute, Function, FunctionKey, Graph, Model, Node, Opsets};
-use crate::model::read::{ModelError, broken};
 use crate::proto::measure::MeasureError;
 use crate::spec::{Argument, AttributeType, NodeSignature, OpSpec, Specs, model_domain, validate};
 

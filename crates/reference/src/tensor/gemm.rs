@@ -7,7 +7,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::deadline::Deadline;
-use crate::tensor::TensorError;
+use crate::tensor::error::TensorError;
 use crate::tensor::sum::CompensatedSum;
 
 /// The products between two looks at the clock: a few milliseconds.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "an axis counts below the rank of the list that it indexes")]
 
-use crate::tensor::TensorError;
+use crate::tensor::error::TensorError;
 
 /// The number of elements of a shape.
 pub fn element_count(shape: &[usize]) -> Result<usize, TensorError> {

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use num_complex::Complex;
 
 use crate::deadline::Deadline;
 use crate::dtype::{ElementType, Kind};
+use crate::tensor::reservation::Reservation;
 use crate::tensor::shape::element_count;
 use crate::tensor::{Tensor, TensorError};
 
@@ -24,41 +24,6 @@ pub struct TensorBuilder {
     len: usize,
     reservation: Option<Reservation>,
     deadline: Deadline,
-}
-
-/// Bytes counted as in use until dropped.
-#[derive(Debug)]
-pub struct Reservation {
-    bytes: usize,
-    in_use: Arc<AtomicUsize>,
-    limit: usize,
-}
-
-impl Reservation {
-    /// Counts `bytes` in `in_use` until dropped, or gives nothing where the sum would pass `limit`.
-    pub fn new(bytes: usize, in_use: &Arc<AtomicUsize>, limit: usize) -> Option<Reservation> {
-        let add = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= limit);
-        in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
-        Some(Reservation { bytes, in_use: Arc::clone(in_use), limit })
-    }
-
-    /// Counts so many bytes more, or says that they are over the limit.
-    pub fn grow(&mut self, bytes: usize) -> Result<(), TensorError> {
-        let more = Reservation::new(bytes, &self.in_use, self.limit).ok_or(TensorError::Bytes(self.limit))?;
-        self.bytes += more.keep();
-        Ok(())
-    }
-
-    /// Leaves the bytes counted, and says how many they are: the caller gives them back.
-    pub fn keep(mut self) -> usize {
-        std::mem::take(&mut self.bytes)
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        self.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 /// A vector that returns its reservation when the last tensor over it goes.
@@ -385,6 +350,8 @@ impl Tensor {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]

@@ -11,8 +11,8 @@ use crate::dtype::ElementType;
 use crate::kernels::framework::error::KernelError;
 use crate::proto::measure::DEFAULT_BYTES;
 use crate::spec::OpSpec;
+use crate::tensor::reservation::Reservation;
 use crate::tensor::shape::element_count;
-use crate::tensor::write::Reservation;
 use crate::tensor::{Tensor, TensorBuilder};
 use crate::types::ValueType;
 
