@@ -56,7 +56,9 @@ impl Overview {
             operators: 0,
         };
         for version in specs.all() {
-            recorded_cases(&version).iter().for_each(|case| overview.count(measurement.outcome(&version, case)));
+            for case in recorded_cases(&version) {
+                overview.count(measurement.outcome(&version, case));
+            }
         }
         for (version, cases) in cases_in_float(opset)? {
             let outcomes = cases.into_iter().map(|case| measurement.outcome(&version, case));
