@@ -64,18 +64,13 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let survey = survey.with_runtimes(&evidence);
     let mut broken = 0;
     let runtime = Builtin::new(Duration::from_mins(1));
-    run_inspected(
-        &plan,
-        &runtime,
-        &Stop::default(),
-        &Inspect::watching(&|case, result| survey.record(case, result)),
-        |event| {
-            if let Event::Broken(error) = event {
-                broken += 1;
-                print::note(&format!("broken case: {error}"));
-            }
-        },
-    );
+    let record = |case: &_, result: &_| survey.record(case, result);
+    run_inspected(&plan, &runtime, &Stop::default(), &Inspect::watching(&record), |event| {
+        if let Event::Broken(error) = event {
+            broken += 1;
+            print::note(&format!("broken case: {error}"));
+        }
+    });
     let coverage = survey.finish();
     let code = if broken > 0 { exit::HARNESS } else { exit::SUCCESS };
     if arguments.format == Form::Json {

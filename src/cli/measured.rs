@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::cli::options::Form;
 use crate::cli::usage::Usage;
 use crate::cli::{exit, print};
-use crate::measure::{Measurements, Overview};
+use crate::measure::{Measurements, Overview, cases_in_float};
 use crate::report::escape::line;
 use crate::report::overview::table;
 
@@ -38,11 +38,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         anyhow::bail!(Usage(format!("no version of {} is measured, only {}", line(name), names.join(", "))));
     }
     let is_meant = |name: &str| arguments.runtimes.is_empty() || arguments.runtimes.iter().any(|wanted| wanted == name);
+    let operators = cases_in_float(arguments.opset)?;
     let overviews = all
         .par_iter()
         .filter(|measurement| is_meant(measurement.runtime()))
-        .map(|measurement| Overview::of(measurement, arguments.opset))
-        .collect::<Result<Vec<_>, _>>()?;
+        .map(|measurement| Overview::of(measurement, &operators))
+        .collect::<Vec<_>>();
     match arguments.format {
         Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,
         Form::Json => print::json(&overviews)?,

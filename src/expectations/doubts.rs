@@ -16,10 +16,11 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// Whether the result is to be had a second time: these expectations do not have it, the runtime did answer (where it
-    /// did not, its process has ended and is not to blame for the next case), and fewer than 32 were doubted.
+    /// Whether the result is to be had a second time: these expectations do not have it, it is not of a second run already, the
+    /// runtime did answer (where it did not, its process has ended), and fewer than 32 were doubted.
     pub fn doubtful(&self, matcher: &ExpectationMatcher, result: &CaseResult) -> bool {
-        result.outcome.rank() < Outcome::Timeout.rank()
+        result.flaky.is_none()
+            && result.outcome.rank() < Outcome::Timeout.rank()
             && matches!(matcher.verdict(result).0, Verdict::Regression | Verdict::Improvement)
             && self.so_far.fetch_add(1, Ordering::Relaxed) < MOST
     }

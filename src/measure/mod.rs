@@ -14,4 +14,4 @@ pub use history::{History, VersionOutcomes};
 pub use measurement::{Measured, Measurement};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
-pub use overview::{Overview, cases_in_float};
+pub use overview::{CasesOfOperator, Overview, cases_in_float};

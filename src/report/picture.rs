@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use onnx_conformance_reference::spec::{LookupError, OperatorVersion};
+use onnx_conformance_reference::spec::LookupError;
 
 use crate::expectations::ExpectationError;
-use crate::measure::{Measured, Measurement, Measurements, Overview, cases_in_float};
+use crate::measure::{CasesOfOperator, Measured, Measurement, Measurements, Overview, cases_in_float};
 use crate::report::escape::html;
 use crate::report::site::Severity;
-use crate::suite::RecordedCase;
 
 /// The width of an operator's stripe, and the height of a runtime's row.
 const STRIPE: (usize, usize) = (4, 30);
@@ -52,7 +51,7 @@ pub fn page(opset: u32, written_by: &str) -> Result<String, PictureError> {
     );
     for (number, measurement) in rows.into_iter().enumerate() {
         let y = top + number * (down + 6);
-        let of = Overview::of(measurement, opset)?;
+        let of = Overview::of(measurement, &operators);
         let (name, base) = (html(&format!("{} {}", of.runtime, of.version)), y + down / 2 + 5);
         let _ = writeln!(svg, "<text x=\"10\" y=\"{base}\" fill=\"#1a1e23\">{name}</text>");
         for (severity, path) in stripes(measurement, &operators, y) {
@@ -77,11 +76,7 @@ pub fn page(opset: u32, written_by: &str) -> Result<String, PictureError> {
 }
 
 /// The stripes of a runtime, as the path of each severity. An operator of which nothing was measured has none.
-fn stripes(
-    measurement: &Measurement,
-    operators: &[(OperatorVersion, Vec<&RecordedCase>)],
-    y: usize,
-) -> BTreeMap<Severity, String> {
+fn stripes(measurement: &Measurement, operators: &[CasesOfOperator], y: usize) -> BTreeMap<Severity, String> {
     let (across, down) = STRIPE;
     let mut paths: BTreeMap<Severity, String> = BTreeMap::new();
     for (number, (version, cases)) in operators.iter().enumerate() {
@@ -123,7 +118,7 @@ mod tests {
         for (runtime, _) in measurements.runtimes() {
             let measurement = measurements.newest(runtime).unwrap().unwrap();
             let paths = stripes(measurement, &operators, 0);
-            let of = Overview::of(measurement, 21).unwrap();
+            let of = Overview::of(measurement, &operators);
             let count = |path: &String| path.matches('M').count();
             assert_eq!(paths.values().map(count).sum::<usize>(), of.operators, "{runtime}");
             assert_eq!(paths.get(&Severity::Right).map_or(0, count), of.right, "{runtime}");

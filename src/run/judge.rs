@@ -55,7 +55,7 @@ pub fn judge_twice(
     }
     let changed = second.outcome != first.outcome;
     let earlier = changed.then(|| format!("{}: {}", first.outcome, first.message).trim_end_matches(": ").to_owned());
-    CaseResult { flaky: first.flaky.or(earlier).or(second.flaky), ..second }
+    CaseResult { flaky: earlier.or(second.flaky), ..second }
 }
 
 /// A runtime, each request of which goes to a process of its own.

@@ -230,18 +230,7 @@ fn older_releases() -> Result<()> {
     for name in ADAPTERS {
         let expectations = format!("expectations/releases/{name}.yaml");
         let filters = ["onnx-*/**", "!onnx-1.23.*/**"];
-        let run = [
-            "run",
-            "--quiet",
-            "--bin",
-            "onnx-conformance",
-            "--",
-            "run",
-            "--runtime",
-            name,
-            "--expectations",
-            &expectations,
-        ];
+        let run = ["run", "--quiet", "--", "run", "--runtime", name, "--expectations", &expectations];
         cargo(&[&run[..], &filters].concat())?;
     }
     Ok(())

@@ -54,18 +54,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     let (started, mut gate) = (Instant::now(), GateResult::default());
     reporters.started(&Started { runtime: &declaration, cases: plan.selected })?;
     let mut reported = Ok(());
-    run_inspected(
-        &plan,
-        &runtime,
-        &Stop::default(),
-        &Inspect::watching(&|case, result| survey.record(case, result)),
-        |event| {
-            let verdict = gate.add(&event, &book);
-            if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
-                reported = reporters.case_ended(result, verdict);
-            }
-        },
-    );
+    let record = |case: &_, result: &_| survey.record(case, result);
+    run_inspected(&plan, &runtime, &Stop::default(), &Inspect::watching(&record), |event| {
+        let verdict = gate.add(&event, &book);
+        if let (Event::Finished(result), Some(verdict), Ok(())) = (&event, verdict, &reported) {
+            reported = reporters.case_ended(result, verdict);
+        }
+    });
     reported?;
     reporters.cases_ended();
     gate.finish(&book, &Scope { filter: Some(&everything), variant: Variant::Runtime });
