@@ -251,13 +251,14 @@ mod tests {
     use super::*;
     use crate::testing::{OneNode, floats, node, typed};
 
-    /// Two tokens of one key head and `heads` query heads, all of size 1: keys 1, values 2 and 3.
-    fn tokens(rule: &str, heads: usize) -> OneNode {
+    /// Two tokens of one head of size 1: queries and keys 1, values 2 and 3.
+    fn tokens(rule: &str) -> OneNode {
+        let ones = || floats(&[1, 2, 1], &[1.0, 1.0]);
         node("LinearAttention", 27)
-            .input(floats(&[1, 2, heads], &vec![1.0; 2 * heads]))
-            .input(floats(&[1, 2, 1], &[1.0, 1.0]))
+            .input(ones())
+            .input(ones())
             .input(floats(&[1, 2, 1], &[2.0, 3.0]))
-            .set("q_num_heads", i64::try_from(heads).unwrap())
+            .set("q_num_heads", 1)
             .set("kv_num_heads", 1)
             .set("update_rule", rule)
             .outputs(2)
@@ -268,13 +269,10 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_updates_the_state_as_its_equation_says() {
+    fn a_decay_of_minus_infinity_forgets_the_state() {
         let rows = [
-            (tokens("linear", 1), [2.0, 5.0]),
-            (tokens("gated", 1).absent().input(gate(f64::NEG_INFINITY)), [2.0, 3.0]),
-            (tokens("delta", 1).absent().absent().input(gate(1.0)), [2.0, 3.0]),
-            (tokens("gated_delta", 1).absent().input(gate(0.0)).input(gate(0.5)), [1.0, 2.0]),
-            (tokens("gated_delta", 1).absent().input(gate(f64::NEG_INFINITY)).input(gate(0.5)), [1.0, 1.5]),
+            (tokens("gated").absent().input(gate(f64::NEG_INFINITY)), [2.0, 3.0]),
+            (tokens("gated_delta").absent().input(gate(f64::NEG_INFINITY)).input(gate(0.5)), [1.0, 1.5]),
         ];
         for (node, expected) in rows {
             let outputs = node.run().unwrap();
@@ -284,18 +282,15 @@ mod tests {
     }
 
     #[test]
-    fn query_heads_read_the_state_they_share_and_the_past_gives_its_type() {
+    fn the_past_gives_the_state_its_type() {
         let past = typed(ElementType::Bfloat16, &[1, 1, 1, 1], &[10.0]);
-        let outputs = tokens("linear", 2).input(past).set("scale", 2.0).run().unwrap();
-        assert_eq!(outputs[0].as_tensor().map(Tensor::floats), Some(vec![24.0, 24.0, 30.0, 30.0]));
+        let outputs = tokens("linear").input(past).run().unwrap();
+        assert_eq!(outputs[0].as_tensor().map(Tensor::element_type), Some(ElementType::Float));
         assert_eq!(outputs[1].as_tensor().map(Tensor::element_type), Some(ElementType::Bfloat16));
     }
 
     #[test]
-    fn a_rule_takes_its_gates_and_no_others() {
-        assert!(tokens("gated", 1).error().contains("needs decay"));
-        assert!(tokens("linear", 1).absent().input(gate(0.0)).error().contains("takes no decay"));
-        assert!(tokens("delta", 1).error().contains("needs beta"));
-        assert!(tokens("other", 1).error().contains("update_rule"));
+    fn a_rule_takes_no_gates_but_its_own() {
+        assert!(tokens("linear").absent().input(gate(0.0)).error().contains("takes no decay"));
     }
 }
