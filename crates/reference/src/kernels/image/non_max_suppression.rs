@@ -167,17 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_unless_a_number_of_boxes_is_given() {
-        assert_eq!(three([0.1, 0.2, 0.3]).tensor().shape(), [0, 3]);
+    fn nothing_is_kept_where_the_number_of_boxes_is_negative() {
         assert_eq!(three([0.1, 0.2, 0.3]).input(ints(&[], &[-1])).tensor().shape(), [0, 3]);
     }
 
     #[test]
-    fn the_best_of_overlapping_boxes_stays() {
-        let most = |node: OneNode, most: i64| node.input(ints(&[1], &[most]));
-        assert_eq!(kept(most(three([0.1, 0.2, 0.3]), 9)), [2.0, 1.0]);
-        assert_eq!(kept(most(three([0.1, 0.2, 0.3]), 1)), [2.0]);
-        assert_eq!(kept(most(three([0.5, 0.5, 0.5]), 9)), [0.0, 2.0]);
-        assert_eq!(kept(most(three([0.1, f64::NAN, 0.3]), 9)), [2.0, 0.0]);
+    fn the_first_of_equal_scores_comes_first_and_nan_last() {
+        let all = |node: OneNode| kept(node.input(ints(&[1], &[9])));
+        assert_eq!(all(three([0.5, 0.5, 0.5])), [0.0, 2.0]);
+        assert_eq!(all(three([0.1, f64::NAN, 0.3])), [2.0, 0.0]);
     }
 }
