@@ -93,39 +93,17 @@ fn determinant_of(call: &Call<'_>, mut rows: Vec<Vec<DoubleDouble>>) -> Result<f
 #[cfg(test)]
 mod tests {
     use crate::dtype::ElementType;
-    use crate::testing::{floats, ints, node, strings, typed};
+    use crate::testing::{floats, node, typed};
 
     #[test]
-    fn triangles_are_cut_at_the_kth_diagonal() {
-        let rows: [(i64, i64, [f64; 6]); 6] = [
-            (1, 0, [1.0, 2.0, 3.0, 0.0, 5.0, 6.0]),
-            (1, 1, [0.0, 2.0, 3.0, 0.0, 0.0, 6.0]),
-            (1, i64::MIN, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-            (0, 0, [1.0, 0.0, 0.0, 4.0, 5.0, 0.0]),
-            (0, -1, [0.0, 0.0, 0.0, 4.0, 0.0, 0.0]),
-            (0, i64::MAX, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-        ];
-        for (upper, k, expected) in rows {
-            let data = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-            let cut = node("Trilu", 14).input(data).input(ints(&[], &[k])).set("upper", upper).tensor();
-            assert_eq!(cut.floats(), expected, "upper {upper}, k {k}");
-        }
-        let text = node("Trilu", 14).input(strings(&[2, 1, 2], &["a", "b", "c", "d"])).input(ints(&[], &[1])).tensor();
-        assert_eq!(text, strings(&[2, 1, 2], &["", "b", "", "d"]));
-        assert!(node("Trilu", 14).input(floats(&[2], &[1.0, 2.0])).error().contains("two axes"));
+    fn a_triangle_of_nothing_keeps_its_shape() {
         assert_eq!(node("Trilu", 14).input(floats(&[2, 0], &[])).tensor().shape(), [2, 0]);
     }
 
     #[test]
-    fn determinants_of_a_stack() {
-        let det = |shape: &[usize], values: &[f64]| node("Det", 22).input(floats(shape, values)).tensor();
-        assert_eq!(det(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), floats(&[], &[-2.0]));
-        let stack = [0.0, 1.0, 1.0, 0.0, 2.0, 4.0, 1.0, 2.0];
-        assert_eq!(det(&[2, 2, 2], &stack), floats(&[2], &[-1.0, 0.0]));
-        assert_eq!(det(&[1, 0, 0], &[]), floats(&[1], &[1.0]));
-        assert_eq!(det(&[3, 3], &[2.0, 0.0, 1.0, 1.0, 3.0, 2.0, 1.0, 1.0, 1.0]).floats(), [0.0]);
-        assert!(det(&[2, 2], &[0.0, f64::NAN, 0.0, 1.0]).floats()[0].is_nan());
-        assert!(node("Det", 11).input(floats(&[1, 2], &[1.0, 2.0])).error().contains("not square"));
+    fn a_nan_beside_a_column_of_zeros_gives_nan() {
+        let matrix = floats(&[2, 2], &[0.0, f64::NAN, 0.0, 1.0]);
+        assert!(node("Det", 22).input(matrix).tensor().floats()[0].is_nan());
     }
 
     #[test]
