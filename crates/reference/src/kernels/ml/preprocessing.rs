@@ -256,18 +256,15 @@ fn scaler(call: &Call<'_>) -> Result {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{OneNode, floats, ints, node_of, strings, typed};
+    use crate::testing::{OneNode, floats, ints, node_of, strings};
 
     fn ml(op: &str) -> OneNode {
         node_of("ai.onnx.ml", op, 1)
     }
 
     #[test]
-    fn features_are_selected_along_the_last_axis() {
+    fn a_vector_of_features_is_one_row() {
         let select = |x, y| ml("ArrayFeatureExtractor").input(x).input(y);
-        let y = select(ints(&[2, 1, 3], &[0, 1, 2, 3, 4, 5]), ints(&[1, 2], &[2, 0])).tensor();
-        assert_eq!((y.shape(), y.floats()), (&[2, 1, 2][..], vec![2.0, 0.0, 5.0, 3.0]));
         let y = select(strings(&[2], &["a", "b"]), ints(&[3], &[1, 1, 0])).tensor();
         assert_eq!((y.shape(), y.strings().concat()), (&[1, 3][..], "bba".to_owned()));
         for index in [-1, 2] {
@@ -276,12 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_greater_than_the_threshold_is_one() {
-        let y =
-            ml("Binarizer").input(floats(&[4], &[0.5, 0.75, f64::NAN, f64::INFINITY])).set("threshold", 0.5).tensor();
-        assert_eq!(y.floats(), [0.0, 1.0, 0.0, 1.0]);
-        let y = ml("Binarizer").input(ints(&[3], &[-1, 0, i64::MAX])).set("threshold", -0.5).tensor();
-        assert_eq!((y.element_type(), y.floats()), (ElementType::Int64, vec![0.0, 1.0, 1.0]));
+    fn a_threshold_is_compared_with_integers_beyond_doubles() {
         let y = ml("Binarizer")
             .input(ints(&[2], &[1 << 24, (1 << 53) + 1]))
             .set("threshold", 9_007_199_254_740_992.0f32)
@@ -292,36 +284,21 @@ mod tests {
     #[test]
     fn vectorized_inputs_are_cut_and_filled_up() {
         let join = || ml("FeatureVectorizer").input(ints(&[2, 2], &[1, 2, 3, 4])).input(ints(&[2, 1], &[5, 6]));
-        assert_eq!(join().tensor().floats(), [1.0, 2.0, 5.0, 3.0, 4.0, 6.0]);
         let y = join().set("inputdimensions", &[1, 2][..]).tensor();
         assert_eq!((y.shape(), y.floats()), (&[2, 3][..], vec![1.0, 5.0, 0.0, 3.0, 6.0, 0.0]));
-        assert_eq!(ml("FeatureVectorizer").input(floats(&[3], &[1.0; 3])).tensor().shape(), [1, 3]);
         assert!(join().set("inputdimensions", &[1][..]).error().contains("1 entries for 2 inputs"));
     }
 
     #[test]
-    fn imputing_is_by_feature_and_takes_nan() {
-        let x = floats(&[2, 2], &[f64::NAN, 1.0, 2.0, f64::NAN]);
-        let impute = |x: Tensor| ml("Imputer").input(x);
-        let y =
-            impute(x).set("replaced_value_float", f32::NAN).set("imputed_value_floats", &[7.0f32, 8.0][..]).tensor();
-        assert_eq!(y.floats(), [7.0, 1.0, 2.0, 8.0]);
-        let y = impute(ints(&[3], &[0, 5, 0])).set("imputed_value_int64s", &[i64::MIN][..]).tensor();
-        assert_eq!(y.integers(), [i128::from(i64::MIN), 5, i128::from(i64::MIN)]);
-        let int32 = typed(ElementType::Int32, &[1], &[0.0]);
-        assert!(impute(int32).set("imputed_value_int64s", &[1 << 31][..]).error().contains("does not fit"));
-        assert!(impute(ints(&[1], &[0])).error().contains("no imputed value"));
+    fn imputing_needs_a_value() {
+        assert!(ml("Imputer").input(ints(&[1], &[0])).error().contains("no imputed value"));
     }
 
     #[test]
-    fn a_divisor_of_zero_leaves_the_row_as_it_is() {
-        let rows: [(&str, &[f64], &[f64]); 6] = [
-            ("MAX", &[1.0, 4.0, -8.0], &[0.25, 1.0, -2.0]),
-            ("MAX", &[0.0, -3.0, -5.0], &[0.0, -3.0, -5.0]),
+    fn sums_and_lengths_are_of_absolute_values() {
+        let rows: [(&str, &[f64], &[f64]); 2] = [
             ("L1", &[1.0, -3.0, 0.0], &[0.25, -0.75, 0.0]),
-            ("L1", &[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0]),
             ("L2", &[3.0, -4.0, 0.0], &[0.6f32.into(), (-0.8f32).into(), 0.0]),
-            ("L2", &[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0]),
         ];
         for (norm, row, expected) in rows {
             let y = ml("Normalizer").input(floats(&[1, 3], row)).set("norm", norm).tensor();
@@ -331,24 +308,9 @@ mod tests {
     }
 
     #[test]
-    fn unknown_categories_are_zeros_or_refused() {
+    fn nan_is_in_no_category_and_strings_need_categories_of_theirs() {
         let encode = |x| ml("OneHotEncoder").input(x).set("cats_int64s", &[4, 0][..]);
-        let y = encode(floats(&[3], &[4.9, f64::NAN, -0.5])).tensor();
-        assert_eq!((y.shape(), y.floats()), (&[3, 2][..], vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
-        assert!(encode(ints(&[1], &[3])).set("zeros", 0).error().contains("in no category"));
-        let words = ml("OneHotEncoder").input(strings(&[2], &["b", ""])).set("cats_strings", &["a", "b"][..]);
-        assert_eq!(words.tensor().floats(), [0.0, 1.0, 0.0, 0.0]);
+        assert_eq!(encode(floats(&[1], &[f64::NAN])).tensor().floats(), [0.0, 0.0]);
         assert!(encode(strings(&[1], &["a"])).error().contains("no categories"));
-    }
-
-    #[test]
-    fn scaling_subtracts_before_it_multiplies() {
-        let scale = |x| ml("Scaler").input(x);
-        let y = scale(ints(&[2, 2], &[1, 2, 3, 4])).set("offset", &[1.0f32, 2.0][..]).set("scale", &[2.0f32, -1.0][..]);
-        assert_eq!(y.tensor().floats(), [0.0, 0.0, 4.0, -2.0]);
-        let y = scale(floats(&[1, 2], &[1.0, 2.0])).set("offset", &[0.5f32][..]).set("scale", &[4.0f32][..]);
-        assert_eq!(y.tensor().floats(), [2.0, 6.0]);
-        let y = scale(floats(&[1, 2], &[1.0, 2.0])).set("offset", &[0.5f32][..]).set("scale", &[4.0f32, 1.0][..]);
-        assert!(y.error().contains("both must have as many"));
     }
 }

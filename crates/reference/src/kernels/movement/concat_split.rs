@@ -142,62 +142,22 @@ pub(crate) fn part(call: &Call<'_>, data: &Tensor, axis: usize, range: Range<usi
 
 #[cfg(test)]
 mod tests {
-    use crate::dtype::ElementType;
     use crate::tensor::Tensor;
-    use crate::testing::{OneNode, floats, ints, node, typed};
+    use crate::testing::{floats, node};
     use crate::value::Value;
 
-    fn all(split: OneNode) -> Vec<Tensor> {
-        let tensor = |value: Value| value.as_tensor().cloned().unwrap();
-        split.run().unwrap().into_iter().map(tensor).collect()
-    }
-
     #[test]
-    fn shapes_that_do_not_join_are_refused() {
-        let join = |a: &[usize], b: &[usize], axis: i64| {
-            let zeros = |shape: &[usize]| floats(shape, &vec![0.0; shape.iter().product()]);
-            node("Concat", 13).input(zeros(a)).input(zeros(b)).set("axis", axis).error()
-        };
-        assert!(join(&[2, 1], &[3, 1], 1).contains("differ"));
-        assert!(join(&[2], &[2, 1], 0).contains("differ"));
-        assert!(join(&[], &[], 0).contains("axis 0"));
-    }
-
-    #[test]
-    fn without_lengths_the_parts_are_equal() {
-        let data = |size: usize| typed(ElementType::Uint8, &[1, size], &vec![7.0; size]);
-        for opset in [2, 11, 13] {
-            let parts = all(node("Split", opset).input(data(4)).set("axis", 1).outputs(2));
-            assert_eq!(parts.iter().map(|part| part.shape()[1]).collect::<Vec<_>>(), [2, 2]);
-            let refused = node("Split", opset).input(data(5)).set("axis", 1).outputs(2).error();
-            assert!(refused.contains("2 equal parts"), "{refused}");
-        }
-    }
-
-    #[test]
-    fn a_number_of_parts_makes_the_last_smaller() {
+    fn only_the_last_of_a_number_of_parts_is_smaller() {
         let split = |size: usize, number: usize| {
             let data = floats(&[size], &vec![0.5; size]);
-            node("Split", 18).input(data).set("num_outputs", i64::try_from(number).unwrap()).outputs(number)
+            let split = node("Split", 18).input(data).set("num_outputs", i64::try_from(number).unwrap());
+            split.outputs(number)
         };
-        for (size, expected) in [(7, &[3, 3, 1][..]), (4, &[2, 2, 0]), (6, &[2, 2, 2]), (0, &[0, 0]), (1, &[1])] {
-            let parts = all(split(size, expected.len()));
-            assert_eq!(parts.iter().map(Tensor::len).collect::<Vec<_>>(), expected);
+        for (size, expected) in [(4, &[2, 2, 0][..]), (6, &[2, 2, 2]), (0, &[0, 0])] {
+            let parts = split(size, expected.len()).run().unwrap();
+            let lengths: Vec<usize> = parts.iter().filter_map(Value::as_tensor).map(Tensor::len).collect();
+            assert_eq!(lengths, expected);
         }
         assert!(split(5, 4).error().contains("only the last"));
-        assert!(split(4, 2).input(ints(&[2], &[2, 2])).error().contains("exclude"));
-        assert!(node("Split", 18).input(floats(&[2], &[0.0; 2])).outputs(2).error().contains("neither"));
-        assert!(split(4, 2).outputs(3).error().contains("3 outputs"));
-    }
-
-    #[test]
-    fn lengths_that_do_not_cover_the_axis_are_refused() {
-        let split = |lengths: &[i64]| {
-            let lengths = ints(&[lengths.len()], lengths);
-            node("Split", 13).input(floats(&[3], &[0.0; 3])).input(lengths).outputs(2).error()
-        };
-        assert!(split(&[1, 1]).contains("do not split"));
-        assert!(split(&[3]).contains("2 outputs"));
-        assert!(split(&[4, -1]).contains("none below 0"));
     }
 }

@@ -177,20 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_fills_what_stands_beyond() {
-        let rows: [(&str, u8, i64, i64, &[f64]); 13] = [
-            ("constant", 2, 1, 2, &[0.0, 1.0, 2.0, 0.0, 0.0]),
-            ("constant", 3, -1, 1, &[2.0, 3.0, 0.0]),
-            ("constant", 0, 1, 1, &[0.0, 0.0]),
-            ("edge", 2, 2, 1, &[1.0, 1.0, 1.0, 2.0, 2.0]),
-            ("edge", 3, -2, 1, &[3.0, 3.0]),
-            ("reflect", 3, 2, 2, &[3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]),
-            ("reflect", 2, 3, 0, &[2.0, 1.0, 2.0, 1.0, 2.0]),
-            ("reflect", 3, 0, 5, &[1.0, 2.0, 3.0, 2.0, 1.0, 2.0, 3.0, 2.0]),
+    fn modes_go_with_one_element_and_with_removal() {
+        let rows: [(&str, u8, i64, i64, &[f64]); 3] = [
             ("reflect", 1, 2, 1, &[1.0, 1.0, 1.0, 1.0]),
             ("reflect", 3, 1, -1, &[2.0, 1.0, 2.0]),
-            ("wrap", 3, 1, 2, &[3.0, 1.0, 2.0, 3.0, 1.0, 2.0]),
-            ("wrap", 2, 3, 0, &[2.0, 1.0, 2.0, 1.0, 2.0]),
             ("wrap", 3, -4, 4, &[2.0, 3.0, 1.0]),
         ];
         for (mode, size, begin, end, expected) in rows {
@@ -218,27 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn axes_name_what_is_padded() {
-        let data = || strings(&[1, 2], &["a", "b"]);
-        let some = node("Pad", 18).input(data()).input(ints(&[2], &[1, 0])).input(strings(&[], &["x"]));
-        assert_eq!(some.input(ints(&[1], &[-1])).tensor(), strings(&[1, 3], &["x", "a", "b"]));
-        let missing = node("Pad", 13).input(data()).input(ints(&[4], &[0, 0, 1, 0]));
-        assert_eq!(missing.tensor(), strings(&[2, 2], &["a", "b", "", ""]));
-        let twice = node("Pad", 18).input(data()).input(ints(&[4], &[0; 4])).absent().input(ints(&[2], &[0, -2]));
+    fn no_axis_is_padded_twice() {
+        let data = strings(&[1, 2], &["a", "b"]);
+        let twice = node("Pad", 18).input(data).input(ints(&[4], &[0; 4])).absent().input(ints(&[2], &[0, -2]));
         assert!(twice.error().contains("more than once"));
     }
 
     #[test]
-    fn the_center_stays() {
-        let centered = |size: u8, wanted: i64| {
-            let values: Vec<f64> = (1..=size).map(f64::from).collect();
-            node("CenterCropPad", 18).input(floats(&[values.len()], &values)).input(ints(&[1], &[wanted]))
-        };
-        assert_eq!(centered(5, 2).tensor().floats(), [2.0, 3.0]);
-        assert_eq!(centered(4, 3).tensor().floats(), [1.0, 2.0, 3.0]);
-        assert_eq!(centered(2, 5).tensor().floats(), [0.0, 1.0, 2.0, 0.0, 0.0]);
-        assert_eq!(centered(2, 0).tensor().shape(), [0]);
-        assert!(centered(2, -1).error().contains("none below 0"));
+    fn the_center_may_be_empty_or_of_text() {
+        let centered =
+            |wanted: i64| node("CenterCropPad", 18).input(floats(&[2], &[1.0, 2.0])).input(ints(&[1], &[wanted]));
+        assert_eq!(centered(0).tensor().shape(), [0]);
+        assert!(centered(-1).error().contains("none below 0"));
         let one = node("CenterCropPad", 18).input(strings(&[1, 3], &["a", "b", "c"])).input(ints(&[1], &[1]));
         let last: &[i64] = &[-1];
         assert_eq!(one.set("axes", last).tensor(), strings(&[1, 1], &["b"]));

@@ -190,12 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_overlap_add_up() {
-        // The blocks are [1, 3] at 0 and [2, 4] at 1.
-        let values = [1.0, 2.0, 3.0, 4.0];
-        for element in [ElementType::Float, ElementType::Int8, ElementType::Bfloat16, ElementType::Complex64] {
-            assert_eq!(overlapping(element, &values).tensor(), typed(element, &[1, 1, 1, 3], &[1.0, 5.0, 4.0]));
-        }
+    fn sums_of_blocks_wrap_and_join() {
         assert_eq!(overlapping(ElementType::Int8, &[0.0, 100.0, 100.0, 0.0]).tensor().floats(), [0.0, -56.0, 0.0]);
         assert_eq!(overlapping(ElementType::Bool, &[0.0, 1.0, 1.0, 0.0]).tensor().floats(), [0.0, 1.0, 0.0]);
         let (size, block) = image(&[1, 2], &[1, 3]);
@@ -217,12 +212,7 @@ mod tests {
 
     #[test]
     fn shapes_that_hold_no_blocks_are_refused() {
-        for (shape, size, block) in [
-            ([1, 2, 3], [1, 3], [1, 2]),
-            ([1, 3, 2], [1, 3], [1, 2]),
-            ([1, 0, 0], [1, 3], [0, 2]),
-            ([1, 5, 1], [1, 1], [1, 5]),
-        ] {
+        for (shape, size, block) in [([1, 0, 0], [1, 3], [0, 2]), ([1, 5, 1], [1, 1], [1, 5])] {
             let (size, block) = image(&block, &size);
             let data = floats(&shape, &vec![0.0; shape.iter().product()]);
             let refused = node("Col2Im", 18).input(data).input(size).input(block).error();

@@ -360,15 +360,9 @@ fn causal_sums(call: &Call<'_>, accumulate: Accumulate) -> Result<(Vec<f64>, His
 mod tests {
     use super::*;
     use crate::testing::{floats, node, typed};
-    use crate::value::Value;
 
     fn ones(shape: &[usize]) -> Tensor {
         floats(shape, &vec![1.0; shape.iter().product()])
-    }
-
-    /// 1, 2, 3, ... in one channel.
-    fn counting(count: usize) -> Tensor {
-        floats(&[1, 1, count], &(1..=count).map(|value| value as f64).collect::<Vec<_>>())
     }
 
     #[test]
@@ -395,14 +389,10 @@ mod tests {
     #[test]
     fn shapes_that_do_not_fit_are_refused() {
         let rows = [
-            node("Conv", 1).input(counting(3)).input(ones(&[1, 2, 1])),
-            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 1, 1])),
-            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("kernel_shape", &[3][..]),
-            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("strides", &[0][..]),
-            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).set("pads", &[-1, 0][..]),
-            node("Conv", 1).input(counting(3)).input(ones(&[3, 1, 2])).set("group", 0),
-            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 2])).input(ones(&[2])),
-            node("Conv", 1).input(counting(3)).input(ones(&[1, 1, 9])),
+            node("Conv", 1).input(ones(&[1, 1, 3])).input(ones(&[1, 1, 1, 1])),
+            node("Conv", 1).input(ones(&[1, 1, 3])).input(ones(&[1, 1, 2])).set("strides", &[0][..]),
+            node("Conv", 1).input(ones(&[1, 1, 3])).input(ones(&[3, 1, 2])).set("group", 0),
+            node("Conv", 1).input(ones(&[1, 1, 3])).input(ones(&[1, 1, 9])),
         ];
         for row in rows {
             assert!(!row.error().is_empty());
@@ -418,15 +408,5 @@ mod tests {
         let outputs = length - 15;
         assert_eq!(y.len(), 2 * outputs);
         assert!(y.iter().enumerate().all(|(at, &y)| y == expected(at % outputs)));
-    }
-
-    #[test]
-    fn a_short_input_leaves_a_part_of_the_past() {
-        let x = floats(&[1, 1, 1], &[4.0]);
-        let past = floats(&[1, 1, 2], &[1.0, 2.0]);
-        let node = node("CausalConvWithState", 27).input(x).input(floats(&[1, 1, 3], &[100.0, 10.0, 1.0])).absent();
-        let outputs = node.input(past).outputs(2).run().unwrap();
-        let values: Vec<_> = outputs.iter().filter_map(Value::as_tensor).map(Tensor::floats).collect();
-        assert_eq!(values, [vec![124.0], vec![2.0, 4.0]]);
     }
 }

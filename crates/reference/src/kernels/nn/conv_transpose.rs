@@ -110,47 +110,20 @@ fn spread(axis: Axis, extra: usize, given: Option<usize>, auto_pad: AutoPad, rul
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{OneNode, floats, node};
-
-    fn transposed(opset: i64, auto_pad: &str) -> OneNode {
-        let node = node("ConvTranspose", opset)
-            .input(floats(&[1, 1, 2], &[1.0, 2.0]))
-            .input(floats(&[1, 1, 3], &[1.0, 10.0, 100.0]));
-        node.set("strides", &[3][..]).set("auto_pad", auto_pad)
-    }
+    use crate::testing::{floats, node};
 
     #[test]
-    fn a_transposed_convolution_spreads_and_is_cut() {
-        // Spread by 3, [1, 2] gives 1 10 100 2 20 200.
-        let full = [1.0, 10.0, 100.0, 2.0, 20.0, 200.0];
-        assert_eq!(transposed(1, "NOTSET").tensor().floats(), full);
-        assert_eq!(transposed(1, "VALID").tensor().floats(), full);
-        assert_eq!(transposed(11, "NOTSET").set("pads", &[1, 2][..]).tensor().floats(), full[1..4]);
-        let longer = transposed(11, "NOTSET").set("output_padding", &[2][..]).tensor().floats();
-        assert_eq!(longer, [&full[..], &[0.0, 0.0]].concat());
-        assert!(transposed(11, "NOTSET").set("output_padding", &[3][..]).error().contains("output_padding"));
-    }
-
-    #[test]
-    fn the_odd_element_of_a_given_output_shape_moved_in_version_11() {
-        // 5 of 1 10 100 2 20 200: the one left out stands at the beginning or the end.
-        let rows = [
-            (1, "NOTSET", 1.0),
-            (1, "SAME_UPPER", 10.0),
-            (1, "SAME_LOWER", 1.0),
-            (11, "NOTSET", 10.0),
-            (11, "SAME_UPPER", 1.0),
-            (11, "SAME_LOWER", 10.0),
-        ];
-        for (opset, auto_pad, first) in rows {
-            let y = transposed(opset, auto_pad).set("output_shape", &[5][..]).tensor().floats();
-            assert_eq!((y.len(), y[0]), (5, first), "{opset} {auto_pad}");
-        }
-        assert_eq!(
-            transposed(1, "NOTSET").set("output_shape", &[1, 1, 4][..]).tensor().floats(),
-            [10.0, 100.0, 2.0, 20.0]
-        );
-        let longer = transposed(11, "NOTSET").set("output_shape", &[7][..]).tensor().floats();
-        assert_eq!(longer, [1.0, 10.0, 100.0, 2.0, 20.0, 200.0, 0.0]);
+    fn an_output_shape_cuts_and_lengthens() {
+        // Spread by 3, [1, 2] gives 1 10 100 2 20 200. Of 5 elements the one left out is the last, in version 1.
+        let shaped = |opset: i64, auto_pad: &str, shape: &[i64]| {
+            let node = node("ConvTranspose", opset)
+                .input(floats(&[1, 1, 2], &[1.0, 2.0]))
+                .input(floats(&[1, 1, 3], &[1.0, 10.0, 100.0]));
+            let node = node.set("strides", &[3][..]).set("auto_pad", auto_pad);
+            node.set("output_shape", shape).tensor().floats()
+        };
+        assert_eq!(shaped(1, "SAME_LOWER", &[5]), [1.0, 10.0, 100.0, 2.0, 20.0]);
+        assert_eq!(shaped(1, "NOTSET", &[1, 1, 4]), [10.0, 100.0, 2.0, 20.0]);
+        assert_eq!(shaped(11, "NOTSET", &[7]), [1.0, 10.0, 100.0, 2.0, 20.0, 200.0, 0.0]);
     }
 }

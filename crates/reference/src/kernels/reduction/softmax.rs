@@ -115,18 +115,6 @@ mod tests {
     }
 
     #[test]
-    fn large_and_infinite_elements_keep_their_meaning() {
-        let data = floats(&[3], &[1e30, 1e30, f64::NEG_INFINITY]);
-        assert_eq!(node("Softmax", 13).input(data.clone()).tensor().floats(), [0.5, 0.5, 0.0]);
-        let logs = node("LogSoftmax", 13).input(data).tensor().floats();
-        assert_eq!(logs, [f64::from(-std::f32::consts::LN_2), f64::from(-std::f32::consts::LN_2), f64::NEG_INFINITY]);
-        let lost = node("Softmax", 13).input(floats(&[2], &[f64::NEG_INFINITY; 2])).tensor().floats();
-        assert!(lost.iter().all(|value| value.is_nan()));
-        let nan = node("Softmax", 13).input(floats(&[2], &[f64::NAN, 1.0])).tensor().floats();
-        assert!(nan.iter().all(|value| value.is_nan()));
-    }
-
-    #[test]
     fn empty_tensors_stay_empty_and_types_stay() {
         for op in ["Softmax", "LogSoftmax", "Hardmax"] {
             assert_eq!(node(op, 13).input(floats(&[2, 0], &[])).tensor().shape(), [2, 0]);

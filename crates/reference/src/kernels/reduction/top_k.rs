@@ -103,11 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn k_is_positive_and_no_more_than_there_is() {
-        for k in [-1, 0, 4, i64::MAX] {
-            let top = node("TopK", 11).input(floats(&[3], &[0.0; 3])).input(ints(&[1], &[k])).outputs(2);
-            let message = top.error();
-            assert!(message.contains(&format!("k is {k}")), "{message}");
-        }
+    fn a_k_beyond_all_sizes_is_refused() {
+        let top = node("TopK", 11).input(floats(&[3], &[0.0; 3])).input(ints(&[1], &[i64::MAX])).outputs(2);
+        let message = top.error();
+        assert!(message.contains(&format!("k is {}", i64::MAX)), "{message}");
     }
 }

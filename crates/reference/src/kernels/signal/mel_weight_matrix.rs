@@ -90,7 +90,6 @@ mod tests {
         let result = mel(11_000).tensor();
         assert_eq!(result.shape(), [8, 1]);
         assert_eq!(result.floats(), [0.0, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
-        assert_eq!(mel(11_000).set("output_datatype", 3).tensor().floats()[..3], [0.0, 1.0, 0.0]);
         assert!(mel(0).error().contains("sample_rate"));
     }
 }

@@ -239,7 +239,7 @@ fn masked(call: &Call<'_>, output: Value, element: ElementType, mask: impl IntoI
 mod tests {
     use super::*;
     use crate::kernels::framework::budget::ExecutionLimits;
-    use crate::testing::{OneNode, floats, ints, node, strings, typed};
+    use crate::testing::{OneNode, floats, node, strings, typed};
     use ElementType as E;
 
     fn uniform_of(count: i64) -> OneNode {
@@ -286,23 +286,14 @@ mod tests {
         assert_eq!((x.element_type(), x.shape()), (E::Float16, &[2, 3][..]));
         let x = node("RandomNormalLike", 1).input(strings(&[1], &["a"])).set("dtype", 1).tensor();
         assert_eq!((x.element_type(), x.shape()), (E::Float, &[1][..]));
-        node("RandomNormalLike", 22).input(ints(&[1], &[1])).error();
         node("RandomUniform", 1).set("shape", &[2][..]).set("dtype", 16).error();
         node("RandomUniform", 1).set("shape", &[-2][..]).error();
     }
 
     #[test]
-    fn certain_outcomes_are_certain() {
-        let input = floats(&[4], &[0.0, 1.0, 0.0, 1.0]);
-        let draws = node("Bernoulli", 15).input(input).set("dtype", 9).tensor();
-        assert_eq!((draws.element_type(), draws.floats()), (E::Bool, vec![0.0, 1.0, 0.0, 1.0]));
-        node("Bernoulli", 15).input(floats(&[1], &[1.5])).error();
+    fn a_batch_without_a_possible_class_is_refused() {
         let never = f64::NEG_INFINITY;
-        let input = floats(&[2, 3], &[never, 1000.0, never, never, never, -1000.0]);
-        let draws = node("Multinomial", 7).input(input).set("sample_size", 3).tensor();
-        assert_eq!((draws.element_type(), draws.floats()), (E::Int32, vec![1.0, 1.0, 1.0, 2.0, 2.0, 2.0]));
         node("Multinomial", 7).input(floats(&[1, 2], &[never, never])).error();
-        node("Multinomial", 7).input(floats(&[2], &[0.0, 0.0])).error();
     }
 
     #[test]
@@ -320,19 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn each_version_of_dropout_says_when_nothing_is_dropped() {
+    fn below_12_the_mask_of_what_is_copied_is_full_too() {
         let data = floats(&[3], &[1.0, -2.0, 3.0]);
-        let off = typed(E::Bool, &[], &[0.0]);
-        let zero = floats(&[], &[0.0]);
-        let on = typed(E::Bool, &[], &[1.0]);
         let rows = [
             (node("Dropout", 1).input(data.clone()).set("is_test", 1), E::Float),
             (node("Dropout", 6).input(data.clone()).set("is_test", 1), E::Float),
             (node("Dropout", 7).input(data.clone()), E::Float),
             (node("Dropout", 10).input(data.clone()), E::Bool),
-            (node("Dropout", 12).input(data.clone()), E::Bool),
-            (node("Dropout", 13).input(data.clone()).absent().input(off), E::Bool),
-            (node("Dropout", 22).input(data.clone()).input(zero).input(on), E::Bool),
         ];
         for (node, element) in rows {
             let (output, mask) = both(node);
@@ -354,7 +339,5 @@ mod tests {
                 assert_eq!(y, 4.0 * x * keep);
             }
         }
-        let ratio_one = node("Dropout", 12).input(data).input(floats(&[], &[1.0]));
-        ratio_one.input(typed(E::Bool, &[], &[1.0])).error();
     }
 }
