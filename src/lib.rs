@@ -19,8 +19,8 @@
 //!     }
 //!
 //!     fn run(&self, request: &Request<'_>) -> Response {
-//!         if let Some(lacking) = adapter::lacking_operator(request.model, |name| name == "Neg") {
-//!             return lacking;
+//!         if let Some(missing) = adapter::missing_operator(request.model, |name| name == "Neg") {
+//!             return missing;
 //!         }
 //!         let Some(input) = request.inputs.first().and_then(|input| input.value.as_tensor()) else {
 //!             return Response::load_error("the model has no tensor for an input");

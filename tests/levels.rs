@@ -1,4 +1,4 @@
-//! What the standard does not decide is not required: integers that leave their type, defaults that a version's text lacks,
+//! What the standard does not decide is not required: integers that leave their type, defaults that a version's text does not have,
 //! exact values of what a body computes in floating steps, zeros that stand for rounding noise.
 
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ const DEFAULTS_IN_TEXT: &[(&str, &str, u32, &[&str])] =
     &[("GRU", "activation_alpha", 3, &["Affine", "Elu", "HardSigmoid", "LeakyRelu", "ScaledTanh", "ThresholdedRelu"])];
 
 #[test]
-fn no_required_case_rests_on_a_default_that_its_text_lacks() {
+fn no_required_case_rests_on_a_default_that_its_text_does_not_have() {
     let rests = |spec: &OpSpec, case: &Case| {
         let version = &spec.version;
         let (_, attribute, since, needing) =

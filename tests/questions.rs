@@ -52,7 +52,7 @@ fn an_ir_version_that_nothing_needs_may_be_lowered() {
 }
 
 #[test]
-fn a_type_that_an_operator_lacks_is_named_with_where_it_comes_from() {
+fn a_type_that_an_operator_does_not_take_is_named_with_its_origin() {
     let text = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 1]>
         g (float[N, 2] x) => (seq(map(int64, float)) z) {
             p = Cast <to = 11> (x)
@@ -202,7 +202,7 @@ fn what_is_no_model_is_told_by_what_it_is() {
 }
 
 #[test]
-fn what_a_runtime_lacks_is_the_type_and_not_the_opset() {
+fn what_a_runtime_does_not_have_is_the_type_and_not_the_opset() {
     let onnxruntime = Measurements::embedded().newest("onnxruntime").unwrap().unwrap();
     let wanted = Wanted { runtimes: vec![onnxruntime], ..Wanted::default() };
     let conv = |element: &str| {

@@ -13,7 +13,7 @@ from onnx.backend.base import Backend
 from onnx_conformance_adapter import LoadError, Unsupported, operator_version, serve, walk
 from onnx_conformance_adapter.values import from_python, parse, to_python
 
-# The names of exceptions by which backends say that they lack something, as `NotImplemented` of onnxruntime.backend.
+# The names of exceptions by which backends say that they do not have something, as `NotImplemented` of onnxruntime.backend.
 LACKS = re.compile(r"not_?(?:yet_?)?(?:implemented|supported)|unsupported", re.IGNORECASE)
 
 
@@ -31,8 +31,8 @@ def backend(name):
     return module, found
 
 
-def lacks(error):
-    """Whether an exception says that something is lacking, as against that it failed.
+def is_unsupported(error):
+    """Whether an exception says that something is missing, as against that it failed.
 
     It does so by its type: upstream's `BackendIsNotSupposedToImplementIt` is a `SkipTest`, and what is Python's own
     `NotImplementedError`, or has a name that says as much, says the same.
@@ -41,7 +41,7 @@ def lacks(error):
 
 
 def missing(model, said):
-    """What is lacking: the operator version of the node whose operator the message names, else of the first node."""
+    """What is missing: the operator version of the node whose operator the message names, else of the first node."""
     nodes = list(walk(model.graph))
     node = next((node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)), nodes[0] if nodes else None)
     if node is None:
@@ -84,7 +84,7 @@ def main():
 
 
 def declined(model, error):
-    return Unsupported(missing(model, str(error)), said(error)) if lacks(error) else None
+    return Unsupported(missing(model, str(error)), said(error)) if is_unsupported(error) else None
 
 
 def said(error):

@@ -41,7 +41,7 @@ def run(path, inputs, outputs):
         named = dict(zip((info.name for info in model.graph.output), results))
         messages = [from_python(numpy.asarray(named[port.name]), port.type, port.name) for port in outputs]
     except Exception as error:
-        raise lacking(model, error) or RuntimeError(f"{type(error).__name__}: {stable(error)}") from error
+        raise missing_feature(model, error) or RuntimeError(f"{type(error).__name__}: {stable(error)}") from error
     for port, message in zip(outputs, messages):
         port.write(message.SerializeToString())
 
@@ -51,8 +51,8 @@ def is_array(type_text):
     return type_text.startswith("tensor(") and type_text != "tensor(string)"
 
 
-def lacking(model, error):
-    """What jaxonnxruntime lacks; nothing for a failure of another kind."""
+def missing_feature(model, error):
+    """What jaxonnxruntime does not have; nothing for a failure of another kind."""
     found = NO_OPERATOR.search(str(error)) if isinstance(error, NotImplementedError) else None
     node = blamed_node(model, found["operator"]) if found else None
     version = operator_version(model, node) if node is not None else None

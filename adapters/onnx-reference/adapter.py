@@ -27,14 +27,14 @@ def run(path, inputs, outputs):
         model = onnx.load(path)
         session = ReferenceEvaluator(model)
     except Exception as error:
-        raise lack(error, path) or LoadError(str(error)) from error
+        raise missing_feature(error, path) or LoadError(str(error)) from error
     if strange := unknown(inputs):
         raise Unsupported(strange, f"onnx {onnx.__version__} has no {strange}")
     feed = {port.name: fed(port) for port in inputs}
     try:
         results = session.run([port.name for port in outputs] or None, feed)
     except Exception as error:
-        raise lack(error, path) or error
+        raise missing_feature(error, path) or error
     for port, result in zip(outputs, results):
         value = written(unwrapped(result, port.type), port.name)
         port.write(from_python(value, port.type, port.name).SerializeToString())
@@ -47,7 +47,7 @@ def unknown(ports):
 
 
 def written(value, name=""):
-    """A value whose tensors of types that numpy lacks are messages, where the package has such types of its own."""
+    """A value whose tensors of types that numpy does not have are messages, where the package has such types of its own."""
     if isinstance(value, list):
         return [written(item) for item in value]
     message = to_message(value, name)
@@ -63,7 +63,7 @@ def fed(port):
 
 
 def python_value(message, type_text):
-    """The value of a message, with tensors of types that numpy lacks as the package has them."""
+    """The value of a message, with tensors of types that numpy does not have as the package has them."""
     if isinstance(message, TensorProto):
         array = to_array(message)
         return to_python(message, type_text) if array is None else array
@@ -87,8 +87,8 @@ def unwrapped(value, type_text):
     return value[0] if value[0] is None or isinstance(value[0], list) == holds_sequence else value
 
 
-def lack(error, path):
-    """What the evaluator lacks, under the operator version; nothing for an error of another kind."""
+def missing_feature(error, path):
+    """What the evaluator does not have, under the operator version; nothing for an error of another kind."""
     said = str(error)
     named = NO_IMPLEMENTATION.search(said)
     if not named and not isinstance(error, NotImplementedError):
@@ -109,7 +109,7 @@ def lack(error, path):
         # The release has no version of the operator, by which another could be told.
         return Unsupported(f"operator {domain or 'ai.onnx'}/{operator}", said) if "schema" in said else None
     version = version_of_schema(schema)
-    # An implementation that there is lacks a value of an attribute: `post_transform='PROBIT' not implemented`.
+    # An implementation that there is has no value of an attribute: `post_transform='PROBIT' not implemented`.
     attribute = None if named else next((name for name in schema.attributes if re.search(rf"\b{name} ?[=:]", said)), None)
     return Unsupported(f"attribute {attribute} of {version}" if attribute else f"operator {version}", said)
 

@@ -1,4 +1,4 @@
-"""The element types that numpy lacks, as onnx before 1.19 has them: numpy's integers, marked by a field of the type's name.
+"""The element types that numpy does not have, as onnx before 1.19 has them: numpy's integers, marked by a field of the type's name.
 
 From 1.19 on the package takes them from `ml_dtypes`. Before, its own functions read the bytes of no bfloat16 and write no odd number of
 elements of 4 bits; so the adapter does both.

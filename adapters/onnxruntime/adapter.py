@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import onnxruntime
 from c_library import CannotMake, library
-from missing import lacking, short, version_of_first
+from missing import missing_feature, short, version_of_first
 from onnx import TensorProto, helper, numpy_helper
 from onnx_conformance_adapter import LoadError, Unsupported, serve
 from onnx_conformance_adapter.values import (
@@ -118,13 +118,13 @@ def run(path, inputs, outputs):
         session = onnxruntime.InferenceSession(path, OPTIONS, providers=[PROVIDER])
         refuse_other_providers(session)
     except Exception as error:
-        raise lacking(path, inputs + outputs, error, PROVIDER) or LoadError(short(error)) from error
+        raise missing_feature(path, inputs + outputs, error, PROVIDER) or LoadError(short(error)) from error
     try:
         values = evaluate(session, path, inputs, outputs)
     except Unsupported:
         raise
     except Exception as error:
-        raise lacking(path, inputs + outputs, error, PROVIDER) or RuntimeError(short(error)) from error
+        raise missing_feature(path, inputs + outputs, error, PROVIDER) or RuntimeError(short(error)) from error
     for port, value in zip(outputs, values):
         port.write(value.SerializeToString())
 
@@ -144,14 +144,14 @@ def evaluate(session, path, inputs, outputs):
     given = [(port, parse(port.read(), port.type)) for port in inputs]
     beyond = next((port for port, value in given if beyond_binding(value, port.type)), None)
     if beyond:
-        lack = f"{beyond.type} in {version_of_first(path)}"
+        feature = f"{beyond.type} in {version_of_first(path)}"
         if PROVIDER != CPU or library() is None:
-            raise Unsupported(lack, f"the Python binding cannot make a {beyond.type}")
+            raise Unsupported(feature, f"the Python binding cannot make a {beyond.type}")
         feed = [(port.name, port.type, value) for port, value in given]
         try:
             results = library().run(path, OPTIONS.graph_optimization_level, feed, wanted, len(outputs))
         except CannotMake as error:
-            raise Unsupported(lack, f"the Python binding cannot make a {beyond.type}, and {error}") from error
+            raise Unsupported(feature, f"the Python binding cannot make a {beyond.type}, and {error}") from error
         return [from_python(result, port.type, port.name) for result, port in zip(results, outputs)]
     if all(is_tensor(value, port.type) for port, value in given) and all(holds_tensor(port.type) for port in outputs):
         kept = []

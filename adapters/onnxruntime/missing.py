@@ -1,4 +1,4 @@
-"""What onnxruntime lacks, in words that are the same for all cases that lack it."""
+"""What onnxruntime does not have, in words that are the same for all cases that need it."""
 
 import functools
 import re
@@ -16,7 +16,7 @@ COMMON = {"tensor(float)", "tensor(int64)", "tensor(bool)", "tensor(string)"}
 # The last version of a kernel that has none.
 ENDLESS = (1 << 31) - 1
 
-# How onnxruntime says that it lacks something, as against that a model is wrong.
+# How onnxruntime says that it does not have something, as against that a model is wrong.
 LACKS = re.compile(
     r"NOT_IMPLEMENTED|Could not find an implementation|is not currently registered or supported|No Op registered for"
     r"|is not a registered function/op|is under development and support for this is limited|Unsupported model IR version"
@@ -26,8 +26,8 @@ LACKS = re.compile(
 )
 
 
-def lacking(path, ports, error, provider):
-    """What onnxruntime lacks on an execution provider; nothing for a failure of another kind."""
+def missing_feature(path, ports, error, provider):
+    """What onnxruntime does not have on an execution provider; nothing for a failure of another kind."""
     said = str(error)
     if not LACKS.search(said):
         return None
@@ -48,7 +48,7 @@ def lacking(path, ports, error, provider):
 
 
 def lacking_of(schema, node, types, ports, said, provider):
-    """`what` is lacking of an operator version that is given values of some types; nothing where the message is no sign of it."""
+    """`what` is missing of an operator version that is given values of some types; nothing where the message is no sign of it."""
     version = version_of_schema(schema)
     if "is not a registered function/op" in said or "No Op registered for" in said:
         return f"operator {version}"
@@ -80,7 +80,7 @@ def lacking_of(schema, node, types, ports, said, provider):
 
 
 def lacking_unlisted(schema, types, ports, said):
-    """`what` is lacking where the package does not list its kernels: a type, if the operator version is given one that is not float.
+    """`what` is missing where the package does not list its kernels: a type, if the operator version is given one that is not float.
 
     That is so whether other types have a kernel or none has. A parameter that can be of one type alone is not it.
     """
@@ -150,7 +150,7 @@ def bound_types(model, node, schema, ports):
 
 
 def version_of_first(path):
-    """The operator version of a model's first node, for what is lacking whatever the operator."""
+    """The operator version of a model's first node, for what is missing whatever the operator."""
     model = model_of(path)
     schema = schema_of(model, model.graph.node[0]) if model else None
     return version_of_schema(schema) if schema else "ai.onnx/none"

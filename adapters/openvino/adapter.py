@@ -58,7 +58,7 @@ NO_OPERATOR = re.compile(
 
 # How the frontend of 2025 says that it has no such element type: its name, which is missing where the type is newer than it, and those
 # that it has, all in ONNX's spelling.
-NO_DATA_TYPE = re.compile(r"Unsupported data type (?P<lacking>\w+ )?expected: (?P<known>[\w, ]+)")
+NO_DATA_TYPE = re.compile(r"Unsupported data type (?P<missing>\w+ )?expected: (?P<known>[\w, ]+)")
 
 # How it says so of an element type, in OpenVINO's spelling, and of an attribute. What is not said in such words is an error: a
 # message that ends with "not supported" is as often about a shape or about an input that is no constant.
@@ -76,7 +76,7 @@ def run(path, inputs, outputs):
     try:
         compiled = CORE.compile_model(CORE.read_model(path), "CPU", CONFIGURATION)
     except Exception as error:
-        raise lacking(path, inputs + outputs, error) or LoadError(short(error)) from error
+        raise missing_feature(path, inputs + outputs, error) or LoadError(short(error)) from error
     if beyond := beyond_tensors(inputs + outputs):
         raise Unsupported(beyond, f"OpenVINO's values are tensors; it has no {beyond}")
     try:
@@ -85,7 +85,7 @@ def run(path, inputs, outputs):
             request.set_tensor(theirs, tensor(parse(port.read(), port.type)))
         request.infer()
     except Exception as error:
-        raise lacking(path, inputs + outputs, error) or RuntimeError(short(error)) from error
+        raise missing_feature(path, inputs + outputs, error) or RuntimeError(short(error)) from error
     for port in outputs:
         theirs = output(compiled, port, path)
         port.write(message(request.get_tensor(theirs), port).SerializeToString())
@@ -152,8 +152,8 @@ def beyond_tensors(ports):
     return next((port.type for port in ports if port.type not in TYPES), None)
 
 
-def lacking(path, ports, error):
-    """What OpenVINO lacks, in words that are the same for all cases that lack it; nothing for a failure of another kind."""
+def missing_feature(path, ports, error):
+    """What OpenVINO does not have, in words that are the same for all cases that need it; nothing for a failure of another kind."""
     said = str(error)
     model = model_of(path)
     if model is None:
@@ -166,11 +166,11 @@ def lacking(path, ports, error):
             return Unsupported(f"operator {version}", short(error))
     if data_type := NO_DATA_TYPE.search(said):
         known = [name.strip().lower() for name in data_type["known"].split(",")]
-        named = (data_type["lacking"] or "").strip().lower()
+        named = (data_type["missing"] or "").strip().lower()
         types = [f"tensor({named})"] if named else [port.type for port in ports if port.type.startswith("tensor(")]
-        lacks = next((each for each in types if each not in [f"tensor({name})" for name in known]), None)
-        if lacks:
-            return Unsupported(lacks, short(error))
+        absent = next((each for each in types if each not in [f"tensor({name})" for name in known]), None)
+        if absent:
+            return Unsupported(absent, short(error))
     # The frontend has operators of its own that stand for those of sequences, and values of a dynamic rank for what is no tensor.
     beyond = beyond_tensors(ports)
     if beyond and (found or NO_VALUE.search(said)):
@@ -184,8 +184,8 @@ def lacking(path, ports, error):
     if found := NO_TYPE.search(said):
         named = {f"tensor({name})" for name, theirs in NAMES.items() if theirs in found.groups()}
         # What casts is short of the rarer of its two types.
-        lacks = sorted(named & {port.type for port in ports}, key=lambda each: (each != "tensor(string)", each))
-        return Unsupported(f"{lacks[0]} in {version}", short(error)) if lacks else None
+        absent = sorted(named & {port.type for port in ports}, key=lambda each: (each != "tensor(string)", each))
+        return Unsupported(f"{absent[0]} in {version}", short(error)) if absent else None
     return None
 
 

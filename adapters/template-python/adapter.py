@@ -12,7 +12,7 @@ RUNTIME = {"name": "my-runtime", "version": "0.1", "language": "Python"}
 
 
 class Unsupported(Exception):
-    """Raise it for what the runtime does not have. `what` is the same for all cases that lack it."""
+    """Raise it for what the runtime does not have. `what` is the same for all cases that need it."""
 
     def __init__(self, what, message):
         super().__init__(message)

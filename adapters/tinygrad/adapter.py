@@ -38,7 +38,7 @@ def run(path, inputs, outputs):
     try:
         runner = OnnxRunner(path)
     except Exception as error:
-        raise lacking(path, error) or beyond(inputs + outputs) or LoadError(f"{type(error).__name__}: {stable(error)}") from error
+        raise missing_feature(path, error) or beyond(inputs + outputs) or LoadError(f"{type(error).__name__}: {stable(error)}") from error
     if strange := beyond(inputs + outputs):
         raise strange
     constants = set(runner.graph_values) - {""}
@@ -50,7 +50,7 @@ def run(path, inputs, outputs):
         if not outputs:
             [message(result) for result in results.values()]
     except Exception as error:
-        raise lacking(path, error) or RuntimeError(f"{type(error).__name__}: {stable(error)}") from error
+        raise missing_feature(path, error) or RuntimeError(f"{type(error).__name__}: {stable(error)}") from error
     for port, written in zip(outputs, messages):
         port.write(written.SerializeToString())
 
@@ -97,8 +97,8 @@ def message(result):
     return result.numpy()
 
 
-def lacking(path, error):
-    """What the frontend lacks; nothing for a failure of another kind."""
+def missing_feature(path, error):
+    """What the frontend does not have; nothing for a failure of another kind."""
     said, model = str(error), model_of(path)
     if model is None:
         return None

@@ -41,13 +41,13 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     let refused = |message: &str| Response::Error { phase: Phase::Load, message: message.to_owned() };
     let model = ModelProto::decode(request.model.clone()).map_err(|error| refused(&error.to_string()))?;
     let graph = model.graph.ok_or_else(|| refused("the model has no graph"))?;
-    let [node] = graph.node.as_slice() else { return Err(lacks("graphs of several nodes")) };
+    let [node] = graph.node.as_slice() else { return Err(unsupported("graphs of several nodes")) };
     let operator = match node.op_type() {
         // The mistake: infinity and NaN become a number.
         "Abs" => |x: f64| x.abs().min(f64::from(f32::MAX)),
         "Neg" => |x: f64| -x,
         "Relu" => |x: f64| if x < 0.0 { 0.0 } else { x },
-        other => return Err(lacks(&format!("operator ai.onnx/{other}"))),
+        other => return Err(unsupported(&format!("operator ai.onnx/{other}"))),
     };
     if !node.attribute.is_empty() {
         return Err(refused("the operators that there are have no attributes"));
@@ -58,7 +58,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     let value = request.inputs.iter().find(|given| given.name == *input);
     let tensor = value.and_then(|given| given.value.as_tensor()).ok_or_else(|| refused("there is no such input"))?;
     if tensor.element_type() != ElementType::Float {
-        return Err(lacks(&format!("tensor({})", tensor.element_type())));
+        return Err(unsupported(&format!("tensor({})", tensor.element_type())));
     }
     let values: Vec<f64> = tensor.floats().into_iter().map(operator).collect();
     let output = Tensor::of_floats(ElementType::Float, tensor.shape(), &values);
@@ -66,7 +66,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
     Ok(Response::Outputs { values: vec![Value::Tensor(output)], cells: Vec::new() })
 }
 
-/// What is not there, in words that are the same for every case that lacks it.
-fn lacks(what: &str) -> Response {
+/// What is not there, in words that are the same for every case that needs it.
+fn unsupported(what: &str) -> Response {
     Response::Unsupported { what: what.to_owned(), message: format!("{what} is not supported") }
 }

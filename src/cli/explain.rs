@@ -102,7 +102,7 @@ fn outcome_in_words(outcome: Outcome) -> (&'static str, &'static str) {
         ),
         Outcome::Unsupported => (
             "the runtime declines the case and says what it does not have",
-            "It is a lack and no wrong answer; an entry `unsupported` in the expectation file stands for all such cases.",
+            "It is a missing feature and no wrong answer; an entry `unsupported` in the expectation file stands for all such cases.",
         ),
         Outcome::Error => (
             "the runtime refuses to load or to run a model that is valid",

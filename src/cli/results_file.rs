@@ -92,7 +92,7 @@ fn unwritten(path: &Path, error: ResultsError) -> ReportError {
     ReportError { place: format!("{}: the results cannot be written", path.display()), error: error.into() }
 }
 
-/// Reads a results file, and tells people of what it lacks.
+/// Reads a results file, and tells people what is missing in it.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     let place = || path.display().to_string();
     let file = File::open(path).with_context(place)?;

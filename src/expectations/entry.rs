@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expectations::condition::Condition;
 use crate::run::{CaseResult, Outcome};
-use crate::suite::{FilterError, globs, is_glob, loose_glob};
+use crate::suite::{FilterError, PathGlob, is_glob, loose_glob};
 
 /// Cases that a runtime does not pass. An entry selects either by id or by the missing feature.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Entry {
 
 impl Entry {
     /// An entry for a missing feature.
-    pub fn lacking(what: &str) -> Entry {
+    pub fn unsupported(what: &str) -> Entry {
         Entry { unsupported: Some(what.to_owned()), ..Entry::default() }
     }
 
@@ -120,7 +120,7 @@ impl Entry {
 
     fn check_patterns(&self) -> Result<(), FilterError> {
         if let Some(pattern) = self.cases.as_deref().filter(|pattern| is_glob(pattern)) {
-            globs(pattern)?;
+            PathGlob::new(pattern)?;
         }
         if let Some(pattern) = self.unsupported.as_deref().filter(|pattern| is_glob(pattern)) {
             loose_glob(pattern)?;

@@ -32,8 +32,8 @@ pub struct GateResult {
     /// What the runtime did wrong outside of any case, such as not ending when asked.
     pub problems: Vec<String>,
     by_entry: BTreeMap<usize, EntryMatches>,
-    /// The operators that the runtime says it lacks, each with the first case that it said so of.
-    lacking: BTreeMap<String, String>,
+    /// The operators that the runtime says are missing, each with the first case that it said so of.
+    missing: BTreeMap<String, String>,
     /// The operator versions of which a case passes that must run, each with the number of such cases.
     running: BTreeMap<OperatorVersion, usize>,
 }
@@ -94,7 +94,7 @@ impl GateResult {
 
     fn note_operator(&mut self, result: &CaseResult) {
         if let Some(what) = result.missing.as_ref().filter(|what| what.starts_with("operator ")) {
-            self.lacking.entry(what.clone()).or_insert_with(|| result.id.clone());
+            self.missing.entry(what.clone()).or_insert_with(|| result.id.clone());
         }
         let runs = result.outcome == Outcome::Pass && result.class.is_none() && result.counts_when_strict();
         if let Some(version) = CaseId::parse(&result.id).version().filter(|_| runs) {
@@ -102,9 +102,9 @@ impl GateResult {
         }
     }
 
-    /// The operators that the runtime says it lacks though cases of theirs pass: it lacks something else.
+    /// The operators that the runtime says are missing though cases of theirs pass: something else is missing.
     fn contradictions(&self) -> impl Iterator<Item = String> {
-        self.lacking.iter().filter_map(|(what, id)| {
+        self.missing.iter().filter_map(|(what, id)| {
             let operator = what.parse().ok().and_then(|feature: MissingFeature| feature.operator().cloned())?;
             let runs = self.running.iter().filter(|(version, _)| operator.includes(version));
             let count: usize = runs.map(|(_, count)| count).sum();
@@ -168,7 +168,7 @@ impl Scope<'_> {
 mod tests {
     use super::*;
     use crate::expectations::Expectations;
-    use crate::run::test_results::{lacking, result};
+    use crate::run::test_results::{result, unsupported};
     use crate::runtime::Declaration;
 
     fn problems(entries: &str, results: &[CaseResult], filter: &[&str], variant: Variant) -> Vec<String> {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_of_which_cases_pass_is_not_lacking() {
+    fn an_operator_of_which_cases_pass_is_not_missing() {
         let file = Expectations::parse("a.yaml", "runtime: a\nexpect: []\n").unwrap();
         let matcher = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap();
         let problems = |results: &[CaseResult]| {
@@ -200,12 +200,12 @@ mod tests {
             gate_result.finish(&matcher, &Scope { filter: None, variant: Variant::Runtime });
             gate_result.problems.len()
         };
-        let lacks = |what: &str| lacking("ai.onnx/Abs-13/b", what);
+        let missing = |what: &str| unsupported("ai.onnx/Abs-13/b", what);
         let passes = |id: &str| result(id, Outcome::Pass);
-        assert_eq!(problems(&[lacks("operator ai.onnx/Abs-13"), passes("ai.onnx/Abs-13/a")]), 1);
-        assert_eq!(problems(&[lacks("operator ai.onnx/Abs"), passes("ai.onnx/Abs-6/a")]), 1);
-        assert_eq!(problems(&[lacks("operator ai.onnx/Abs-13"), passes("ai.onnx/Abs-6/a")]), 0);
-        assert_eq!(problems(&[lacks("tensor(int8) in ai.onnx/Abs-13"), passes("ai.onnx/Abs-13/a")]), 0);
+        assert_eq!(problems(&[missing("operator ai.onnx/Abs-13"), passes("ai.onnx/Abs-13/a")]), 1);
+        assert_eq!(problems(&[missing("operator ai.onnx/Abs"), passes("ai.onnx/Abs-6/a")]), 1);
+        assert_eq!(problems(&[missing("operator ai.onnx/Abs-13"), passes("ai.onnx/Abs-6/a")]), 0);
+        assert_eq!(problems(&[missing("tensor(int8) in ai.onnx/Abs-13"), passes("ai.onnx/Abs-13/a")]), 0);
     }
 
     #[test]
@@ -258,10 +258,10 @@ mod tests {
         check("  - {cases: 'd/A*/x', outcome: error, spans_operators: true}\n", &results, &[]);
         let versions = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-6/x", Outcome::Error)];
         check("  - {cases: 'd/A*/x', outcome: error}\n", &versions, &[]);
-        let lacks = [lacking("d/Abs-1/x", "tensor(x) in d/Abs-1"), lacking("d/Add-1/x", "tensor(x) in d/Add-1")];
-        assert_eq!(problems("  - {unsupported: 'tensor(x)*'}\n", &lacks, &[], Variant::Runtime).len(), 1);
-        check("  - {unsupported: 'tensor(x)*', spans_operators: true}\n", &lacks, &[]);
-        check("  - {unsupported: x}\n", &[lacking("d/Abs-1/x", "x"), lacking("d/Add-1/x", "x")], &[]);
+        let missing = [unsupported("d/Abs-1/x", "tensor(x) in d/Abs-1"), unsupported("d/Add-1/x", "tensor(x) in d/Add-1")];
+        assert_eq!(problems("  - {unsupported: 'tensor(x)*'}\n", &missing, &[], Variant::Runtime).len(), 1);
+        check("  - {unsupported: 'tensor(x)*', spans_operators: true}\n", &missing, &[]);
+        check("  - {unsupported: x}\n", &[unsupported("d/Abs-1/x", "x"), unsupported("d/Add-1/x", "x")], &[]);
     }
 
     #[test]

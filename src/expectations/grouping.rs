@@ -30,7 +30,7 @@ pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], e
     groups
 }
 
-/// An entry for each missing feature. A type is one feature where no case with it passes, whatever operators lack it; so
+/// An entry for each missing feature. A type is one feature where no case with it passes, whatever operators do not have it; so
 /// are the versions of an operator where no case of the operator, with the type, passes. What a runtime says in none of the
 /// documented forms is an entry of its own.
 fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
@@ -46,13 +46,13 @@ fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&
     for (text, cases) in by_text {
         match text.parse().ok().and_then(|feature| features.pattern(&feature)) {
             Some(pattern) => by_pattern.entry(pattern).or_default().push((text, cases)),
-            None => groups.push((Entry::lacking(text), cases)),
+            None => groups.push((Entry::unsupported(text), cases)),
         }
     }
     for ((pattern, spans_operators), missing) in by_pattern {
         let entry = match missing.as_slice() {
-            [(text, _)] => Entry::lacking(text),
-            _ => Entry { spans_operators, ..Entry::lacking(&pattern) },
+            [(text, _)] => Entry::unsupported(text),
+            _ => Entry { spans_operators, ..Entry::unsupported(&pattern) },
         };
         groups.push((entry, missing.into_iter().flat_map(|(_, cases)| cases).collect()));
     }
@@ -203,7 +203,7 @@ fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::test_results::{lacking, result};
+    use crate::run::test_results::{result, unsupported};
 
     fn check(results: &[CaseResult], expected: &[&str]) {
         let judged: Vec<&CaseResult> = results.iter().collect();
@@ -223,18 +223,18 @@ mod tests {
         };
         check(
             &[
-                lacking("d/A-1/x", "tensor(bfloat16) in d/A-1"),
-                lacking("d/B-1/x", "tensor(bfloat16) in d/B-1"),
-                lacking("d/A-1/y", "tensor(double) in d/A-1"),
-                lacking("d/B-1/y", "tensor(double) in d/B-1"),
-                lacking("d/B-1/z", "operator d/B"),
-                lacking("d/B-1/w", "operator d/B"),
-                lacking("d/C-1/w", "operator d/C-1"),
-                lacking("d/C-6/w", "operator d/C-6"),
-                lacking("d/A-1/v", "operator d/A-1"),
-                lacking("d/A-6/v", "operator d/A-6"),
-                lacking("d/D-1/v", "tensor(double) in d/D-1"),
-                lacking("d/D-6/v", "tensor(double) in d/D-6"),
+                unsupported("d/A-1/x", "tensor(bfloat16) in d/A-1"),
+                unsupported("d/B-1/x", "tensor(bfloat16) in d/B-1"),
+                unsupported("d/A-1/y", "tensor(double) in d/A-1"),
+                unsupported("d/B-1/y", "tensor(double) in d/B-1"),
+                unsupported("d/B-1/z", "operator d/B"),
+                unsupported("d/B-1/w", "operator d/B"),
+                unsupported("d/C-1/w", "operator d/C-1"),
+                unsupported("d/C-6/w", "operator d/C-6"),
+                unsupported("d/A-1/v", "operator d/A-1"),
+                unsupported("d/A-6/v", "operator d/A-6"),
+                unsupported("d/D-1/v", "tensor(double) in d/D-1"),
+                unsupported("d/D-6/v", "tensor(double) in d/D-6"),
                 pass,
             ],
             &[
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn what_is_exact_is_listed_by_case() {
         let results = [
-            lacking("d/A-1/x", "operator d/A-1"),
-            lacking("d/B-1/x", "operator d/B-1"),
+            unsupported("d/A-1/x", "operator d/A-1"),
+            unsupported("d/B-1/x", "operator d/B-1"),
             result("d/B-1/y", Outcome::Pass),
         ];
         let judged: Vec<&CaseResult> = results.iter().collect();

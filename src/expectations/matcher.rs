@@ -94,22 +94,20 @@ impl ExpectationMatcher {
             features: HashMap::new(),
             feature_globs: Vec::new(),
         };
-        let mut written: HashMap<String, usize> = HashMap::new();
-        for index in 0..matcher.active.len() {
+        let entries = std::mem::take(&mut matcher.expectations.expect);
+        let path = matcher.path();
+        let wrong = |index, rule| ExpectationError::Entry { path: path.clone(), number: index + 1, rule };
+        let mut written = HashMap::new();
+        for (index, entry) in entries.iter().enumerate() {
             if !matcher.is_active(index) {
                 continue;
             }
-            let entry = matcher.entry(index).cloned().unwrap_or_default();
-            let wrong = |rule| ExpectationError::Entry { path: matcher.path(), number: index + 1, rule };
-            if let Some(first) = written.insert(entry.selector(), index) {
-                return Err(wrong(format!("selects the same as entry {}; keep one", first + 1)));
+            if let Some(first) = written.insert((&entry.cases, &entry.unsupported), index) {
+                return Err(wrong(index, format!("selects the same as entry {}; keep one", first + 1)));
             }
-            matcher.add(index, &entry).map_err(|rule| ExpectationError::Entry {
-                path: matcher.path(),
-                number: index + 1,
-                rule,
-            })?;
+            matcher.add(index, entry).map_err(|rule| wrong(index, rule))?;
         }
+        matcher.expectations.expect = entries;
         Ok(matcher)
     }
 
@@ -256,7 +254,7 @@ impl FeatureGlob {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::test_results::{lacking, result};
+    use crate::run::test_results::{result, unsupported};
 
     fn matcher(entries: &str) -> ExpectationMatcher {
         let text = format!("runtime: a\nexpect:\n{entries}");
@@ -278,8 +276,8 @@ mod tests {
         check(entries, &result("a/b/d", Outcome::Mismatch), (Verdict::ExpectedFailure, Some(4)));
         check(entries, &result("a/b/d", Outcome::Timeout), (Verdict::Regression, Some(0)));
         check(entries, &result("a/b/e", Outcome::Pass), (Verdict::Improvement, Some(0)));
-        check(entries, &lacking("a/b/e", "xy"), (Verdict::ExpectedFailure, Some(3)));
-        check(entries, &lacking("a/b/e", "x/z"), (Verdict::ExpectedFailure, Some(2)));
+        check(entries, &unsupported("a/b/e", "xy"), (Verdict::ExpectedFailure, Some(3)));
+        check(entries, &unsupported("a/b/e", "x/z"), (Verdict::ExpectedFailure, Some(2)));
         check(entries, &result("a/c", Outcome::Pass), (Verdict::Pass, None));
         check(entries, &result("a/c", Outcome::Error), (Verdict::Regression, None));
     }

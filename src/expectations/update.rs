@@ -174,7 +174,7 @@ fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry 
 mod tests {
     use super::*;
     use crate::expectations::{Conclusion, GateResult, Scope};
-    use crate::run::test_results::{lacking, result};
+    use crate::run::test_results::{result, unsupported};
     use crate::runtime::Declaration;
 
     fn matcher(text: &str) -> ExpectationMatcher {
@@ -209,7 +209,7 @@ mod tests {
             result("d/B-1/x/t", Outcome::Crash),
             result("d/B-1/y", Outcome::Pass),
             result("d/C-1/x", Outcome::Mismatch),
-            lacking("d/D-1/x", "operator d/D"),
+            unsupported("d/D-1/x", "operator d/D"),
         ];
         check(
             "# Ours.\nruntime: a\nexpect:\n  # x fails\n  - {cases: d/A-1/x, outcome: error, reason: known}\n  \
@@ -248,7 +248,7 @@ mod tests {
                 match outcomes
                     [(index * index * (seed + 3) + index * seed * 7 + index / (1 + seed % 5)) % outcomes.len()]
                 {
-                    Outcome::Unsupported => lacking(
+                    Outcome::Unsupported => unsupported(
                         &id,
                         &format!("tensor({}) in d/{}-{}", TYPES[index % 4], OPERATORS[index % 2], index % 3),
                     ),

@@ -373,9 +373,9 @@ fn a_recipe_names_inputs_by_position() {
 fn a_recipe_that_does_not_suit_is_shown_where_it_is_used() {
     let text = SUM.replacen("- name: same\n", "- use: [pair]\n  - name: same\n", 1);
     let shown = |recipes: &str| report(&with_recipes(&text, recipes).unwrap_err());
-    let lacking = shown(RECIPES);
-    assert!(lacking.contains("Sum-13 has no input for '$1' of the recipe"), "{lacking}");
-    assert!(lacking.contains("specs/ai.onnx/Sum/op.yaml:6:"), "{lacking}");
+    let missing = shown(RECIPES);
+    assert!(missing.contains("Sum-13 has no input for '$1' of the recipe"), "{missing}");
+    assert!(missing.contains("specs/ai.onnx/Sum/op.yaml:6:"), "{missing}");
     let clashing = shown(&RECIPES.split("      - name: second").next().unwrap().replace("name: pair", "name: same"));
     for part in ["another case is called 'same'", "specs/ai.onnx/Sum/op.yaml:6:", "specs/recipes.yaml:5:"] {
         assert!(clashing.contains(part), "{part} is not in {clashing}");

@@ -25,7 +25,7 @@ pub struct Overview {
     pub wrong: usize,
     /// The cases that end in an error.
     pub failed: usize,
-    /// The cases whose operator, type or setting the runtime says it lacks.
+    /// The cases whose operator, type or setting the runtime says it does not have.
     pub declined: usize,
     /// The cases that the process did not survive, or that did not end.
     pub crashed: usize,

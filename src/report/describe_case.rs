@@ -126,9 +126,9 @@ fn describe_graph(text: &mut String, graph: &GraphProto, depth: usize) {
 
 fn parameter(info: &ValueInfoProto) -> String {
     let Some(declared) = &info.r#type else { return line(info.name()).into_owned() };
-    let spelt =
+    let value_type =
         decode::value_type(declared).map_or_else(|error| error.to_string(), |value_type| value_type.to_string());
-    format!("{}: {spelt}{}", line(info.name()), shape(declared))
+    format!("{}: {value_type}{}", line(info.name()), shape(declared))
 }
 
 fn shape(declared: &onnx::TypeProto) -> String {

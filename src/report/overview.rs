@@ -28,7 +28,7 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     let _ = writeln!(
         text,
         "\nRequired and recommended cases from the specs: wrong is another output than expected, or a model that must be refused and\n\
-         runs; failed an error; declined what the runtime says it lacks; crashed an end of the process, or none in time; not taken is\n\
+         runs; failed an error; declined what the runtime says it does not have; crashed an end of the process, or none in time; not taken is\n\
          in an opset or IR version that it does not take. right: operators of ai.onnx at opset {opset} of which every required case in\n\
          float passes, of those measured there. `op OPERATOR@VERSION` shows one of them, `finding --runtime NAME` why cases fail."
     );

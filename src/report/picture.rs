@@ -22,7 +22,7 @@ const MARGIN: (usize, usize) = (120, 36);
 /// What there is no picture of.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// The specs lack an operator version.
+    /// The specs have no such operator version.
     #[error(transparent)]
     Lookup(#[from] LookupError),
     /// A measurement cannot be read.

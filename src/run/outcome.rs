@@ -116,7 +116,7 @@ pub struct CaseResult {
     /// The inputs in short, where the case is no pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub inputs: String,
-    /// What the runtime does not have, the same for all cases that lack it.
+    /// What the runtime does not have, the same for all cases that need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
     /// The largest distance from an expected element, in representable values.

@@ -26,7 +26,7 @@ pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
     }
 }
 
-/// The result of a case for which the runtime lacks something.
-pub(crate) fn lacking(id: &str, what: &str) -> CaseResult {
+/// The result of a case for which the runtime does not have something.
+pub(crate) fn unsupported(id: &str, what: &str) -> CaseResult {
     CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
 }

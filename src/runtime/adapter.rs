@@ -1,4 +1,4 @@
-//! What adapters in Rust share besides the protocol: the elements of tensors, and what a runtime lacks of a request.
+//! What adapters in Rust share besides the protocol: the elements of tensors, and what of a request a runtime does not have.
 //!
 //! [`serve`](crate::runtime::serve) reads requests, their values and files, and writes answers. What is here stands between a
 //! [`Request`] and a runtime. Nothing of it converts an element type or repairs an output.
@@ -33,18 +33,18 @@ pub fn tensor_of<T, const N: usize>(
 }
 
 /// The answer for the first input or output of a type that the runtime has no values of: `unsupported`, with the type.
-pub fn lacking_type(request: &Request<'_>, has: impl Fn(&ValueType) -> bool) -> Option<Response> {
+pub fn missing_type(request: &Request<'_>, has: impl Fn(&ValueType) -> bool) -> Option<Response> {
     let inputs = request.inputs.iter().map(|input| Cow::Owned(input.value.value_type()));
     let outputs = request.outputs.iter().map(|output| Cow::Borrowed(&output.value_type));
-    let lacking = inputs.chain(outputs).find(|value_type| !has(value_type))?;
-    Some(Response::unsupported(lacking.to_string(), format!("no {lacking} goes in or out")))
+    let missing = inputs.chain(outputs).find(|value_type| !has(value_type))?;
+    Some(Response::unsupported(missing.to_string(), format!("no {missing} goes in or out")))
 }
 
 /// The answer for the first operator that the runtime has nothing under the name of: `unsupported`, with the operator in all versions.
 ///
 /// It is for a runtime that looks operators up by name alone. A node that calls something else than an operator of ONNX is a
-/// failure to load. A model that cannot be read lacks nothing.
-pub fn lacking_operator(model: &Bytes, has: impl Fn(&str) -> bool) -> Option<Response> {
+/// failure to load. A model that cannot be read has no answer here.
+pub fn missing_operator(model: &Bytes, has: impl Fn(&str) -> bool) -> Option<Response> {
     let model = decode::model(model.clone()).ok()?;
     let node = nodes(&model).into_iter().find(|node| !has(node.op_type()))?;
     let message = format!("no operator is registered as {}", node.op_type());
@@ -138,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_is_lacking_by_its_name() {
+    fn an_operator_is_missing_by_its_name() {
         let model = model(&[("", "Abs"), ("ai.onnx.ml", "Scaler"), ("custom", "Own")]);
-        assert_eq!(what(lacking_operator(&model, |name| name == "Abs")), "operator ai.onnx.ml/Scaler");
-        assert_eq!(what(lacking_operator(&model, |_| false)), "operator ai.onnx/Abs");
-        assert!(matches!(lacking_operator(&model, |name| name != "Own"), Some(Response::Error { .. })));
-        assert!(lacking_operator(&model, |_| true).is_none());
-        assert!(lacking_operator(&Bytes::from_static(b"\xff"), |_| false).is_none());
+        assert_eq!(what(missing_operator(&model, |name| name == "Abs")), "operator ai.onnx.ml/Scaler");
+        assert_eq!(what(missing_operator(&model, |_| false)), "operator ai.onnx/Abs");
+        assert!(matches!(missing_operator(&model, |name| name != "Own"), Some(Response::Error { .. })));
+        assert!(missing_operator(&model, |_| true).is_none());
+        assert!(missing_operator(&Bytes::from_static(b"\xff"), |_| false).is_none());
     }
 
     #[test]

@@ -83,18 +83,18 @@ pub struct Answer {
 pub enum Answered {
     /// The outputs are in their files.
     Ok,
-    /// The runtime lacks something that the standard has.
+    /// The runtime does not have something of the standard.
     Unsupported(Unsupported),
     /// The runtime refused the model or failed on it.
     Error(Failure),
 }
 
-/// What a runtime lacks.
+/// What a runtime does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Unsupported {
-    /// The same for every case that lacks it: `operator ai.onnx/Abs-13`.
+    /// The same for every case that needs it: `operator ai.onnx/Abs-13`.
     pub what: String,
     /// The runtime's own words.
     pub message: String,
@@ -165,7 +165,7 @@ mod forms {
     enum Form {
         /// The outputs are in their files.
         Ok { seq: u64, ok: True },
-        /// The runtime lacks something that the standard has.
+        /// The runtime does not have something of the standard.
         Unsupported { seq: u64, unsupported: Unsupported },
         /// The runtime refused the model or failed on it.
         Error { seq: u64, error: Failure },

@@ -1,4 +1,4 @@
-//! What a runtime says it lacks.
+//! What a runtime says it does not have.
 
 use std::fmt;
 use std::str::FromStr;

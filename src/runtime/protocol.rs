@@ -124,9 +124,9 @@ pub enum Response {
     },
     /// The runtime does not have something that the standard has, and says so before it runs the model.
     Unsupported {
-        /// What, in a form that is the same for all cases that lack it:
+        /// What, in a form that is the same for all cases that need it:
         ///
-        /// | `what` | lacks |
+        /// | `what` | is missing |
         /// |---|---|
         /// | `operator ai.onnx/Abs`, `operator ai.onnx/Abs-13` | an operator, or one of its versions |
         /// | `tensor(bfloat16)` | a type altogether |
@@ -152,7 +152,7 @@ impl Response {
         Response::Outputs { values, cells: Vec::new() }
     }
 
-    /// The refusal of a model that lacks nothing but what is named; `Response::Unsupported` has the forms of `what`.
+    /// The refusal of a model of which nothing is missing but what is named; `Response::Unsupported` has the forms of `what`.
     pub fn unsupported(what: impl Into<String>, message: impl Into<String>) -> Response {
         Response::Unsupported { what: what.into(), message: message.into() }
     }

@@ -171,7 +171,7 @@ impl Subprocess {
                 Ok(values) => Response::Outputs { values, cells: Vec::new() },
                 Err(problem) => return Err(worker.broken(problem)),
             },
-            Answered::Unsupported(lacking) => Response::Unsupported { what: lacking.what, message: lacking.message },
+            Answered::Unsupported(missing) => Response::Unsupported { what: missing.what, message: missing.message },
             Answered::Error(failure) => Response::Error { phase: failure.phase, message: failure.message },
         };
         self.deaths.store(0, Ordering::Relaxed);

@@ -69,11 +69,12 @@ pub(crate) fn is_glob(pattern: &str) -> bool {
 
 /// Where the first thing in a pattern is that does not stand for itself, or its end.
 pub(crate) fn wildcard(pattern: &str) -> usize {
-    pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len())
+    let is_special = |byte| matches!(byte, b'*' | b'?' | b'[' | b'{' | b'\\');
+    pattern.bytes().position(is_special).unwrap_or(pattern.len())
 }
 
 /// The pattern itself, and everything below it, so that the path of a group chooses the group.
-pub(crate) fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
+fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
     let base = pattern.trim_end_matches('/');
     Ok([glob(base, pattern, true)?, glob(&format!("{base}/**"), pattern, true)?])
 }

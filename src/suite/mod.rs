@@ -22,7 +22,7 @@ pub use filter::Filter;
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use glob::FilterError;
-pub(crate) use glob::{PathGlob, globs, is_glob, loose_glob, wildcard};
+pub(crate) use glob::{PathGlob, is_glob, loose_glob, wildcard};
 pub use ir::{IrCases, remove_temporary};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase};
 pub use records::{OperatorRecord, VersionRecord, recorded_cases, recorded_digests, records, stale_records};

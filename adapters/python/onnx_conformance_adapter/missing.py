@@ -1,6 +1,6 @@
-"""What a runtime lacks, in the words of the protocol: which node a message is about, and which operator version that is.
+"""What a runtime does not have, in the words of the protocol: which node a message is about, and which operator version that is.
 
-`what` of an answer `unsupported` is the same for every case that lacks the same (docs/protocol.md, "run"). A message of a runtime
+`what` of an answer `unsupported` is the same for every case that needs the same (docs/protocol.md, "run"). A message of a runtime
 seldom says the operator version, but mostly the operator; the model says the rest.
 """
 

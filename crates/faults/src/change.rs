@@ -21,9 +21,9 @@ pub enum Change {
     Binary(fn(f64, f64) -> f64),
     /// `output = f(input)` on floating types of 16 bits.
     NarrowUnary(fn(f64) -> f64),
-    /// The node seems to lack the attribute.
+    /// The node seems to be without the attribute.
     WithoutAttribute(&'static str),
-    /// The node seems to lack the input.
+    /// The node seems to be without the input.
     WithoutInput(usize),
     /// The kernel follows the text of another version.
     AsVersion(u32),

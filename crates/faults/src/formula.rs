@@ -1,4 +1,4 @@
-//! Functions that are taken for others, or lack a step.
+//! Functions that are taken for others, or omit a step.
 
 use libm::{cos, erf, exp, fabs, floor, log, log1p, rint, round, sin, sqrt, tan, tanh, trunc};
 

@@ -31,7 +31,7 @@ pub(crate) struct CaseAtVersion<'a> {
 }
 
 impl<'a> CaseAtVersion<'a> {
-    /// The case at the version, or why it does not fit: it is for other versions, or names or lacks a parameter.
+    /// The case at the version, or why it does not fit: it is for other versions, or names a parameter that is not there, or omits one.
     pub(crate) fn new(
         file: &'a OperatorFile,
         case: &'a CaseFile,
@@ -44,7 +44,7 @@ impl<'a> CaseAtVersion<'a> {
         }
     }
 
-    /// The case at the version, though it may lack what the version requires.
+    /// The case at the version, though it may be without what the version requires.
     pub(crate) fn incomplete(
         file: &'a OperatorFile,
         case: &'a CaseFile,

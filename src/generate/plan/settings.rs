@@ -150,17 +150,17 @@ pub(crate) fn with_types(text: &str, types: &Assignment) -> String {
             ValueType::Sequence(item) => item,
             other => other,
         };
-        text.replace(&format!("${name}.item"), &spelt(item)).replace(&format!("${name}"), &spelt(value_type))
+        text.replace(&format!("${name}.item"), &type_text(item)).replace(&format!("${name}"), &type_text(value_type))
     })
 }
 
 /// A type as ONNX's text syntax spells it. Tensors are of any rank: the element type alone would declare a scalar.
-fn spelt(value_type: &ValueType) -> String {
+fn type_text(value_type: &ValueType) -> String {
     match value_type {
         ValueType::Tensor(element) => format!("{element}[]"),
         ValueType::SparseTensor(element) => format!("sparse_tensor({element})"),
-        ValueType::Sequence(inner) => format!("seq({})", spelt(inner)),
-        ValueType::Optional(inner) => format!("optional({})", spelt(inner)),
-        ValueType::Map(key, value) => format!("map({key}, {})", spelt(value)),
+        ValueType::Sequence(inner) => format!("seq({})", type_text(inner)),
+        ValueType::Optional(inner) => format!("optional({})", type_text(inner)),
+        ValueType::Map(key, value) => format!("map({key}, {})", type_text(value)),
     }
 }

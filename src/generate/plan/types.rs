@@ -60,7 +60,7 @@ impl<'a> TypeNames<'a> {
 pub(crate) struct Types<'a> {
     /// By type parameter, the plainest first.
     allowed: Vec<(&'a String, Vec<&'a ValueType>)>,
-    /// Absent where the version lacks a parameter that it names.
+    /// Absent where it names a parameter that the version does not have.
     condition: Option<Condition>,
     rule: Option<TypesRule>,
     names: &'a TypeNames<'a>,

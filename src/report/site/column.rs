@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_lacks_is_said() {
+    fn what_is_missing_in_a_file_is_said() {
         let torn = Read { is_torn: true, ..read("d", &["ai.onnx/Abs-13/a", "ai.onnx/Gone-1/a"], 7) };
         let column = Column::of_results("a.jsonl", &torn, "d");
         let remarks = column.remarks().join("\n");

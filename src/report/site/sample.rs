@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_numpy_lacks_is_read_by_onnx() {
+    fn a_type_that_numpy_does_not_have_is_read_by_onnx() {
         let samples = samples_of("ai.onnx/Sum-13");
         let (_, input) = &samples.get("beyond_float16").unwrap().inputs.as_ref().unwrap()[0];
         assert!(input.starts_with("tensor(\""), "{input}");

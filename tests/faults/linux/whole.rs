@@ -11,7 +11,7 @@ use crate::linux::program::{Scene, smoke};
 pub(crate) const TESTS: Tests = &[
     ("a_right_adapter_passes", a_right_adapter_passes),
     ("two_workers_give_what_one_gives", two_workers_give_what_one_gives),
-    ("the_template_lacks_everything", the_template_lacks_everything),
+    ("the_template_has_nothing", the_template_has_nothing),
     ("smoke_says_what_an_adapter_does_wrong", smoke_says_what_an_adapter_does_wrong),
     ("a_missing_program_is_named", a_missing_program_is_named),
     ("a_program_that_is_not_executable_is_named", a_program_that_is_not_executable_is_named),
@@ -25,9 +25,9 @@ fn two_workers_give_what_one_gives() {
     Scene::new(20).with(&["-j", "2"]).run("none").expect(0, &[(Pass, ""); 20]);
 }
 
-fn the_template_lacks_everything() {
-    let lacks = (Unsupported, "this template runs nothing yet");
-    Scene::new(2).with(&["--validate"]).run("template").expect(1, &[lacks; 2]);
+fn the_template_has_nothing() {
+    let missing = (Unsupported, "this template runs nothing yet");
+    Scene::new(2).with(&["--validate"]).run("template").expect(1, &[missing; 2]);
 }
 
 fn smoke_says_what_an_adapter_does_wrong() {

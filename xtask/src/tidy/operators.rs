@@ -10,7 +10,7 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 
-/// Where it is said which operators the built-in executor lacks.
+/// Where it is said which operators the built-in executor does not have.
 const EXPECTATIONS: &str = "expectations/builtin.yaml";
 
 /// The most lines of an op.yaml.
@@ -45,12 +45,12 @@ pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) -> Result<()> {
         }
     }
     let computed = |version: &OperatorVersion| registry::find(version).is_some();
-    let lacking: BTreeSet<Operator> =
+    let missing: BTreeSet<Operator> =
         specs.all().filter(|version| !computed(version)).map(|version| (version.domain, version.name)).collect();
     let text = files.iter().find(|file| file.path == EXPECTATIONS).map_or("", |file| &file.text);
     let listed: BTreeSet<String> =
         Expectations::parse(EXPECTATIONS, text)?.expect.into_iter().filter_map(|entry| entry.unsupported).collect();
-    for (domain, name) in lacking {
+    for (domain, name) in missing {
         if !listed.contains(&format!("operator {domain}/{name}")) {
             let rule = format!("some version of {domain}/{name} has no kernel, and it is not listed here");
             let fix = format!("write the kernel, or add `- {{unsupported: operator {domain}/{name}}}`");

@@ -133,7 +133,7 @@ fn subgraphs_and_functions_are_converted_too() {
 }
 
 #[test]
-fn functions_that_an_opset_lacks_are_expanded() {
+fn functions_that_an_opset_does_not_have_are_expanded() {
     let text = r#"<ir_version: 8, opset_import: ["" : 17]>
         g (float[2, 4] x) => (float[2, 4] y) <float[4] scale = {1, 2, 3, 4}>
         { y = LayerNormalization (x, scale) }"#;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use candle_onnx::onnx::ModelProto;
 use half::f16;
-use onnx_conformance::adapter::{blamed_attribute, blamed_operator, elements, lacking_type, tensor_of};
+use onnx_conformance::adapter::{blamed_attribute, blamed_operator, elements, missing_type, tensor_of};
 use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType};
 use prost::Message as _;
 
@@ -31,8 +31,8 @@ impl Runtime for Candle {
 
 fn run(request: &Request<'_>) -> Result<Response, Response> {
     let model = ModelProto::decode(request.model.as_ref()).map_err(|error| Response::load_error(error.to_string()))?;
-    if let Some(lacking) = lacking_type(request, has) {
-        return Err(lacking);
+    if let Some(missing) = missing_type(request, has) {
+        return Err(missing);
     }
     let mut inputs = HashMap::new();
     for input in request.inputs {
@@ -72,14 +72,14 @@ fn failure(request: &Request<'_>, message: &str) -> Response {
         return Response::unsupported(format!("attribute {name} of {}", version.qualified()), message);
     }
     let version = blamed_operator(request.model, message).map(|version| version.qualified());
-    match (lacking_dtype(message), version) {
+    match (missing_dtype(message), version) {
         (Some(element), Some(version)) => Response::unsupported(format!("tensor({element}) in {version}"), message),
         _ => Response::run_error(message),
     }
 }
 
 /// The type that a message says an operation of candle does not have: "unsupported dtype I64 for op exp".
-fn lacking_dtype(message: &str) -> Option<&'static str> {
+fn missing_dtype(message: &str) -> Option<&'static str> {
     let (_, rest) = message.split_once("unsupported dtype ")?;
     match rest.split(|c: char| !c.is_ascii_alphanumeric()).next()? {
         "U8" => Some("uint8"),
@@ -100,8 +100,8 @@ fn has(value_type: &ValueType) -> bool {
 }
 
 fn tensor(given: &Value) -> Result<Tensor, Response> {
-    let lacks = || Response::unsupported(given.value_type().to_string(), "no such value goes in");
-    let tensor = given.as_tensor().ok_or_else(lacks)?;
+    let unsupported = || Response::unsupported(given.value_type().to_string(), "no such value goes in");
+    let tensor = given.as_tensor().ok_or_else(unsupported)?;
     let (shape, device) = (tensor.shape(), &Device::Cpu);
     let made = match tensor.element_type() {
         ElementType::Float => Tensor::from_vec(elements(tensor, f32::from_le_bytes), shape, device),
@@ -111,7 +111,7 @@ fn tensor(given: &Value) -> Result<Tensor, Response> {
         ElementType::Uint32 => Tensor::from_vec(elements(tensor, u32::from_le_bytes), shape, device),
         // candle has a bool as a uint8.
         ElementType::Uint8 | ElementType::Bool => Tensor::from_vec(elements(tensor, u8::from_le_bytes), shape, device),
-        _ => return Err(lacks()),
+        _ => return Err(unsupported()),
     };
     made.map_err(|error| Response::run_error(error.to_string()))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use onnx_conformance::adapter::{blamed_operator, elements, lacking_type, tensor_of};
+use onnx_conformance::adapter::{blamed_operator, elements, missing_type, tensor_of};
 use onnx_conformance::reference::value::{Sequence as OnnxSequence, Value as OnnxValue};
 use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, ValueType};
 use rten::{DataType, Model, ModelOptions, NodeId, Sequence, Value, ValueOrView};
@@ -29,8 +29,8 @@ impl Runtime for Rten {
 
 fn run(request: &Request<'_>) -> Result<Response, Response> {
     let model = load(request)?;
-    if let Some(lacking) = lacking_type(request, has) {
-        return Err(lacking);
+    if let Some(missing) = missing_type(request, has) {
+        return Err(missing);
     }
     let run_error = |error: rten::RunError| Response::run_error(error.to_string());
     let mut inputs: Vec<(NodeId, ValueOrView)> = Vec::new();
@@ -58,8 +58,8 @@ fn load(request: &Request<'_>) -> Result<Model, Response> {
             let Some(version) = operator() else { return Response::load_error(message) };
             return Response::unsupported(format!("operator {}/{}", version.domain, version.name), message);
         }
-        if let Some(lacking) = lacking_type(request, has) {
-            return lacking;
+        if let Some(missing) = missing_type(request, has) {
+            return missing;
         }
         let version = operator().map(|version| version.qualified());
         match (attribute(&message), version) {
@@ -89,7 +89,7 @@ fn attribute(message: &str) -> Option<&str> {
     valued.or(listed.map(str::trim))
 }
 
-/// The answer for a failure of a run. An operator that has no kernel of a type lacks the one type of its inputs that is neither
+/// The answer for a failure of a run. Where an operator has no kernel of a type, that is the one type of its inputs that is neither
 /// float nor, where there is another, int64, of which indices are.
 fn failure(request: &Request<'_>, message: &str) -> Response {
     let says_so = message.contains("unsupported input type") || message.contains("expected tensor with type");
@@ -103,8 +103,8 @@ fn failure(request: &Request<'_>, message: &str) -> Response {
         .collect();
     let mut others = types.iter().filter(|each| types.len() == 1 || **each != int64.to_string());
     match (others.next(), others.next(), blamed_operator(request.model, message)) {
-        (Some(lacking), None, Some(version)) if says_so => {
-            Response::unsupported(format!("{lacking} in {}", version.qualified()), message)
+        (Some(missing), None, Some(version)) if says_so => {
+            Response::unsupported(format!("{missing} in {}", version.qualified()), message)
         }
         _ => Response::run_error(message),
     }
@@ -121,7 +121,7 @@ fn has(value_type: &ValueType) -> bool {
 }
 
 fn value(given: &OnnxValue) -> Result<Value, Response> {
-    let lacks = || Response::unsupported(given.value_type().to_string(), "no such value goes in");
+    let unsupported = || Response::unsupported(given.value_type().to_string(), "no such value goes in");
     match given {
         OnnxValue::Tensor(tensor) => self::tensor(tensor),
         OnnxValue::Sequence(sequence) => {
@@ -138,7 +138,7 @@ fn value(given: &OnnxValue) -> Result<Value, Response> {
             }
             Ok(made.into())
         }
-        _ => Err(lacks()),
+        _ => Err(unsupported()),
     }
 }
 

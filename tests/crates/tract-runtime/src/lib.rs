@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-use onnx_conformance::adapter::{elements, lacking_operator, lacking_type, tensor_of};
+use onnx_conformance::adapter::{elements, missing_operator, missing_type, tensor_of};
 use onnx_conformance::{
     Declaration, ElementType, Named, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType,
 };
@@ -72,7 +72,7 @@ fn run(request: &Request<'_>) -> Result<Response, Response> {
 /// What tract does not have, before it reads the model: an operator, which it looks up by name alone, or a type of the values
 /// that go in and out.
 fn missing(onnx: &tract_onnx::Onnx, request: &Request<'_>) -> Option<Response> {
-    lacking_operator(request.model, |name| onnx.op_register.0.contains_key(name)).or_else(|| lacking_type(request, has))
+    missing_operator(request.model, |name| onnx.op_register.0.contains_key(name)).or_else(|| missing_type(request, has))
 }
 
 /// Whether tract has values of the type.
@@ -85,8 +85,8 @@ fn has(value_type: &ValueType) -> bool {
 }
 
 fn tensor(input: &Named) -> Result<Tensor, Response> {
-    let lacks = || Response::unsupported(input.value.value_type().to_string(), "no such value goes in");
-    let tensor = input.value.as_tensor().ok_or_else(lacks)?;
+    let unsupported = || Response::unsupported(input.value.value_type().to_string(), "no such value goes in");
+    let tensor = input.value.as_tensor().ok_or_else(unsupported)?;
     let made = match tensor.element_type() {
         ElementType::Float => plain(tensor, f32::from_le_bytes),
         ElementType::Double => plain(tensor, f64::from_le_bytes),
@@ -104,7 +104,7 @@ fn tensor(input: &Named) -> Result<Tensor, Response> {
             let strings: Vec<String> = tensor.strings().iter().map(|string| string.to_string()).collect();
             ArrayD::from_shape_vec(tensor.shape(), strings).map(IntoTensor::into_tensor).map_err(TractError::from)
         }
-        _ => return Err(lacks()),
+        _ => return Err(unsupported()),
     };
     made.map_err(|error| Response::load_error(error.to_string()))
 }

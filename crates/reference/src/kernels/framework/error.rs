@@ -94,7 +94,7 @@ impl fmt::Display for Missing {
 }
 
 impl KernelError {
-    /// What the executor does not have, in a form that is the same for every node that lacks it: `operator ai.onnx/Abs`.
+    /// What the executor does not have, in a form that is the same for every node that needs it: `operator ai.onnx/Abs`.
     pub fn missing(&self) -> Option<String> {
         self.missing_in(None)
     }
