@@ -258,7 +258,8 @@ mod tests {
         check("  - {cases: 'd/A*/x', outcome: error, spans_operators: true}\n", &results, &[]);
         let versions = [result("d/Abs-1/x", Outcome::Error), result("d/Abs-6/x", Outcome::Error)];
         check("  - {cases: 'd/A*/x', outcome: error}\n", &versions, &[]);
-        let missing = [unsupported("d/Abs-1/x", "tensor(x) in d/Abs-1"), unsupported("d/Add-1/x", "tensor(x) in d/Add-1")];
+        let missing =
+            [unsupported("d/Abs-1/x", "tensor(x) in d/Abs-1"), unsupported("d/Add-1/x", "tensor(x) in d/Add-1")];
         assert_eq!(problems("  - {unsupported: 'tensor(x)*'}\n", &missing, &[], Variant::Runtime).len(), 1);
         check("  - {unsupported: 'tensor(x)*', spans_operators: true}\n", &missing, &[]);
         check("  - {unsupported: x}\n", &[unsupported("d/Abs-1/x", "x"), unsupported("d/Add-1/x", "x")], &[]);

@@ -1,6 +1,6 @@
 //! The expectation matcher: which entry of a file a result belongs to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
@@ -25,7 +25,7 @@ pub struct ExpectationMatcher {
     /// Whether the condition of each entry holds.
     active: Vec<bool>,
     /// What is selected by id, for each variant.
-    by_id: HashMap<Variant, EntriesById>,
+    by_id: BTreeMap<Variant, EntriesById>,
     features: HashMap<String, usize>,
     feature_globs: Vec<FeatureGlob>,
 }
@@ -37,6 +37,12 @@ struct EntriesById {
     paths: HashMap<String, Vec<usize>>,
     /// Globs by the folder before their first wildcard.
     globs: HashMap<String, Vec<(usize, PathGlob)>>,
+}
+
+impl EntriesById {
+    fn at_path(&self, path: &str) -> impl Iterator<Item = usize> {
+        self.paths.get(path).into_iter().flatten().copied()
+    }
 }
 
 /// A verdict: the outcome of a case compared with what is expected.
@@ -90,7 +96,7 @@ impl ExpectationMatcher {
             scope,
             strict: strict || expectations.strict,
             expectations,
-            by_id: HashMap::new(),
+            by_id: BTreeMap::new(),
             features: HashMap::new(),
             feature_globs: Vec::new(),
         };
@@ -144,6 +150,11 @@ impl ExpectationMatcher {
     /// The expectations as they are written.
     pub fn expectations(&self) -> &Expectations {
         &self.expectations
+    }
+
+    /// Whether it has no entry at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.expectations.expect.is_empty()
     }
 
     /// Whether the runtime is held to what is recommended, too.
@@ -213,18 +224,20 @@ impl ExpectationMatcher {
     }
 
     fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
-        let entries = self.by_id.get(&variant).and_then(|entries| entries.paths.get(path));
-        entries.into_iter().flatten().copied()
+        self.by_id.get(&variant).into_iter().flat_map(|entries| entries.at_path(path))
     }
 
     /// The positions of the entries that select a case by its id, the most precise first.
     fn about<'a>(&'a self, id: &'a str, variant: Variant) -> impl Iterator<Item = usize> + 'a {
         // A glob that begins with a wildcard is in no folder.
-        let above = folders(id).rev().chain([""]);
-        std::iter::once(id).chain(above).flat_map(move |folder| {
-            let globs = self.by_id.get(&variant).and_then(|entries| entries.globs.get(folder));
-            let globs = globs.into_iter().flatten().filter(move |(_, glob)| glob.matches(id)).map(|(index, _)| *index);
-            self.at_path(folder, variant).chain(globs)
+        let above = || folders(id).rev().chain([""]);
+        let entries = self.by_id.get(&variant).into_iter();
+        entries.flat_map(move |entries| {
+            std::iter::once(id).chain(above()).flat_map(move |folder| {
+                let globs = entries.globs.get(folder).into_iter().flatten();
+                let globs = globs.filter(move |(_, glob)| glob.matches(id)).map(|(index, _)| *index);
+                entries.at_path(folder).chain(globs)
+            })
         })
     }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::case::{Case, CaseId, Level};
-use crate::expectations::{Entry, ExpectationError, ExpectationMatcher, Expectations};
+use crate::expectations::{Entry, ExpectationError, Expectations};
 use crate::measure::digests::MeasuredDigests;
+use crate::measure::entries::MeasuredEntries;
 use crate::run::{Outcome, undeclared_feature};
 use crate::runtime::{Accepted, Declaration};
 use crate::suite::{CaseFacts, RecordedCase};
@@ -14,7 +15,7 @@ use crate::suite::{CaseFacts, RecordedCase};
 /// What a version of a runtime did: an exact expectation file, which lists the very cases that the runtime does not pass.
 #[derive(Debug)]
 pub struct Measurement {
-    matcher: ExpectationMatcher,
+    entries: MeasuredEntries,
     version: String,
     /// The files that it takes; cases in others were not sent.
     takes: Declaration,
@@ -37,21 +38,20 @@ pub enum Measured {
 impl Measurement {
     /// Reads an expectation file with the digests of what was measured; nothing for a file that names no version, and so is none.
     pub fn read(path: &str, text: &str, digests: Option<&str>) -> Result<Option<Measurement>, ExpectationError> {
-        let file = Expectations::parse(path, text)?;
+        let entries = MeasuredEntries::read(path, text)?;
+        let file = entries.rest().expectations();
         let Some(version) = file.version.clone() else { return Ok(None) };
-        let inexact = file.expect.iter().position(|entry| entry.unsupported.is_some());
-        if let Some(index) = inexact.or_else(|| (!file.exact).then_some(0)) {
+        if !file.exact || file.expect.iter().any(|entry| entry.unsupported.is_some()) {
             let rule = "a measurement lists every case that does not pass, so the file says `exact: true` and lists cases alone; \
                         `--update-expectations` writes it so"
                 .to_owned();
-            return Err(ExpectationError::Entry { path: file.path().to_owned(), number: index + 1, rule });
+            return Err(ExpectationError::Header { path: file.path().to_owned(), rule });
         }
         // What is measured on a part is held by nobody.
         let digests = digests.or((!file.scope.is_empty()).then_some(""));
         let unchanged = digests.map(|text| MeasuredDigests::parse(text).unchanged());
         let takes = file.accepts.iter().fold(Declaration::named(&file.runtime, &version), Declaration::accepting);
-        let matcher = ExpectationMatcher::of_every_condition(file)?;
-        Ok(Some(Measurement { matcher, version, takes, unchanged }))
+        Ok(Some(Measurement { entries, version, takes, unchanged }))
     }
 
     /// The name of the runtime.
@@ -103,12 +103,13 @@ impl Measurement {
         if !self.takes_files_of(&case.facts, version, id) {
             return Measured::NotAccepted;
         }
-        Measured::Ended(self.entry(&case.id).map_or(Outcome::Pass, Entry::outcome))
+        let entry = self.entries.about(&case.id);
+        entry.map_or(Measured::Unknown, |entry| Measured::Ended(entry.map_or(Outcome::Pass, Entry::outcome)))
     }
 
     /// The entry about a case that the runtime does not pass.
     pub fn entry(&self, id: &str) -> Option<&Entry> {
-        self.matcher.entry_about(id)
+        self.entries.about(id).ok().flatten()
     }
 
     /// Whether the runtime was given a case, was judged by it, and passed.
@@ -116,22 +117,27 @@ impl Measurement {
         let id = CaseId::parse(&case.id);
         self.judges(case.level)
             && self.was_measured(id, id.version().as_ref())
-            && self.entry(&case.id).is_none()
+            && self.entries.about(&case.id) == Ok(None)
             && undeclared_feature(case, &self.takes).is_none()
     }
 
+    #[cfg(test)]
+    pub(super) fn unreadable(&self) -> Vec<&str> {
+        self.entries.unreadable()
+    }
+
     fn file(&self) -> &Expectations {
-        self.matcher.expectations()
+        self.entries.rest().expectations()
     }
 
     fn judges(&self, level: Level) -> bool {
-        level == Level::Required || (level == Level::Recommended && self.matcher.is_strict())
+        level == Level::Required || (level == Level::Recommended && self.file().strict)
     }
 
     /// Whether the case was measured as it is.
     fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
         let is_unchanged = |versions: &BTreeSet<OperatorVersion>| version.is_some_and(|it| versions.contains(it));
-        self.matcher.is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
+        self.entries.rest().is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
     }
 
     /// Whether the runtime takes a file of the opset and IR version of a case.

@@ -121,3 +121,16 @@ fn unpacked(at: usize) -> Option<&'static str> {
     };
     ALL.get(at)?.get_or_init(unpack).as_deref()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_of_every_measurement_can_be_read() {
+        for measurement in Measurements::embedded().all().unwrap() {
+            let unreadable = measurement.unreadable();
+            assert!(unreadable.is_empty(), "{} {}: {unreadable:?}", measurement.runtime(), measurement.version());
+        }
+    }
+}

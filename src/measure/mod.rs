@@ -2,6 +2,7 @@
 
 mod answer;
 mod digests;
+mod entries;
 mod history;
 mod measurement;
 mod measurements;

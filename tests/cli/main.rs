@@ -20,6 +20,7 @@ mod program;
 mod reports;
 mod results;
 mod shards;
+mod site;
 mod snapshot;
 mod streams;
 mod texts;

@@ -1,0 +1,170 @@
+//! The site of a run's results beside what is measured. It is written once, of results that are good, of results that are torn, of
+//! another suite's, and of a runtime whose messages are hostile.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::models::Folder;
+use crate::program::{Called, call};
+
+/// A message that would end the script that holds it.
+const HOSTILE: &str = "</script><script>alert(1)</script><!-- \u{2028}";
+
+/// A case that shows a rule, the rule, and where it is written.
+const OF_A_RULE: [&str; 3] = [
+    "ai.onnx/Resize-19/round_prefer_floor/T1=float,T2=float",
+    "C9: nearest_mode rounds down",
+    "specs/ai.onnx/Resize/op.yaml:",
+];
+
+/// The site, the results that it is of, and what writing it said.
+struct Site {
+    folder: PathBuf,
+    good: PathBuf,
+    called: Called,
+}
+
+static SITE: LazyLock<Site> = LazyLock::new(|| {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-site");
+    let _ = fs::remove_dir_all(&home);
+    fs::create_dir_all(&home).unwrap();
+    let file = |name: &str| home.join(name).to_str().unwrap().to_owned();
+    let [good, other, torn, hostile] = ["good", "other", "torn", "hostile"].map(|name| file(&format!("{name}.jsonl")));
+    let folder = Folder::with_identity("good");
+    call(&["run", "--suite", &folder.argument(), "--results", &other]).expect(0, "1 cases");
+    call(&["run", "ai.onnx/Abs-13/**", OF_A_RULE[0], "--results", &good]).expect(0, "cases");
+    call(&["run", "ai.onnx/Abs-13/**", "--results", &torn]).expect(0, "cases");
+    let text = fs::read_to_string(&torn).unwrap();
+    fs::write(&hostile, with_hostile_messages(&text)).unwrap();
+    fs::write(&torn, text[..text.len() - 20].replacen("/extremes/", "/gone/", 1)).unwrap();
+    let site = file("site");
+    let called = call(&["report", &good, &other, &torn, &torn, &hostile, "-o", &site]).expect(0, "index.html");
+    Site { folder: home.join("site"), good: home.join("good.jsonl"), called }
+});
+
+/// The results of another runtime, on which every case crashes with a hostile message.
+fn with_hostile_messages(results: &str) -> String {
+    let mut text = String::new();
+    for line in results.lines() {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if line.get("outcome").is_some() {
+            line["outcome"] = "crash".into();
+            line["message"] = HOSTILE.into();
+        } else {
+            line["runtime"]["name"] = "loud".into();
+        }
+        text.push_str(&line.to_string());
+        text.push('\n');
+    }
+    text
+}
+
+/// The data of a page: what the file hands over.
+fn data(name: &str) -> Value {
+    let text = fs::read_to_string(SITE.folder.join("data").join(format!("{name}.js"))).unwrap();
+    let start = text.find(", ").unwrap() + 2;
+    serde_json::from_str(text[start..].trim_end().strip_suffix(");").unwrap()).unwrap()
+}
+
+fn columns() -> Vec<Value> {
+    data("front")["columns"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_site_shows_results_beside_what_is_measured() {
+    let columns = columns();
+    let own = columns.iter().position(|column| column["file"].as_str().is_some()).unwrap();
+    assert_eq!(columns[own]["runtime"], "builtin");
+    assert!(columns.iter().any(|column| column["runtime"] == "onnxruntime"));
+    let front = data("front");
+    let abs = front["operators"].as_array().unwrap().iter().find(|operator| operator["n"] == "Abs").unwrap().clone();
+    let newest = abs["v"].as_array().unwrap().last().unwrap().clone();
+    let row = front["rows"][usize::try_from(newest["all"][0].as_u64().unwrap()).unwrap()].as_str().unwrap();
+    assert!(row.split(' ').nth(own).unwrap().starts_with('r'), "{row}");
+}
+
+#[test]
+fn results_that_do_not_fit_are_warned_of_and_not_mixed_in() {
+    for part in
+        ["another suite", "last line is cut off", "1 of", "not in the suite: ai.onnx/Abs-13/gone/", "more than once"]
+    {
+        assert!(SITE.called.err.contains(part), "no {part} in {}", SITE.called.err);
+    }
+    assert_eq!(data("front")["elsewhere"].as_array().unwrap().len(), 1);
+    let version = env!("CARGO_PKG_VERSION");
+    for key in ["", "~2", "~3"].map(|number| format!("builtin-{version}{number}")) {
+        assert_eq!(columns().iter().filter(|column| column["key"] == key).count(), 1, "{key}");
+    }
+}
+
+#[test]
+fn results_that_cannot_be_used_are_refused() {
+    let folder = Folder::new();
+    let report = folder.file("report");
+    call(&["report", &folder.file("none"), "-o", &report]).expect(4, "none");
+    let text = fs::read_to_string(&SITE.good).unwrap();
+    let named = text.replacen("\"builtin\"", "\"a-<script>alert(1)</script>\"", 1);
+    call(&["report", &folder.write("named.jsonl", named), "-o", &report]).expect(4, "named.jsonl");
+    assert!(!folder.path().join("report").exists());
+}
+
+#[test]
+fn no_message_ends_the_script_that_holds_it() {
+    let abs = fs::read_to_string(SITE.folder.join("data/op/ai.onnx/Abs.js")).unwrap();
+    assert!(!abs.contains("<script") && !abs.contains("</script") && !abs.contains('\u{2028}'));
+    let details = data("op/ai.onnx/Abs")["details"].clone();
+    let messages = details.as_object().unwrap().values().flat_map(|by_case| by_case.as_object().unwrap().values());
+    assert!(messages.filter(|detail| detail["m"] == HOSTILE).count() > 5, "{details}");
+}
+
+#[test]
+fn the_site_asks_nothing_of_the_network_and_no_file_is_large() {
+    for entry in walkdir::WalkDir::new(&SITE.folder) {
+        let entry = entry.unwrap();
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let name = entry.path().display().to_string();
+        assert!(entry.metadata().unwrap().len() < 2_000_000, "{name}");
+        let text = fs::read_to_string(entry.path()).unwrap();
+        for loads in [
+            "src=\"http",
+            "<link rel=\"stylesheet\" href=\"http",
+            "@import",
+            "url(http",
+            "fetch(",
+            "XMLHttpRequest",
+            "innerHTML",
+        ] {
+            assert!(!text.contains(loads), "{loads} in {name}");
+        }
+    }
+}
+
+#[test]
+fn every_operator_has_its_page() {
+    let front = data("front");
+    let operators = front["operators"].as_array().unwrap();
+    assert_eq!(operators.len(), 227);
+    assert_eq!(operators.iter().map(|operator| operator["v"].as_array().unwrap().len()).sum::<usize>(), 659);
+    for operator in operators {
+        let domain = &front["domains"][usize::try_from(operator["d"].as_u64().unwrap()).unwrap()]["name"];
+        let name = format!("data/op/{}/{}.js", domain.as_str().unwrap(), operator["n"].as_str().unwrap());
+        assert!(SITE.folder.join(&name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_case_of_a_rule_says_it_everywhere() {
+    let [id, says, place] = OF_A_RULE;
+    let shown = call(&["show", id]).expect(0, &format!("shows {says}"));
+    assert!(shown.out.contains(place), "{shown:?}");
+    let text = fs::read_to_string(&SITE.good).unwrap();
+    assert!(text.contains("\"rule\":{\"id\":\"C9\",\"says\":\"nearest_mode") && text.contains(place), "{text}");
+    let rules = data("op/ai.onnx/Resize")["rules"].clone();
+    let is_said = |rule: &Value| format!("{}: {}", rule["id"], rule["says"]).replace('"', "").starts_with(says);
+    assert!(rules.as_array().unwrap().iter().any(is_said), "{rules}");
+}
