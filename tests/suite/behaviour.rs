@@ -1,8 +1,6 @@
 //! Silent changes of meaning: for each pair of adjacent versions, the suite's own cases of both are run at the other version, where
 //! its signature takes them. A case that gives something else there is one of a `behaviour` entry of the later version, and each
 //! entry has such a case for its example.
-//!
-//! `BEHAVIOUR_ONLY=Softmax,Clip` takes these operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,11 +9,11 @@ use onnx_conformance::case::{Case, Level};
 use onnx_conformance::check::convert::{Known, holds};
 use onnx_conformance::check::facts::NodeFacts;
 use onnx_conformance::check::{Limits, infer};
-use onnx_conformance::generate::{OperatorCatalog, cases};
 use onnx_conformance::runtime::{Builtin, Ended, Host, Output, Request, Response};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
-use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs, canonical_domain};
-use rayon::prelude::*;
+use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
+
+use crate::{FOUND, Made, assert_none};
 
 /// What was found of a pair: the cases that differ without an entry, and for each entry those that show it.
 #[derive(Default)]
@@ -65,14 +63,14 @@ fn size(case: &Case) -> usize {
     case.data.iter().flat_map(|data| &data.inputs).map(|input| input.value.size()).sum()
 }
 
-fn check_pair(operators: &OperatorCatalog, before: &OperatorVersion, after: &OperatorVersion) -> Found {
-    let later = Specs::embedded().get(after).unwrap();
+/// What is wrong with the entries of the later of two adjacent versions.
+pub(crate) fn check_pair(before: &Made, after: &Made) -> Vec<String> {
+    let later = Specs::embedded().get(&after.version).unwrap();
     let mut found = Found::default();
-    for (version, other) in [(before, after.since), (after, after.since - 1)] {
-        let made = cases(operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
-        for case in made.iter().filter(|case| case.refusal.is_none() && case.level != Level::Open) {
+    for (made, other) in [(before, after.version.since), (after, after.version.since - 1)] {
+        for case in made.runnable().filter(|case| case.level != Level::Open) {
             let model = decode::model(case.model.clone()).unwrap();
-            let Some(message) = difference(case, &model, &version.domain, other) else { continue };
+            let Some(message) = difference(case, &model, &made.version.domain, other) else { continue };
             let entries = entries(&model, later);
             if entries.is_empty() {
                 found.unexplained.push(format!("{} at opset {other}: {message}", case.id));
@@ -82,35 +80,21 @@ fn check_pair(operators: &OperatorCatalog, before: &OperatorVersion, after: &Ope
             }
         }
     }
-    found
+    let mut wrong = found.unexplained;
+    for (at, behaviour) in later.behaviour.iter().enumerate() {
+        let shown = found.shown.get(&at);
+        if !shown.is_some_and(|shown| shown.iter().any(|(_, id)| *id == behaviour.example)) {
+            let smallest = shown.and_then(|shown| shown.first()).map_or("no case", |(_, id)| id);
+            wrong.push(format!(
+                "{}: '{}' is shown by {smallest}, not by {}",
+                after.version, behaviour.says, behaviour.example
+            ));
+        }
+    }
+    wrong
 }
 
 #[test]
 fn a_silent_change_of_meaning_is_listed_and_shown() {
-    let operators = OperatorCatalog::embedded();
-    let only = std::env::var("BEHAVIOUR_ONLY").ok();
-    let is_meant = |version: &OperatorVersion| {
-        only.as_ref().is_none_or(|only| only.split(',').any(|name| name == version.name)) && operators.has(version)
-    };
-    let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(is_meant).collect();
-    let is_pair = |pair: &[OperatorVersion]| pair[0].name == pair[1].name && pair[0].domain == pair[1].domain;
-    let pairs: Vec<(OperatorVersion, OperatorVersion)> =
-        versions.windows(2).filter(|pair| is_pair(pair)).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-    let wrong = |(before, after): &(OperatorVersion, OperatorVersion)| {
-        let found = check_pair(&operators, before, after);
-        let mut wrong = found.unexplained;
-        for (at, behaviour) in Specs::embedded().get(after).unwrap().behaviour.iter().enumerate() {
-            let shown = found.shown.get(&at);
-            if !shown.is_some_and(|shown| shown.iter().any(|(_, id)| *id == behaviour.example)) {
-                let smallest = shown.and_then(|shown| shown.first()).map_or("no case", |(_, id)| id);
-                wrong.push(format!(
-                    "{after}: '{}' is shown by {smallest}, not by {}",
-                    behaviour.says, behaviour.example
-                ));
-            }
-        }
-        wrong
-    };
-    let wrong: Vec<String> = pairs.par_iter().flat_map_iter(wrong).collect();
-    assert!(wrong.is_empty(), "{} of {} pairs:\n{}", wrong.len(), pairs.len(), wrong.join("\n"));
+    assert_none(&FOUND.behaviour);
 }

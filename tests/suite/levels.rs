@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use onnx_conformance::case::{Case, Expected, Level};
 use onnx_conformance::compare::Accuracy;
-use onnx_conformance::generate::{OperatorCatalog, cases};
+use onnx_conformance::generate::OperatorCatalog;
 use onnx_conformance::suite::{Filter, Suite, VendoredCases};
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::run;
@@ -17,25 +17,14 @@ use onnx_conformance_reference::proto::{Message, ModelProto};
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
-use rayon::prelude::*;
 
-/// Every case with outputs that a runtime must pass, with its operator version; `is_wrong` says what is wrong with it.
-fn required(is_wrong: impl Fn(&OpSpec, &Case) -> Option<String> + Sync) -> Vec<String> {
-    let operators = OperatorCatalog::embedded();
-    let versions: Vec<OperatorVersion> = Specs::embedded().all().filter(|version| operators.has(version)).collect();
-    let of_version = |version: &OperatorVersion| {
-        let spec = Specs::embedded().get(version).unwrap();
-        let cases =
-            cases(&operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
-        let required = cases.iter().filter(|case| case.level == Level::Required && case.refusal.is_none());
-        let wrong = required.filter_map(|case| Some(format!("{}: {}", case.id, is_wrong(spec, case)?)));
-        wrong.collect::<Vec<String>>()
-    };
-    versions.par_iter().flat_map_iter(of_version).collect()
-}
+use crate::{FOUND, Made, assert_none};
 
-fn assert_none(found: &[String]) {
-    assert!(found.is_empty(), "{} cases, such as\n{}", found.len(), found[..found.len().min(500)].join("\n"));
+/// What is wrong with the cases that a runtime must pass.
+fn required(made: &Made, is_wrong: impl Fn(&OpSpec, &Case) -> Option<String>) -> Vec<String> {
+    let spec = Specs::embedded().get(&made.version).unwrap();
+    let required = made.runnable().filter(|case| case.level == Level::Required);
+    required.filter_map(|case| Some(format!("{}: {}", case.id, is_wrong(spec, case)?))).collect()
 }
 
 /// Operators that only add and multiply, so that they give the same of doubles as long as no integer leaves its type.
@@ -95,8 +84,7 @@ fn outputs_in_double(case: &Case, element: ElementType) -> Option<Vec<Value>> {
     run(&model, inputs, ExecutionLimits::default()).ok()
 }
 
-#[test]
-fn no_integer_leaves_its_type_in_a_required_case() {
+pub(crate) fn integers_beyond_their_type(made: &Made) -> Vec<String> {
     let leaves = |spec: &OpSpec, case: &Case| {
         let output = case.data.first()?.outputs.first()?;
         let Expected::Value(Value::Tensor(expected), _) = &output.expected else { return None };
@@ -113,15 +101,19 @@ fn no_integer_leaves_its_type_in_a_required_case() {
         };
         expected.integers().into_iter().zip(exact).find_map(differs)
     };
-    assert_none(&required(leaves));
+    required(made, leaves)
+}
+
+#[test]
+fn no_integer_leaves_its_type_in_a_required_case() {
+    assert_none(&FOUND.integers);
 }
 
 /// Attributes whose default stands in the text, from which version on, and for what; the texts before say nothing.
 const DEFAULTS_IN_TEXT: &[(&str, &str, u32, &[&str])] =
     &[("GRU", "activation_alpha", 3, &["Affine", "Elu", "HardSigmoid", "LeakyRelu", "ScaledTanh", "ThresholdedRelu"])];
 
-#[test]
-fn no_required_case_rests_on_a_default_that_its_text_does_not_have() {
+pub(crate) fn defaults_of_later_texts(made: &Made) -> Vec<String> {
     let rests = |spec: &OpSpec, case: &Case| {
         let version = &spec.version;
         let (_, attribute, since, needing) =
@@ -133,7 +125,12 @@ fn no_required_case_rests_on_a_default_that_its_text_does_not_have() {
         let is_given = node.attribute.iter().any(|given| given.name() == *attribute);
         (is_needed && !is_given).then(|| format!("{attribute} is left out, and only the text of {since} has a default"))
     };
-    assert_none(&required(rests));
+    required(made, rests)
+}
+
+#[test]
+fn no_required_case_rests_on_a_default_that_its_text_does_not_have() {
+    assert_none(&FOUND.defaults);
 }
 
 /// Operators with a body that are exact all the same: they choose and move elements, or round each once.

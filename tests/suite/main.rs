@@ -1,0 +1,89 @@
+//! What holds for the suite as a whole. The cases of an operator are made once, all of its versions together, and every test looks at
+//! them.
+//!
+//! `SUITE_ONLY=ai.onnx/Conv` takes the operators and groups that begin so.
+
+mod behaviour;
+mod check;
+mod levels;
+mod refusals;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use onnx_conformance::case::Case;
+use onnx_conformance::generate::{OperatorCatalog, cases};
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use rayon::prelude::*;
+
+/// An operator version, and its cases.
+struct Made {
+    version: OperatorVersion,
+    cases: Vec<Case>,
+}
+
+impl Made {
+    /// The cases that are no refusals.
+    fn runnable(&self) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(|case| case.refusal.is_none() && !case.id.contains("/refuse/"))
+    }
+}
+
+/// What the tests found in the cases that are made from the specs.
+#[derive(Default)]
+struct Found {
+    behaviour: Vec<String>,
+    integers: Vec<String>,
+    defaults: Vec<String>,
+    refusals: Vec<Result<(), String>>,
+    check: check::Totals,
+}
+
+impl Found {
+    fn of(versions: &[Made]) -> Found {
+        let each = |check: fn(&Made) -> Vec<String>| versions.iter().flat_map(check).collect();
+        Found {
+            behaviour: versions.windows(2).flat_map(|pair| behaviour::check_pair(&pair[0], &pair[1])).collect(),
+            integers: each(levels::integers_beyond_their_type),
+            defaults: each(levels::defaults_of_later_texts),
+            refusals: versions.iter().flat_map(refusals::check).collect(),
+            check: check::Totals::of(versions.iter().flat_map(|made| &made.cases)),
+        }
+    }
+
+    fn with(mut self, other: Found) -> Found {
+        self.behaviour.extend(other.behaviour);
+        self.integers.extend(other.integers);
+        self.defaults.extend(other.defaults);
+        self.refusals.extend(other.refusals);
+        Found { check: self.check.with(other.check), ..self }
+    }
+}
+
+static FOUND: LazyLock<Found> = LazyLock::new(|| {
+    let operators = OperatorCatalog::embedded();
+    let mut versions: BTreeMap<(String, String), Vec<OperatorVersion>> = BTreeMap::new();
+    for version in Specs::embedded().all().filter(|version| operators.has(version) && is_meant(&version.qualified())) {
+        versions.entry((version.domain.clone(), version.name.clone())).or_default().push(version);
+    }
+    let make = |version: OperatorVersion| {
+        let cases = cases(&operators, &version, &|_| true).unwrap_or_else(|error| panic!("{error}"));
+        Made { version, cases }
+    };
+    let of_operator =
+        |versions: Vec<OperatorVersion>| Found::of(&versions.into_iter().map(make).collect::<Vec<Made>>());
+    versions.into_values().collect::<Vec<_>>().into_par_iter().map(of_operator).reduce(Found::default, Found::with)
+});
+
+/// Whether an operator version or another group of cases is looked at.
+fn is_meant(group: &str) -> bool {
+    std::env::var("SUITE_ONLY").map_or(true, |only| group.starts_with(&only))
+}
+
+fn is_everything_meant() -> bool {
+    std::env::var_os("SUITE_ONLY").is_none()
+}
+
+fn assert_none(found: &[String]) {
+    assert!(found.is_empty(), "{} cases, such as\n{}", found.len(), found[..found.len().min(500)].join("\n"));
+}
