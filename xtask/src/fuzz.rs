@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use onnx_conformance_fuzz_targets::{Random, TARGETS, Target};
+use rayon::prelude::*;
 
 use crate::workspace;
 
@@ -77,10 +78,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         worker(target, arguments);
         return Ok(ExitCode::SUCCESS);
     }
-    let mut found = 0;
-    for target in targets {
-        found += supervise(target, arguments)?;
-    }
+    // A worker takes one processor, so there are as many at a time as there are processors.
+    let found: usize = targets.par_iter().map(|target| supervise(target, arguments)).sum::<anyhow::Result<usize>>()?;
     Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
