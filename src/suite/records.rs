@@ -46,6 +46,30 @@ pub struct VersionRecord {
 }
 
 impl OperatorRecord {
+    /// The record of an operator, such as `ai.onnx/Abs`, to which its versions are to be added.
+    pub fn of_no_version(operator: &str) -> OperatorRecord {
+        OperatorRecord { source: digest_of_sources(operator), versions: BTreeMap::new() }
+    }
+
+    /// The record as it was when the program was built; nothing where there is none, or no whole one.
+    pub fn embedded(operator: &str) -> Option<OperatorRecord> {
+        OperatorRecord::parse(embedded_text(operator)?.1)
+    }
+
+    /// Adds all cases of a version.
+    pub fn add(&mut self, version: &OperatorVersion, cases: &[Case]) {
+        let prefix = format!("{}/", version.qualified());
+        let mut known: BTreeSet<Arc<CaseFacts>> = BTreeSet::new();
+        let mut shared = |facts: CaseFacts| {
+            let facts = known.get(&facts).cloned().unwrap_or_else(|| Arc::new(facts));
+            known.insert(Arc::clone(&facts));
+            facts
+        };
+        let id = |case: &Case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned();
+        let recorded = cases.iter().map(|case| (id(case), shared(CaseFacts::of(version, case)))).collect();
+        self.versions.insert(version.since, VersionRecord { cases: recorded, digest: digest(cases) });
+    }
+
     /// The text of the file.
     pub fn to_text(&self) -> String {
         let mut text = "# Written by `cargo xtask gen`: what op.yaml makes, for review; do not edit.\n".to_owned();
@@ -235,7 +259,7 @@ pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
             let case = |(id, facts): (String, _)| RecordedCase { id: format!("{name}/{id}"), facts };
             (since, recorded.cases.into_iter().map(case).collect())
         };
-        embedded_record(&operator).unwrap_or_default().versions.into_iter().map(cases).collect()
+        OperatorRecord::embedded(&operator).unwrap_or_default().versions.into_iter().map(cases).collect()
     };
     slot.and_then(|slot| slot.get_or_init(read).get(&version.since)).map_or(&[], Vec::as_slice)
 }
@@ -243,11 +267,6 @@ pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
 /// Where the record of an operator is.
 pub(super) fn path_of(operator: &str) -> String {
     format!("records/{operator}.txt")
-}
-
-/// The embedded record of an operator, such as `ai.onnx/Abs`; nothing where there is none, or no whole one.
-pub(super) fn embedded_record(operator: &str) -> Option<OperatorRecord> {
-    OperatorRecord::parse(embedded_text(operator)?.1)
 }
 
 /// The digest of the cases of every operator version, as the embedded records have it.
@@ -283,8 +302,9 @@ pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
 
 /// The paths of the embedded records that were made from other files than the embedded ones.
 pub fn stale_records() -> Vec<String> {
-    let is_stale =
-        |operator: &&str| embedded_record(operator).is_none_or(|index| index.source != digest_of_sources(operator));
+    let is_stale = |operator: &&str| {
+        OperatorRecord::embedded(operator).is_none_or(|index| index.source != digest_of_sources(operator))
+    };
     let has_file = |operator: &&str| embedded::file(&format!("{operator}/op.yaml")).is_some();
     let of_nothing = ENDS.iter().map(|(operator, _)| *operator).filter(|operator| !has_file(operator));
     operators().filter(is_stale).chain(of_nothing).map(path_of).collect()
@@ -292,23 +312,13 @@ pub fn stale_records() -> Vec<String> {
 
 fn record(files: &OperatorCatalog, operator: &str) -> Result<OperatorRecord, GenerateError> {
     let (domain, name) = operator.split_once('/').unwrap_or(("", operator));
-    let mut index = OperatorRecord { source: digest_of_sources(operator), ..OperatorRecord::default() };
+    let mut record = OperatorRecord::of_no_version(operator);
     for since in Specs::embedded().versions(domain, name) {
         let version = OperatorVersion::new(domain, name, since);
         files.check_whole(&version)?;
-        let cases = cases(files, &version, &|_| true)?;
-        let prefix = format!("{}/", version.qualified());
-        let mut known: BTreeSet<Arc<CaseFacts>> = BTreeSet::new();
-        let mut shared = |facts: CaseFacts| {
-            let facts = known.get(&facts).cloned().unwrap_or_else(|| Arc::new(facts));
-            known.insert(Arc::clone(&facts));
-            facts
-        };
-        let id = |case: &Case| case.id.strip_prefix(&prefix).unwrap_or(&case.id).to_owned();
-        let recorded = cases.iter().map(|case| (id(case), shared(CaseFacts::of(&version, case)))).collect();
-        index.versions.insert(since, VersionRecord { cases: recorded, digest: digest(&cases) });
+        record.add(&version, &cases(files, &version, &|_| true)?);
     }
-    Ok(index)
+    Ok(record)
 }
 
 /// Writes the ends of ids behind their beginning, on as many lines as it takes.
@@ -358,8 +368,8 @@ mod tests {
 
     #[test]
     fn every_record_is_found() {
-        assert!(ENDS.len() > 200 && ENDS.iter().all(|(operator, _)| embedded_record(operator).is_some()));
-        let abs = embedded_record("ai.onnx/Abs").unwrap();
+        assert!(ENDS.len() > 200 && ENDS.iter().all(|(operator, _)| OperatorRecord::embedded(operator).is_some()));
+        let abs = OperatorRecord::embedded("ai.onnx/Abs").unwrap();
         let digests: Vec<(OperatorVersion, &str)> = recorded_digests().collect();
         for (since, version) in abs.versions {
             assert!(digests.contains(&(OperatorVersion::new("ai.onnx", "Abs", since), version.digest.as_str())));

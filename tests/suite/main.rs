@@ -6,6 +6,7 @@
 mod behaviour;
 mod check;
 mod levels;
+mod records;
 mod refusals;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ struct Found {
     behaviour: Vec<String>,
     integers: Vec<String>,
     defaults: Vec<String>,
+    records: Vec<String>,
     refusals: Vec<Result<(), String>>,
     check: check::Totals,
 }
@@ -46,6 +48,7 @@ impl Found {
             behaviour: versions.windows(2).flat_map(|pair| behaviour::check_pair(&pair[0], &pair[1])).collect(),
             integers: each(levels::integers_beyond_their_type),
             defaults: each(levels::defaults_of_later_texts),
+            records: records::stale(versions).into_iter().collect(),
             refusals: versions.iter().flat_map(refusals::check).collect(),
             check: check::Totals::of(versions.iter().flat_map(|made| &made.cases)),
         }
@@ -55,6 +58,7 @@ impl Found {
         self.behaviour.extend(other.behaviour);
         self.integers.extend(other.integers);
         self.defaults.extend(other.defaults);
+        self.records.extend(other.records);
         self.refusals.extend(other.refusals);
         Found { check: self.check.with(other.check), ..self }
     }
@@ -63,9 +67,10 @@ impl Found {
 static FOUND: LazyLock<Found> = LazyLock::new(|| {
     let operators = OperatorCatalog::embedded();
     let mut versions: BTreeMap<(String, String), Vec<OperatorVersion>> = BTreeMap::new();
-    for version in Specs::embedded().all().filter(|version| operators.has(version) && is_meant(&version.qualified())) {
+    for version in Specs::embedded().all().filter(|version| operators.has(version)) {
         versions.entry((version.domain.clone(), version.name.clone())).or_default().push(version);
     }
+    versions.retain(|_, versions| versions.iter().any(|version| is_meant(&version.qualified())));
     let make = |version: OperatorVersion| {
         let cases = cases(&operators, &version, &|_| true).unwrap_or_else(|error| panic!("{error}"));
         Made { version, cases }

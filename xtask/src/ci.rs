@@ -60,14 +60,13 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 17] = [
     Step { name: "cargo fmt", is_fast: true, run: || cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", is_fast: true, run: clippy },
     Step { name: "cargo test", is_fast: true, run: || cargo(&["test"]) },
     Step { name: "cargo doc", is_fast: true, run: doc },
     Step { name: "the packages", is_fast: false, run: packages },
     Step { name: "cargo test of the crates of runtimes on the packages", is_fast: false, run: runtime_crates },
-    Step { name: "cargo xtask gen --check", is_fast: true, run: || cargo(&["xtask", "gen", "--check"]) },
     Step { name: "cargo xtask tidy", is_fast: true, run: || cargo(&["xtask", "tidy"]) },
     Step { name: "cargo deny", is_fast: false, run: deny },
     Step { name: "cargo xtask faults", is_fast: false, run: || cargo(&["xtask", "faults"]) },

@@ -168,7 +168,7 @@ mod tests {
         fail_if_stale(stale().unwrap().iter().map(|(path, _)| path)).unwrap();
     }
 
-    /// That their cases are as recorded is what the conformance suite finds, which makes them.
+    /// That the cases are as recorded is what tests/suite finds, which makes them.
     #[test]
     fn no_record_is_of_another_op_yaml() {
         fail_if_stale(stale_records().iter()).unwrap();

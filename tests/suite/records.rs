@@ -1,0 +1,22 @@
+//! `records/`: what the op.yaml files make is what is recorded.
+
+use onnx_conformance::suite::OperatorRecord;
+
+use crate::{FOUND, Made, assert_none};
+
+/// The operator, where its record is another than that of these cases of all its versions.
+pub(crate) fn stale(versions: &[Made]) -> Option<String> {
+    let version = &versions.first()?.version;
+    let operator = format!("{}/{}", version.domain, version.name);
+    let mut record = OperatorRecord::of_no_version(&operator);
+    for made in versions {
+        record.add(&made.version, &made.cases);
+    }
+    let is_stale = OperatorRecord::embedded(&operator).is_none_or(|recorded| recorded != record);
+    is_stale.then(|| format!("records/{operator}.txt is stale; run `cargo xtask gen`"))
+}
+
+#[test]
+fn what_is_made_is_what_is_recorded() {
+    assert_none(&FOUND.records);
+}
