@@ -32,9 +32,10 @@ impl MeasuredEntries {
                 None => rest.push(line),
             }
         }
-        if rest.last() == Some(&"expect:") {
-            rest.pop();
-        }
+        // A key without a value is no list.
+        let says_nothing = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+        let content = rest.iter().rposition(|line| !says_nothing(line)).filter(|at| rest.get(*at) == Some(&"expect:"));
+        rest.truncate(content.unwrap_or(rest.len()));
         let rest = Expectations::parse(path, &rest.join("\n"))?;
         Ok(MeasuredEntries { rest: ExpectationMatcher::of_every_condition(rest)?, groups })
     }
@@ -145,6 +146,16 @@ mod tests {
         ] {
             assert_eq!(groups.about(id), Ok(whole.entry_about(id)), "{id}");
         }
+    }
+
+    #[test]
+    fn comments_are_no_entries() {
+        for between in ["", "  # known\n", "\n  # known\n\n"] {
+            let text = format!("{HEAD}{between}  - {{cases: ai.onnx/Abs-13/a, outcome: error}}\n{between}");
+            let groups = MeasuredEntries::read("a", &text).unwrap();
+            assert!(groups.rest().is_empty() && groups.about("ai.onnx/Abs-13/a").unwrap().is_some(), "{text}");
+        }
+        assert!(MeasuredEntries::read("a", &format!("{HEAD}  []\n")).unwrap().rest().is_empty());
     }
 
     #[test]

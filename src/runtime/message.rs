@@ -83,7 +83,7 @@ pub struct Answer {
 pub enum Answered {
     /// The outputs are in their files.
     Ok,
-    /// The runtime does not have something of the standard.
+    /// The runtime does not support something that the standard has.
     Unsupported(Unsupported),
     /// The runtime refused the model or failed on it.
     Error(Failure),
@@ -165,7 +165,7 @@ mod forms {
     enum Form {
         /// The outputs are in their files.
         Ok { seq: u64, ok: True },
-        /// The runtime does not have something of the standard.
+        /// The runtime does not support something that the standard has.
         Unsupported { seq: u64, unsupported: Unsupported },
         /// The runtime refused the model or failed on it.
         Error { seq: u64, error: Failure },
