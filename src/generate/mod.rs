@@ -8,7 +8,8 @@ mod random;
 mod tests;
 
 pub use file::{
-    AccuracyFile, OperatorFile, RecipeError, RecipesFile, ResolvedAccuracy, Since, TrapFile, TypeList, TypesFile, Words,
+    AccuracyFile, Computation, OperatorFile, RecipeError, RecipesFile, ResolvedAccuracy, Since, TrapFile, TypeList,
+    TypesFile, Words,
 };
 pub use make::{IrFile, cases, embedded_ir, ir_cases, ir_ids, read_ir};
 pub use plan::{GenerateError, OperatorCatalog, ids};

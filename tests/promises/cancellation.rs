@@ -2,24 +2,41 @@
 
 use onnx_conformance::case::Expected;
 use onnx_conformance::compare::Accuracy;
-use onnx_conformance::generate::{AccuracyFile, OperatorFile};
+use onnx_conformance::generate::{AccuracyFile, Computation, OperatorCatalog, OperatorFile};
 use onnx_conformance_reference::dtype::FloatFormat;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
 
 use crate::made::{Found, Made, assert_none, over_cases};
 
-#[test]
-fn the_bound_of_a_sum_follows_from_its_terms() {
-    let is_sum = |accuracy: &AccuracyFile| match accuracy {
+/// Whether outputs have the bound of a sum.
+fn is_sum(accuracy: &AccuracyFile) -> bool {
+    match accuracy {
         AccuracyFile::Rule(rule) => {
             rule.sum.is_some() || rule.by_type.0.iter().any(|(_, rule)| format!("{rule:?}").contains("sum: Some"))
         }
         _ => false,
-    };
+    }
+}
+
+#[test]
+fn the_bound_of_a_sum_follows_from_its_terms() {
     let wanted = |file: &OperatorFile| {
         is_sum(&file.accuracy) || file.cases.iter().any(|case| case.accuracy.as_ref().is_some_and(is_sum))
     };
     assert_none(&over_cases(wanted, |made| if made.filled.is_empty() { Found::new() } else { cancelled(made) }));
+}
+
+#[test]
+fn what_has_the_bound_of_a_sum_declares_that_it_adds_up() {
+    let operators = OperatorCatalog::embedded();
+    let undeclared = |version: &OperatorVersion| {
+        let (file, _) = operators.get(version).unwrap_or_else(|error| panic!("{error}"));
+        is_sum(&file.accuracy) && !file.computes.contains(&Computation::Sums)
+    };
+    let of_specs = Specs::embedded().all().filter(|version| operators.has(version));
+    let undeclared = of_specs.filter(undeclared).map(|version| format!("{version}: write `computes: [sums]`"));
+    assert_none(&undeclared.collect::<Vec<String>>());
 }
 
 fn cancelled(made: &Made<'_>) -> Found {

@@ -1,9 +1,9 @@
-//! Every case of some operators that must run, with what fills have made.
+//! Every case of the operators that a promise is about, of those that must run, with what fills have made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance::case::{Case, Level};
-use onnx_conformance::generate::{AccuracyFile, OperatorCatalog, OperatorFile, ResolvedAccuracy, cases};
+use onnx_conformance::generate::{AccuracyFile, Computation, OperatorCatalog, OperatorFile, ResolvedAccuracy, cases};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
@@ -66,9 +66,9 @@ impl Made<'_> {
 /// What a rule finds: the operand, the position in it, and what is wrong.
 pub(crate) type Found = Vec<(String, usize, String)>;
 
-/// Every violation of a rule by the cases of some operators.
-pub(crate) fn violations(operators: &[&str], rule: impl Fn(&Made<'_>) -> Found + Sync) -> Vec<String> {
-    over_cases(|file| operators.contains(&file.op.as_str()), rule)
+/// Every violation of a rule by the cases of the operators whose op.yaml declares a computation.
+pub(crate) fn violations(computation: Computation, rule: impl Fn(&Made<'_>) -> Found + Sync) -> Vec<String> {
+    over_cases(|file| file.computes.contains(&computation), rule)
 }
 
 /// Every violation of a rule, over every case of one node whose expectation is judged.

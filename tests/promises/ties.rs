@@ -1,5 +1,6 @@
 //! No value that a fill makes is rounded from a tie.
 
+use onnx_conformance::generate::Computation;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::tensor::shape::around_axis;
@@ -8,18 +9,7 @@ use crate::made::{Found, Made, assert_none, places, violations};
 
 #[test]
 fn no_filled_value_is_rounded_from_a_tie() {
-    let rounding = [
-        "Cast",
-        "CastLike",
-        "DynamicQuantizeLinear",
-        "GridSample",
-        "MaxRoiPool",
-        "QuantizeLinear",
-        "Resize",
-        "Round",
-        "Upsample",
-    ];
-    assert_none(&violations(&rounding, ties));
+    assert_none(&violations(Computation::Rounds, ties));
 }
 
 fn ties(made: &Made<'_>) -> Found {

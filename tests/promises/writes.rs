@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use onnx_conformance::generate::Computation;
+
 use crate::made::{Found, Lanes, assert_none, violations};
 
 #[test]
 fn no_place_is_written_twice_by_filled_indices() {
-    let scattering = ["MaxUnpool", "Scatter", "ScatterElements", "ScatterND"];
-    assert_none(&violations(&scattering, |made| {
+    assert_none(&violations(Computation::Scatters, |made| {
         let Some(places) = made.fill(1).filter(|_| made.attribute("reduction").is_none()) else { return Found::new() };
         let lanes = if made.operator.starts_with("Scatter") && made.operator != "ScatterND" {
             Lanes::Along(made.axis(0, places.rank()))

@@ -9,17 +9,18 @@ mod levels;
 mod records;
 mod refusals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use onnx_conformance::case::Case;
-use onnx_conformance::generate::{OperatorCatalog, cases};
+use onnx_conformance::generate::{Computation, OperatorCatalog, cases};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use rayon::prelude::*;
 
-/// An operator version, and its cases.
+/// An operator version, what it computes, and its cases.
 struct Made {
     version: OperatorVersion,
+    computes: BTreeSet<Computation>,
     cases: Vec<Case>,
 }
 
@@ -73,7 +74,8 @@ static FOUND: LazyLock<Found> = LazyLock::new(|| {
     versions.retain(|_, versions| versions.iter().any(|version| is_meant(&version.qualified())));
     let make = |version: OperatorVersion| {
         let cases = cases(&operators, &version, &|_| true).unwrap_or_else(|error| panic!("{error}"));
-        Made { version, cases }
+        let (file, _) = operators.get(&version).unwrap_or_else(|error| panic!("{error}"));
+        Made { computes: file.computes.clone(), version, cases }
     };
     let of_operator =
         |versions: Vec<OperatorVersion>| Found::of(&versions.into_iter().map(make).collect::<Vec<Made>>());

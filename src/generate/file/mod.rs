@@ -19,7 +19,7 @@ pub(crate) mod words;
 pub(crate) mod written_out;
 
 pub use accuracy::{AccuracyFile, ResolvedAccuracy};
-pub use op_file::OperatorFile;
+pub use op_file::{Computation, OperatorFile};
 pub use recipe::{RecipeError, RecipesFile};
 pub use since::Since;
 pub use trap::TrapFile;

@@ -1,5 +1,6 @@
 //! op.yaml: what we author for an operator, for all its versions.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
@@ -32,6 +33,9 @@ pub struct OperatorFile {
     /// How exact the outputs must be, unless a case says otherwise.
     #[serde(default)]
     pub accuracy: AccuracyFile,
+    /// What the operator does with numbers; so it is known what the fills of its cases must not have.
+    #[serde(default)]
+    pub computes: BTreeSet<Computation>,
     /// Parameters that a version spells otherwise: the newest name, and the older ones in turn.
     #[serde(default)]
     pub rename: Ordered<Vec<String>>,
@@ -57,6 +61,25 @@ pub struct OperatorFile {
     /// What the operator demands or promises, by id, with the cases that show it and the refusals of what breaks it.
     #[serde(default)]
     pub constraints: Ordered<ConstraintFile>,
+}
+
+/// What an operator does with numbers. The tests in tests/promises and tests/suite hold its cases to what follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Computation {
+    /// It adds up products or elements: every partial sum of what fills make is exact, in any order.
+    Sums,
+    /// It rounds to integers or to another type: no value that a fill makes is a tie.
+    Rounds,
+    /// It rounds quotients of sums: none is beside a tie.
+    RoundsSums,
+    /// It searches for the largest or smallest: no two elements that a fill makes are equal, unless on purpose.
+    Searches,
+    /// It writes where indices say: none that fills make are equal.
+    Scatters,
+    /// It does nothing but add and multiply: in a required case no integer leaves its type.
+    Arithmetic,
 }
 
 impl OperatorFile {
