@@ -68,7 +68,11 @@ pub(crate) type Found = Vec<(String, usize, String)>;
 
 /// Every violation of a rule by the cases of the operators whose op.yaml declares a computation.
 pub(crate) fn violations(computation: Computation, rule: impl Fn(&Made<'_>) -> Found + Sync) -> Vec<String> {
-    over_cases(|file| file.computes.contains(&computation), rule)
+    let declares = |file: &OperatorFile| file.computes.contains(&computation);
+    let operators = OperatorCatalog::embedded();
+    let mut files = Specs::embedded().all().filter_map(|version| operators.get(&version).ok().map(|(file, _)| file));
+    assert!(files.any(declares), "no operator declares {computation:?}");
+    over_cases(declares, rule)
 }
 
 /// Every violation of a rule, over every case of one node whose expectation is judged.

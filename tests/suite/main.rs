@@ -35,6 +35,8 @@ impl Made {
 #[derive(Default)]
 struct Found {
     behaviour: Vec<String>,
+    /// How many operator versions do nothing but add and multiply.
+    arithmetic: usize,
     integers: Vec<String>,
     defaults: Vec<String>,
     records: Vec<String>,
@@ -47,6 +49,7 @@ impl Found {
         let each = |check: fn(&Made) -> Vec<String>| versions.iter().flat_map(check).collect();
         Found {
             behaviour: versions.windows(2).flat_map(|pair| behaviour::check_pair(&pair[0], &pair[1])).collect(),
+            arithmetic: versions.iter().filter(|made| made.computes.contains(&Computation::Arithmetic)).count(),
             integers: each(levels::integers_beyond_their_type),
             defaults: each(levels::defaults_of_later_texts),
             records: records::stale(versions).into_iter().collect(),
@@ -57,6 +60,7 @@ impl Found {
 
     fn with(mut self, other: Found) -> Found {
         self.behaviour.extend(other.behaviour);
+        self.arithmetic += other.arithmetic;
         self.integers.extend(other.integers);
         self.defaults.extend(other.defaults);
         self.records.extend(other.records);
