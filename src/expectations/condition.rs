@@ -1,9 +1,11 @@
-//! Where an expectation applies: on which platforms, and for which versions of the runtime.
+//! Where an expectation applies: on which platforms and processors, and for which versions of the runtime.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::run::{ProcessorFeature, ProcessorFeatures, feature_list};
 
 /// When an entry applies. What is left out does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,21 +17,98 @@ pub struct Condition {
     /// Versions of the runtime: `>=1.20`, or several comparisons that all hold, `>=1.20, <1.23`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Versions>,
+    /// Processors: `[avx512_vnni, avx_vnni]`, those with any of these features, or `{without: [avx512_vnni]}`, those with none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Processors>,
+}
+
+/// A set of processors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenProcessors", into = "WrittenProcessors")]
+pub enum Processors {
+    /// Those that have any of these features.
+    WithAny(ProcessorFeatures),
+    /// Those that have none of these features.
+    Without(ProcessorFeatures),
+}
+
+/// A set of processors as it is written. The names are read later, since the error of an untagged value does not say which is wrong.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum WrittenProcessors {
+    WithAny(Vec<String>),
+    Without { without: Vec<String> },
 }
 
 impl Condition {
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
-        self.platform.is_none() && self.version.is_none()
+        self.platform.is_none() && self.version.is_none() && self.cpu.is_none()
     }
 
-    /// Whether the condition holds for this version of a runtime on a platform such as `linux-x86_64`.
-    pub fn holds(&self, platform: &str, version: &str) -> bool {
+    /// Whether the condition holds for this version of a runtime on a platform such as `linux-x86_64` and a processor with these
+    /// features.
+    pub fn holds(&self, platform: &str, features: &ProcessorFeatures, version: &str) -> bool {
         let is_here = |wanted: &String| {
             *wanted == platform || platform.split_once('-').is_some_and(|(os, arch)| wanted == os || wanted == arch)
         };
         self.platform.as_ref().is_none_or(is_here)
             && self.version.as_ref().is_none_or(|versions| versions.contain(version))
+            && self.cpu.as_ref().is_none_or(|processors| processors.contain(features))
+    }
+}
+
+impl Processors {
+    /// Whether a processor with these features is among them.
+    pub fn contain(&self, features: &ProcessorFeatures) -> bool {
+        match self {
+            Processors::WithAny(any) => !any.is_disjoint(features),
+            Processors::Without(none) => none.is_disjoint(features),
+        }
+    }
+
+    /// The set as flow-style YAML: `[avx2]` or `{without: [avx2]}`.
+    pub(super) fn to_yaml(&self) -> String {
+        match self {
+            Processors::WithAny(features) => format!("[{}]", feature_list(features)),
+            Processors::Without(features) => format!("{{without: [{}]}}", feature_list(features)),
+        }
+    }
+}
+
+impl fmt::Display for Processors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Processors::WithAny(features) => write!(f, "with any of {}", feature_list(features)),
+            Processors::Without(features) => write!(f, "without {}", feature_list(features)),
+        }
+    }
+}
+
+impl TryFrom<WrittenProcessors> for Processors {
+    type Error = String;
+
+    fn try_from(written: WrittenProcessors) -> Result<Processors, String> {
+        let read = |names: Vec<String>| {
+            if names.is_empty() {
+                return Err("`cpu` names no feature; name one, or leave it out".to_owned());
+            }
+            names.into_iter().map(ProcessorFeature::try_from).collect::<Result<ProcessorFeatures, String>>()
+        };
+        Ok(match written {
+            WrittenProcessors::WithAny(names) => Processors::WithAny(read(names)?),
+            WrittenProcessors::Without { without } => Processors::Without(read(without)?),
+        })
+    }
+}
+
+impl From<Processors> for WrittenProcessors {
+    fn from(processors: Processors) -> WrittenProcessors {
+        let written = |features: ProcessorFeatures| features.into_iter().map(String::from).collect();
+        match processors {
+            Processors::WithAny(features) => WrittenProcessors::WithAny(written(features)),
+            Processors::Without(features) => WrittenProcessors::Without { without: written(features) },
+        }
     }
 }
 
@@ -164,13 +243,34 @@ mod tests {
 
     #[test]
     fn a_platform_is_a_system_or_a_processor_or_both() {
-        let on = |platform: &str| Condition { platform: Some(platform.to_owned()), version: None };
+        let on = |platform: &str| Condition { platform: Some(platform.to_owned()), ..Condition::default() };
+        let none = ProcessorFeatures::new();
         for (platform, expected) in
             [("linux", true), ("x86_64", true), ("linux-x86_64", true), ("macos", false), ("linux-aarch64", false)]
         {
-            assert_eq!(on(platform).holds("linux-x86_64", "1"), expected, "{platform}");
+            assert_eq!(on(platform).holds("linux-x86_64", &none, "1"), expected, "{platform}");
         }
         let both = Condition { version: Some(versions("<2")), ..on("linux") };
-        assert!(both.holds("linux-x86_64", "1.9") && !both.holds("linux-x86_64", "2.0"));
+        assert!(both.holds("linux-x86_64", &none, "1.9") && !both.holds("linux-x86_64", &none, "2.0"));
+    }
+
+    #[test]
+    fn a_processor_has_any_of_the_features_or_none() {
+        let set = |names: &[&str]| -> ProcessorFeatures {
+            names.iter().map(|name| ProcessorFeature::try_from((*name).to_owned()).unwrap()).collect()
+        };
+        for (written, features, expected) in [
+            ("[avx512_vnni, avx_vnni]", &["avx2", "avx_vnni"][..], true),
+            ("[avx512_vnni, avx_vnni]", &["avx2"], false),
+            ("{without: [avx512_vnni, avx_vnni]}", &["avx2"], true),
+            ("{without: [avx512_vnni, avx_vnni]}", &["avx512_vnni"], false),
+            ("{without: [avx512_vnni]}", &[], true),
+        ] {
+            let text = format!("runtime: a\nexpect:\n  - {{cases: x, outcome: error, when: {{cpu: {written}}}}}\n");
+            let file = crate::expectations::Expectations::parse("a.yaml", &text).unwrap();
+            let condition = file.expect[0].when.clone().unwrap();
+            assert_eq!(condition.holds("linux-x86_64", &set(features), "1"), expected, "{written}: {features:?}");
+            assert!(file.to_yaml().contains(&format!("when: {{cpu: {written}}}")), "{}", file.to_yaml());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::expectations::condition::Condition;
+use crate::expectations::condition::{Condition, Processors};
 use crate::run::{CaseResult, Outcome};
 use crate::suite::{FilterError, PathGlob, is_glob, loose_glob};
 
@@ -79,8 +79,15 @@ impl Entry {
     /// The entry in one line, as YAML.
     pub fn to_yaml(&self) -> String {
         let when = self.when.as_ref().map(|when| {
-            let fields = [("platform", when.platform.clone()), ("version", when.version.clone().map(String::from))];
-            format!("{{{}}}", fields_to_yaml(fields.map(|(key, value)| (key, value.map(|value| quoted(&value))))))
+            let version = when.version.clone().map(String::from);
+            format!(
+                "{{{}}}",
+                fields_to_yaml([
+                    ("platform", when.platform.as_deref().map(quoted)),
+                    ("version", version.as_deref().map(quoted)),
+                    ("cpu", when.cpu.as_ref().map(Processors::to_yaml)),
+                ])
+            )
         });
         let plain = |value: &Option<String>| value.as_ref().map(|value| quoted(value));
         let fields = [
@@ -108,7 +115,7 @@ impl Entry {
             }
             (None, Some(_), Some(_)) => "says `unsupported` already; leave out the outcome",
             _ if self.when.as_ref().is_some_and(Condition::is_empty) => {
-                "has an empty `when`; give it `platform` or `version`, or leave it out"
+                "has an empty `when`; give it `platform`, `version` or `cpu`, or leave it out"
             }
             _ if self.cases.as_ref().is_some_and(|pattern| pattern.starts_with('!')) => {
                 "says which cases it does not mean; name those that it means"

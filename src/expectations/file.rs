@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Variant;
 use crate::expectations::entry::{Entry, quoted};
 use crate::expectations::text::ExpectationText;
-use crate::run::Header;
+use crate::run::{Header, ProcessorFeatures, feature_list};
 use crate::runtime::{Accepted, Opsets};
 use crate::suite::Filter;
 
@@ -26,6 +26,9 @@ pub struct Expectations {
     /// Where it was made: `linux-x86_64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// The features of the processor that it was made on; nothing where they were not detected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<ProcessorFeatures>,
     /// The digest of the suite that it was made with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
@@ -156,11 +159,11 @@ impl Expectations {
             "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
             quoted(&self.runtime)
         );
-        let measured =
-            [("version", &self.version), ("date", &self.date), ("platform", &self.platform), ("suite", &self.suite)];
-        for (key, value) in measured {
+        for (key, value) in [("version", &self.version), ("date", &self.date), ("platform", &self.platform)] {
             text.extend(value.iter().map(|value| head_line(key, &quoted(value))));
         }
+        text.extend(self.cpu.iter().map(|features| head_line("cpu", &features_value(features))));
+        text.extend(self.suite.iter().map(|suite| head_line("suite", &quoted(suite))));
         if self.strict {
             text.push_str("strict: true\n");
         }
@@ -189,6 +192,8 @@ pub struct Provenance {
     pub date: Option<String>,
     /// The platform: `linux-x86_64`.
     pub platform: String,
+    /// The features of the processor; nothing where the results do not say them.
+    pub cpu: Option<ProcessorFeatures>,
     /// The digest of the suite.
     pub suite: String,
 }
@@ -200,6 +205,7 @@ impl Provenance {
             version: header.runtime.version.clone(),
             date: header.date.clone(),
             platform: format!("{}-{}", header.machine.os, header.machine.arch),
+            cpu: header.machine.features.clone(),
             suite: header.digest.clone(),
         }
     }
@@ -217,12 +223,17 @@ pub fn with_strict(text: &str) -> String {
 
 /// The text of a measurement with where and when it was made anew.
 pub fn with_provenance(text: &str, provenance: &Provenance) -> String {
-    let Provenance { version, date, platform, suite } = provenance;
-    let keys =
-        [("version", Some(version)), ("date", date.as_ref()), ("platform", Some(platform)), ("suite", Some(suite))];
+    let Provenance { version, date, platform, cpu, suite } = provenance;
+    let keys = [
+        ("version", Some(quoted(version))),
+        ("date", date.as_deref().map(quoted)),
+        ("platform", Some(quoted(platform))),
+        ("cpu", cpu.as_ref().map(features_value)),
+        ("suite", Some(quoted(suite))),
+    ];
     keys.into_iter()
         .filter_map(|(key, value)| Some((key, value?)))
-        .fold(text.to_owned(), |text, (key, value)| with_head(&text, key, head_line(key, &quoted(value)).trim_end()))
+        .fold(text.to_owned(), |text, (key, value)| with_head(&text, key, head_line(key, &value).trim_end()))
 }
 
 /// The text with this line in the place of that of a key, or before `accepts` and the entries.
@@ -238,6 +249,11 @@ fn with_head(text: &str, key: &str, line: &str) -> String {
         (None, None) => lines.splice(lines.len().., [line]),
     };
     lines.join("\n") + "\n"
+}
+
+/// The value of the key `cpu` of a measurement.
+fn features_value(features: &ProcessorFeatures) -> String {
+    format!("[{}]", feature_list(features))
 }
 
 fn head_line(key: &str, value: &str) -> String {
@@ -317,6 +333,25 @@ mod tests {
     }
 
     #[test]
+    fn a_measurement_names_its_processor() {
+        let provenance = |features: &str| Provenance {
+            version: "1".to_owned(),
+            date: None,
+            platform: "linux-x86_64".to_owned(),
+            cpu: Some(serde_json::from_str(features).unwrap()),
+            suite: "abc".to_owned(),
+        };
+        let first = with_provenance("runtime: a\nexact: true\nexpect: []\n", &provenance(r#"["fma", "avx2"]"#));
+        assert!(first.contains("platform: linux-x86_64\ncpu: [avx2, fma]\nsuite: abc\n"), "{first}");
+        let read = Expectations::parse("a.yaml", &first).unwrap();
+        assert_eq!(Expectations::parse("a.yaml", &read.to_yaml()).unwrap().cpu, provenance(r#"["avx2", "fma"]"#).cpu);
+        let second = with_provenance(&first, &provenance("[]"));
+        assert_eq!(second, first.replace("[avx2, fma]", "[]"));
+        let error = Expectations::parse("a.yaml", &first.replace("fma", "fmx")).unwrap_err().to_string();
+        assert!(error.contains("no processor feature 'fmx'"), "{error}");
+    }
+
+    #[test]
     fn an_entry_is_found_by_its_line() {
         let text = "# about a\nruntime: a\nexpect:\n  # first\n  - {cases: x, outcome: error}\n  - cases: y\n    \
                     outcome: error\n  - {unsupported: z}\n";
@@ -337,6 +372,10 @@ mod tests {
             ("{cases: 'a[b', outcome: error}", "is not a pattern"),
             ("{cases: a, outcome: error, when: {version: '1.2'}}", "compares no versions"),
             ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
+            ("{cases: a, outcome: error, when: {}}", "empty `when`"),
+            ("{cases: a, outcome: error, when: {cpu: []}}", "`cpu` names no feature"),
+            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9', only avx2,"),
+            ("{cases: a, outcome: error, when: {cpu: {without: [vnni]}}}", "no processor feature 'vnni', only avx2,"),
         ] {
             let error = Expectations::parse("a.yaml", &format!("runtime: a\nexpect:\n  - {entry}\n")).unwrap_err();
             assert!(error.to_string().contains(rule), "{entry}: {error}");

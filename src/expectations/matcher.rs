@@ -8,7 +8,7 @@ use globset::{Glob, GlobMatcher};
 use crate::case::{Variant, folders};
 use crate::expectations::entry::Entry;
 use crate::expectations::file::{ExpectationError, Expectations};
-use crate::run::{CaseResult, Outcome};
+use crate::run::{CaseResult, Outcome, ProcessorFeature, ProcessorFeatures};
 use crate::runtime::Declaration;
 use crate::suite::{Filter, PathGlob, is_glob, loose_glob, wildcard};
 
@@ -68,8 +68,19 @@ impl ExpectationMatcher {
         runtime: &Declaration,
         strict: bool,
     ) -> Result<ExpectationMatcher, ExpectationError> {
+        ExpectationMatcher::on_processor(&ProcessorFeature::here(), expectations, runtime, strict)
+    }
+
+    /// The expectations that apply to the runtime on a processor with these features.
+    pub(super) fn on_processor(
+        features: &ProcessorFeatures,
+        expectations: Expectations,
+        runtime: &Declaration,
+        strict: bool,
+    ) -> Result<ExpectationMatcher, ExpectationError> {
         let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-        let applies = |entry: &Entry| entry.when.as_ref().is_none_or(|when| when.holds(&platform, &runtime.version));
+        let applies =
+            |entry: &Entry| entry.when.as_ref().is_none_or(|when| when.holds(&platform, features, &runtime.version));
         let active = expectations.expect.iter().map(applies).collect();
         ExpectationMatcher::with(expectations, active, strict)
     }
@@ -331,6 +342,24 @@ mod tests {
         check(&entry("<1.20"), &result("a", Outcome::Error), (Verdict::Regression, None));
         let both = entry("<1.20") + &entry(">=1.20");
         check(&both, &result("a", Outcome::Error), (Verdict::ExpectedFailure, Some(1)));
+    }
+
+    #[test]
+    fn an_entry_for_other_processors_is_as_if_absent() {
+        let text = "runtime: a\nexpect:\n  - {cases: a/x, outcome: error}\n  \
+                    - {cases: a/y, outcome: mismatch, when: {cpu: {without: [avx512_vnni, avx_vnni]}}}\n";
+        let on = |features: &str| {
+            let features: ProcessorFeatures = serde_json::from_str(features).unwrap();
+            let file = Expectations::parse("a.yaml", text).unwrap();
+            ExpectationMatcher::on_processor(&features, file, &Declaration::named("a", "1"), false).unwrap()
+        };
+        let (mismatch, pass) = (result("a/y", Outcome::Mismatch), result("a/y", Outcome::Pass));
+        let (with, without) = (on(r#"["avx2", "avx_vnni"]"#), on(r#"["avx2"]"#));
+        assert_eq!(without.verdict(&mismatch), (Verdict::ExpectedFailure, Some(1)));
+        assert_eq!(without.verdict(&pass), (Verdict::Improvement, Some(1)));
+        assert_eq!(with.verdict(&mismatch), (Verdict::Regression, None));
+        assert_eq!(with.verdict(&pass), (Verdict::Pass, None));
+        assert_eq!((with.is_active(1), without.is_active(1)), (false, true));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod problems;
 mod text;
 mod update;
 
-pub use condition::{Condition, Versions, version_key};
+pub use condition::{Condition, Processors, Versions, version_key};
 pub use doubts::Doubts;
 pub use entry::Entry;
 pub use file::{ExpectationError, Expectations, Provenance, with_accepted, with_provenance, with_strict};

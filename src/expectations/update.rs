@@ -28,9 +28,9 @@ pub fn first_measurement(
     results: &[CaseResult],
 ) -> Expectations {
     let mut expectations = Expectations::none(runtime);
-    let Provenance { version, date, platform, suite } = provenance;
+    let Provenance { version, date, platform, cpu, suite } = provenance;
     (expectations.version, expectations.date) = (Some(version), date);
-    (expectations.platform, expectations.suite) = (Some(platform), Some(suite));
+    (expectations.platform, expectations.cpu, expectations.suite) = (Some(platform), cpu, Some(suite));
     (expectations.exact, expectations.strict, expectations.scope) = (true, strict, scope);
     expectations.expect = first_entries(strict, results, true);
     expectations

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::case::{Case, CaseId, Level};
-use crate::expectations::{Entry, ExpectationError, Expectations};
+use crate::expectations::{Entry, ExpectationError, Expectations, Processors};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::entries::MeasuredEntries;
-use crate::run::{Outcome, undeclared_feature};
+use crate::run::{Outcome, ProcessorFeatures, undeclared_feature};
 use crate::runtime::{Accepted, Declaration};
 use crate::suite::{CaseFacts, RecordedCase};
 
@@ -74,6 +74,11 @@ impl Measurement {
         self.file().platform.as_deref()
     }
 
+    /// The features of the processor that it was made on; nothing where they were not detected.
+    pub fn processor(&self) -> Option<&ProcessorFeatures> {
+        self.file().cpu.as_ref()
+    }
+
     /// The digest of the suite that it was made with.
     pub fn suite(&self) -> Option<&str> {
         self.file().suite.as_deref()
@@ -110,6 +115,11 @@ impl Measurement {
     /// The entry about a case that the runtime does not pass.
     pub fn entry(&self, id: &str) -> Option<&Entry> {
         self.entries.about(id).ok().flatten()
+    }
+
+    /// The processors on which a case fails, where it fails on some alone.
+    pub fn processors_of_failure(&self, id: &str) -> Option<&Processors> {
+        self.entry(id)?.when.as_ref()?.cpu.as_ref()
     }
 
     /// Whether the runtime was given a case, was judged by it, and passed.

@@ -1,5 +1,7 @@
 //! What a version of a runtime did, in numbers.
 
+use std::collections::BTreeMap;
+
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
@@ -7,7 +9,7 @@ use serde::Serialize;
 
 use crate::case::{CaseId, Level};
 use crate::measure::measurement::{Measured, Measurement};
-use crate::run::Outcome;
+use crate::run::{Outcome, ProcessorFeatures};
 use crate::suite::{RecordedCase, recorded_cases};
 
 /// The cases from the specs that a version of a runtime was measured on, by how they ended, and the operators that it has right.
@@ -19,6 +21,13 @@ pub struct Overview {
     pub version: String,
     /// When it was measured.
     pub date: Option<String>,
+    /// On which platform.
+    pub platform: Option<String>,
+    /// The features of the processor there; nothing where they were not detected.
+    pub cpu: Option<ProcessorFeatures>,
+    /// Number of cases that fail on some processors alone, by these processors: `without avx512_vnni, avx_vnni`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failing_by_processor: BTreeMap<String, usize>,
     /// The cases that pass.
     pub passed: usize,
     /// The cases with another output than expected, and those that must be refused and are not.
@@ -44,6 +53,9 @@ impl Overview {
             runtime: measurement.runtime().to_owned(),
             version: measurement.version().to_owned(),
             date: measurement.date().map(str::to_owned),
+            platform: measurement.platform().map(str::to_owned),
+            cpu: measurement.processor().cloned(),
+            failing_by_processor: BTreeMap::new(),
             passed: 0,
             wrong: 0,
             failed: 0,
@@ -55,7 +67,12 @@ impl Overview {
         };
         for version in Specs::embedded().all() {
             for case in recorded_cases(&version) {
-                overview.count(measurement.outcome(&version, case));
+                let outcome = measurement.outcome(&version, case);
+                overview.count(outcome);
+                let is_failure = !matches!(outcome, Measured::Ended(Outcome::Pass) | Measured::Unknown);
+                if let Some(processors) = measurement.processors_of_failure(&case.id).filter(|_| is_failure) {
+                    *overview.failing_by_processor.entry(processors.to_string()).or_default() += 1;
+                }
             }
         }
         for (version, cases) in operators {

@@ -5,11 +5,23 @@ use std::fmt::Write as _;
 use crate::measure::Overview;
 use crate::report::colours::BOLD;
 use crate::report::escape::line;
+use crate::run::feature_list;
 
 /// A line for each version of a runtime, and below what the columns mean.
 pub fn table(overviews: &[Overview], opset: u32) -> String {
-    let head =
-        ["runtime", "version", "measured", "passed", "wrong", "failed", "declined", "crashed", "not taken", "right"];
+    let head = [
+        "runtime",
+        "version",
+        "measured",
+        "platform",
+        "passed",
+        "wrong",
+        "failed",
+        "declined",
+        "crashed",
+        "not taken",
+        "right",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(overviews.iter().map(row));
     let width =
@@ -19,11 +31,17 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     for (number, row) in rows.iter().enumerate() {
         // Names are read from the left, numbers from the right.
         let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
-            0..3 => format!("{cell:width$}"),
+            0..4 => format!("{cell:width$}"),
             _ => format!("{cell:>width$}"),
         });
         let joined = cells.collect::<Vec<_>>().join("  ");
         let _ = if number == 0 { writeln!(text, "{BOLD}{joined}{BOLD:#}") } else { writeln!(text, "{joined}") };
+    }
+    for of in overviews {
+        let (runtime, version) = (line(&of.runtime), line(&of.version));
+        for (processors, cases) in &of.failing_by_processor {
+            let _ = writeln!(text, "on processors {processors} alone: {cases} of the failures of {runtime} {version}");
+        }
     }
     let _ = writeln!(
         text,
@@ -35,11 +53,14 @@ pub fn table(overviews: &[Overview], opset: u32) -> String {
     text
 }
 
-fn row(of: &Overview) -> [String; 10] {
+fn row(of: &Overview) -> [String; 11] {
     let counts = [of.passed, of.wrong, of.failed, of.declined, of.crashed, of.not_taken].map(|count| count.to_string());
     let [passed, wrong, failed, declined, crashed, not_taken] = counts;
     let date = of.date.clone().unwrap_or_default();
     let right = format!("{} of {}", of.right, of.operators);
-    let (runtime, version) = (line(&of.runtime).into_owned(), line(&of.version).into_owned());
-    [runtime, version, line(&date).into_owned(), passed, wrong, failed, declined, crashed, not_taken, right]
+    let platform = of.platform.clone().unwrap_or_default();
+    let cpu = of.cpu.as_ref().map(|features| format!(" ({})", feature_list(features))).unwrap_or_default();
+    let [runtime, version, date, platform] =
+        [&of.runtime, &of.version, &date, &(platform + &cpu)].map(|text| line(text).into_owned());
+    [runtime, version, date, platform, passed, wrong, failed, declined, crashed, not_taken, right]
 }

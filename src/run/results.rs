@@ -6,7 +6,7 @@ use std::io::{BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::case::Variant;
-use crate::run::{CaseResult, Shard};
+use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
 use crate::runtime::Declaration;
 
 /// The version of the format.
@@ -43,6 +43,9 @@ pub struct Machine {
     pub arch: String,
     /// How many processors the program may use.
     pub cpus: usize,
+    /// The processor's features; nothing in a file of a program that did not detect them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<ProcessorFeatures>,
 }
 
 /// Which cases a run is about.
@@ -88,6 +91,7 @@ impl Machine {
             os: std::env::consts::OS.to_owned(),
             arch: std::env::consts::ARCH.to_owned(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            features: Some(ProcessorFeature::here()),
         }
     }
 }
@@ -240,6 +244,14 @@ mod tests {
         assert_eq!(read.results, [result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
         assert_eq!((read.missing(), read.is_torn, read.is_complete()), (1, false, false));
         assert_eq!(read.header.selected.shard.unwrap().to_string(), "1/2");
+    }
+
+    #[test]
+    fn a_machine_names_its_processor_and_an_older_file_does_not() {
+        let header: Header = serde_json::from_slice(text().split(|&byte| byte == b'\n').next().unwrap()).unwrap();
+        assert_eq!(header.machine.features, Some(ProcessorFeature::here()));
+        let older: Machine = serde_json::from_str(r#"{"os":"linux","arch":"x86_64","cpus":8}"#).unwrap();
+        assert_eq!(older.features, None);
     }
 
     #[test]

@@ -84,22 +84,25 @@ impl Launch {
         let (name, provider) = Launch::name_and_provider(runtime);
         let is_name = is_word(name) && provider.is_none_or(is_word);
         if is_name && let Some(folder) = adapters.find(name, FILE) {
-            return Launch::adapter(name, provider, &folder, &adapters.python);
+            return Launch::adapter(provider, &folder, &adapters.python);
         }
         let help = if is_name {
             format!("there is no adapter of that name either ({})", names(adapters))
         } else {
             "see docs/protocol.md for how a command line is written".to_owned()
         };
-        let mut words = words(runtime)?.into_iter();
+        let words = words(runtime)?;
+        let folder = words.iter().find_map(|word| adapter_folder(word));
+        let environment = match folder {
+            Some(folder) => {
+                let (file, folder) = read(&folder.join(FILE))?;
+                Installation::of(&folder, &adapters.python).environment(&file)
+            }
+            None => BTreeMap::new(),
+        };
+        let mut words = words.into_iter();
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("`{runtime}`")))?;
-        Ok(Launch {
-            program: program.into(),
-            arguments: words.collect(),
-            environment: BTreeMap::new(),
-            folder: None,
-            help,
-        })
+        Ok(Launch { program: program.into(), arguments: words.collect(), environment, folder: None, help })
     }
 
     /// The two parts of `onnxruntime:cuda`.
@@ -107,35 +110,69 @@ impl Launch {
         runtime.split_once(':').map_or((runtime, None), |(name, provider)| (name, Some(provider)))
     }
 
-    fn adapter(name: &str, provider: Option<&str>, folder: &Path, installed: &Path) -> Result<Launch, LaunchError> {
+    fn adapter(provider: Option<&str>, folder: &Path, installed: &Path) -> Result<Launch, LaunchError> {
         let path = folder.join(FILE);
-        let io = |error| LaunchError::Io { path: path.clone(), error };
-        let file: AdapterFile = yaml::read(&path.display().to_string(), &read_text(&path).map_err(io)?)?;
+        let (file, folder) = read(&path)?;
         if let (Some(provider), []) = (provider, &file.provider[..]) {
             return Err(LaunchError::NoProviders { path, provider: provider.to_owned() });
         }
-        let folder = folder.canonicalize().map_err(io)?;
-        let root = folder.parent().and_then(Path::parent).unwrap_or(&folder);
-        let target = root.join("target").join("adapters").join(name);
-        let own = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };
-        let python = if own.is_file() { own } else { installed.to_owned() };
-        let filled = |word: &String| {
-            word.replace("{python}", &python.to_string_lossy()).replace("{target}", &target.to_string_lossy())
-        };
+        let installation = Installation::of(&folder, installed);
         let chosen =
             provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
-        let mut words = file.command.iter().map(filled).chain(chosen);
+        let mut words = file.command.iter().map(|word| installation.fill(word)).chain(chosen);
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("{}: `command`", path.display())))?;
         // A path is relative to the adapter's folder; a bare name is looked for where the system looks.
         let is_path = program.contains(['/', std::path::MAIN_SEPARATOR]);
         Ok(Launch {
             program: if is_path { folder.join(program) } else { program.into() },
             arguments: words.collect(),
-            environment: file.env.iter().map(|(key, value)| (key.clone(), filled(value))).collect(),
-            help: help(&folder, &python, &file.packages),
+            environment: installation.environment(&file),
+            help: help(&folder, &installation.python, &file.packages),
             folder: Some(folder),
         })
     }
+}
+
+/// The installation of an adapter: the folder and the Python that its file refers to.
+struct Installation {
+    target: PathBuf,
+    python: PathBuf,
+}
+
+impl Installation {
+    /// The installation of the adapter in a folder, whose name is that of the adapter.
+    fn of(folder: &Path, installed: &Path) -> Installation {
+        let root = folder.parent().and_then(Path::parent).unwrap_or(folder);
+        let target = root.join("target").join("adapters").join(folder.file_name().unwrap_or_default());
+        let own = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };
+        let python = if own.is_file() { own } else { installed.to_owned() };
+        Installation { target, python }
+    }
+
+    /// A word of the file with the paths in the places of `{python}` and `{target}`.
+    fn fill(&self, word: &str) -> String {
+        word.replace("{python}", &self.python.to_string_lossy()).replace("{target}", &self.target.to_string_lossy())
+    }
+
+    /// The additions to the environment that the file names.
+    fn environment(&self, file: &AdapterFile) -> BTreeMap<String, String> {
+        file.env.iter().map(|(key, value)| (key.clone(), self.fill(value))).collect()
+    }
+}
+
+/// Reads the file of an adapter, and its folder as an absolute path.
+fn read(path: &Path) -> Result<(AdapterFile, PathBuf), LaunchError> {
+    let io = |error| LaunchError::Io { path: path.to_owned(), error };
+    let file = yaml::read(&path.display().to_string(), &read_text(path).map_err(io)?)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((file, folder.canonicalize().map_err(io)?))
+}
+
+/// The folder of the adapter that a word of a command line is a file of.
+fn adapter_folder(word: &str) -> Option<PathBuf> {
+    let word = Path::new(word);
+    let folder = word.is_file().then(|| word.parent()).flatten()?;
+    folder.join(FILE).is_file().then(|| folder.to_owned())
 }
 
 /// Whether a text can be the name of an adapter or of a provider.
@@ -227,6 +264,27 @@ mod tests {
         assert_eq!(find("command: [node]").unwrap().program, Path::new("node"));
         assert!(matches!(find("command: []"), Err(LaunchError::Empty(_))));
         assert!(matches!(find("comand: [a]"), Err(LaunchError::Yaml(_))));
+    }
+
+    #[test]
+    fn a_command_line_has_the_environment_of_its_adapter() {
+        let root = tempfile::TempDir::new().unwrap();
+        let (folder, plain) = (root.path().join("adapters/mine"), root.path().join("plain"));
+        for folder in [&folder, &plain] {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("adapter.py"), "").unwrap();
+        }
+        fs::write(folder.join(FILE), "command: ['{python}', adapter.py]\nenv: {A: '1', B: '{target}/b'}\n").unwrap();
+        let adapters = in_folder(root.path().join("adapters"));
+        let find = |script: &Path| Launch::find(&format!("python3 -u '{}' --x", script.display()), &adapters);
+        let named = Launch::find("mine", &adapters).unwrap();
+        let launch = find(&folder.join("adapter.py")).unwrap();
+        assert_eq!((launch.environment.len(), &launch.environment), (2, &named.environment));
+        assert_eq!((launch.program.as_path(), launch.folder), (Path::new("python3"), None));
+        assert!(find(&plain.join("adapter.py")).unwrap().environment.is_empty());
+        assert!(find(&folder.join("none.py")).unwrap().environment.is_empty());
+        fs::write(folder.join(FILE), "comand: [a]\n").unwrap();
+        assert!(matches!(find(&folder.join("adapter.py")), Err(LaunchError::Yaml(_))));
     }
 
     #[test]

@@ -9,6 +9,8 @@ fn findings_are_listed_and_explain_the_failures_of_cases() {
     call(&["finding", "--runtime", "onnxruntime"]).expect(0, "onnxruntime/gather-strings");
     let sample = "ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32";
     call(&["show", sample]).expect(0, ": mismatch, finding onnxruntime/gather-strings: Of each slice");
+    let saturating = "ai.onnx/MatMulInteger-10/unsigned_by_signed/T1=uint8,T2=int8";
+    call(&["show", saturating]).expect(0, "onnxruntime 1.32.0: mismatch on processors without avx512_vnni, avx_vnni");
     call(&["show", "ai.onnx/Abs-13/known_values/T=float"]).expect(0, "case ai.onnx/Abs-13/known_values/T=float");
     call(&["finding", "--unexplained"]).expect(64, "--runtime");
     call(&["finding", "--runtime", "none", "--unexplained"]).expect(64, "no version of none is measured");
@@ -28,8 +30,11 @@ fn what_was_measured_is_listed_with_what_it_came_to() {
     let listed = call(&["measured", "onnxruntime"]).expect(0, "operators of ai.onnx at opset 21 of which");
     let newest = listed.out.lines().rfind(|line| line.starts_with("onnxruntime")).unwrap();
     let cells: Vec<&str> = newest.split_whitespace().collect();
-    let [_, version, date, passed, .., right, "of", operators] = cells[..] else { panic!("{newest}") };
+    let [_, version, date, platform, passed, .., right, "of", operators] = cells[..] else { panic!("{newest}") };
     assert!(Measurements::embedded().get("onnxruntime", version).unwrap().unwrap().date() == Some(date), "{newest}");
+    assert!(platform == "linux-x86_64", "{newest}");
+    let said = "on processors without avx512_vnni, avx_vnni alone: 9 of the failures of onnxruntime 1.32.0";
+    assert!(listed.out.contains(said), "{}", listed.out);
     let number = |cell: &str| cell.parse::<usize>().unwrap();
     assert!(number(passed) > 50_000 && number(right) <= number(operators), "{newest}");
     let json = call(&["measured", "--opset", "13", "--format", "json"]).expect(0, "\"not_taken\"");

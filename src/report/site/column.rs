@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::case::{CaseId, Variant};
 use crate::expectations::ExpectationError;
 use crate::measure::{Measured, Measurement, Measurements};
-use crate::run::{CaseResult, Outcome, Read};
+use crate::run::{CaseResult, Outcome, ProcessorFeatures, Read, feature_list};
 use crate::runtime::{Accepted, Opsets};
 use crate::suite::{Generated, RecordedCase, Source as _};
 
@@ -84,7 +84,9 @@ impl Column {
             version: measurement.version().to_owned(),
             file: None,
             date: measurement.date().map(str::to_owned),
-            platform: measurement.platform().map(str::to_owned),
+            platform: measurement
+                .platform()
+                .map(|platform| platform.to_owned() + &of_processor(measurement.processor())),
             digest: measurement.suite().map(str::to_owned),
             accepts: measurement.accepts().cloned(),
             remarks: Vec::new(),
@@ -128,7 +130,13 @@ impl Column {
             // Pages are shown to others, whom the folder does not concern.
             file: Some(path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()),
             date: None,
-            platform: Some(format!("{}-{}, {} processors", machine.os, machine.arch, machine.cpus)),
+            platform: Some(format!(
+                "{}-{}{}, {} processors",
+                machine.os,
+                machine.arch,
+                of_processor(machine.features.as_ref()),
+                machine.cpus
+            )),
             digest: Some(header.digest.clone()),
             accepts: declared(read),
             remarks,
@@ -267,6 +275,14 @@ fn declared(read: &Read) -> Option<Accepted> {
     let runtime = &read.header.runtime;
     let (opsets, ir) = (runtime.opsets.clone()?, runtime.ir.unwrap_or(Opsets::UpTo(u32::MAX)));
     Some(Accepted { ir, opsets })
+}
+
+/// The features of a processor behind a platform: ` (avx2, fma)`; nothing where they were not detected.
+fn of_processor(features: Option<&ProcessorFeatures>) -> String {
+    features.map_or_else(String::new, |features| match features.is_empty() {
+        true => " (no known processor feature)".to_owned(),
+        false => format!(" ({})", feature_list(features)),
+    })
 }
 
 /// A name of letters, digits and `.`, `_`, `-`.

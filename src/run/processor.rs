@@ -1,0 +1,117 @@
+//! Processor features: the instructions that decide which kernels a runtime takes, and so at times what it computes.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A feature of a processor that an expectation can be about, by the name that Linux gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
+pub struct ProcessorFeature(&'static str);
+
+/// Features of a processor. A feature of another architecture is absent.
+pub type ProcessorFeatures = BTreeSet<ProcessorFeature>;
+
+/// Every feature that is detected. AMX is not among them: the standard library has no stable test for it.
+const FEATURES: [&str; 10] =
+    ["avx2", "avx512_bf16", "avx512_vnni", "avx512f", "avx_vnni", "dotprod", "fma", "i8mm", "neon", "sve"];
+
+impl ProcessorFeature {
+    /// The features of the processor that the program runs on.
+    pub fn here() -> ProcessorFeatures {
+        detected().into_iter().filter_map(|(name, is_present)| is_present.then_some(ProcessorFeature(name))).collect()
+    }
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detected() -> Vec<(&'static str, bool)> {
+    vec![
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("avx512_bf16", is_x86_feature_detected!("avx512bf16")),
+        ("avx512_vnni", is_x86_feature_detected!("avx512vnni")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx_vnni", is_x86_feature_detected!("avxvnni")),
+        ("fma", is_x86_feature_detected!("fma")),
+    ]
+}
+
+#[cfg(target_arch = "aarch64")]
+fn detected() -> Vec<(&'static str, bool)> {
+    vec![
+        ("dotprod", std::arch::is_aarch64_feature_detected!("dotprod")),
+        ("i8mm", std::arch::is_aarch64_feature_detected!("i8mm")),
+        ("neon", std::arch::is_aarch64_feature_detected!("neon")),
+        ("sve", std::arch::is_aarch64_feature_detected!("sve")),
+    ]
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn detected() -> Vec<(&'static str, bool)> {
+    Vec::new()
+}
+
+impl TryFrom<String> for ProcessorFeature {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<ProcessorFeature, String> {
+        let known = FEATURES.into_iter().find(|known| *known == name);
+        known
+            .map(ProcessorFeature)
+            .ok_or_else(|| format!("there is no processor feature '{name}', only {}", FEATURES.join(", ")))
+    }
+}
+
+impl<'de> Deserialize<'de> for ProcessorFeature {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ProcessorFeature, D::Error> {
+        ProcessorFeature::try_from(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl From<ProcessorFeature> for String {
+    fn from(feature: ProcessorFeature) -> String {
+        feature.0.to_owned()
+    }
+}
+
+impl fmt::Display for ProcessorFeature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// The names of features in one list: `avx2, fma`.
+pub fn feature_list<'a>(features: impl IntoIterator<Item = &'a ProcessorFeature>) -> String {
+    features.into_iter().map(|feature| feature.name()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_detected_feature_has_a_known_name() {
+        for (name, _) in detected() {
+            assert_eq!(ProcessorFeature::try_from(name.to_owned()).map(ProcessorFeature::name), Ok(name));
+        }
+        let error = ProcessorFeature::try_from("avx1024".to_owned()).unwrap_err();
+        assert!(error.starts_with("there is no processor feature 'avx1024', only avx2, avx512_bf16"), "{error}");
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    #[test]
+    fn the_system_reports_the_same_features() {
+        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+        let flags = text.lines().find(|line| line.starts_with("flags")).unwrap();
+        let flags: BTreeSet<&str> = flags.split_whitespace().collect();
+        for (name, is_present) in detected() {
+            assert_eq!(flags.contains(name), is_present, "{name}");
+        }
+    }
+}
