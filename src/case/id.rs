@@ -50,6 +50,13 @@ impl<'a> CaseId<'a> {
         self.path.split('/')
     }
 
+    /// The type parameters that the last part names, with their types: `T` and `float` of `broadcast/T=float@opset=13`.
+    pub fn types(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let last = self.path.rsplit('/').next().unwrap_or(self.path);
+        let last = last.split_once('@').map_or(last, |(types, _)| types);
+        last.split(',').filter_map(|pair| pair.split_once('='))
+    }
+
     /// The paths of the groups that the case is in, the widest first.
     pub fn folders(&self) -> impl DoubleEndedIterator<Item = &'a str> + use<'a> {
         folders(self.path)

@@ -23,10 +23,14 @@ pub enum NodeVerdict {
     LikelyRuns,
     /// No case is like it, or none was measured.
     Unknown,
-    /// Some cases like it are declined.
+    /// Some cases like it are declined, others pass.
     PartlyNotHere,
+    /// Some cases like it fail to load or to run, others pass.
+    PartlyFails,
     /// Every case like it is declined.
     NotHere,
+    /// No case like it passes, and some fail to load or to run.
+    Fails,
     /// A required case like it gives another answer.
     Wrong,
     /// A required case like it ends the runtime, or never ends.
@@ -41,7 +45,9 @@ impl fmt::Display for NodeVerdict {
             NodeVerdict::LikelyRuns => "likely runs",
             NodeVerdict::Unknown => "no case like it",
             NodeVerdict::PartlyNotHere => "partly not here",
+            NodeVerdict::PartlyFails => "partly fails when run",
             NodeVerdict::NotHere => "not here",
+            NodeVerdict::Fails => "fails when run",
             NodeVerdict::Wrong => "wrong",
             NodeVerdict::Crashes => "crashes",
         })
@@ -57,10 +63,10 @@ pub struct NodeAnswer {
     pub cases: usize,
     /// How many of them ended as the verdict says.
     pub of_these: usize,
-    /// The first of these cases.
+    /// The first of these cases; of what is unknown, a recommended one that fails with a setting of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Whether no case has the rank of the node's first input, so that cases of other ranks stand for it.
+    /// Whether no case has the rank of the node's first input, so that cases of other ranks, with any type of positions, stand for it.
     pub other_ranks: bool,
     /// Why the runtime does as it does, where the measurement says it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +91,9 @@ impl NodeAnswer {
     }
 }
 
+/// A measured case and its outcome.
+type EndedCase<'a> = (&'a RecordedCase, Outcome);
+
 impl Measurement {
     /// What is measured of a kind of node.
     pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
@@ -99,28 +108,33 @@ impl Measurement {
             return self.summed(&recommended, other_ranks);
         }
         let mut ended = self.ended(kind, Level::Required, |_| true);
-        ended.extend(self.ended(kind, Level::Recommended, |_| true).into_iter().filter(passes));
-        self.by_parts(&ended, kind)
+        let (passing, failing): (Vec<_>, Vec<_>) =
+            self.ended(kind, Level::Recommended, |_| true).into_iter().partition(passes);
+        ended.extend(passing);
+        self.by_parts(&ended, &failing, kind)
     }
 
-    /// The measured cases of a level that have all settings of the node, or else those that have all but the rank, and whether it
-    /// is those.
+    /// The measured cases of a level that have all settings and types of the node, or else those that have all but the rank and the
+    /// types of positions, and whether it is those.
     fn alike(&self, kind: &NodeKind, level: Level) -> (Vec<(&RecordedCase, Outcome)>, bool) {
         let exact = self.ended(kind, level, |case| case.facts.settings == kind.settings);
         if !exact.is_empty() {
             return (exact, false);
         }
         let settings = kind.settings.of_any_rank();
-        let of_any_rank = self.ended(kind, level, |case| case.facts.settings.of_any_rank() == settings);
+        let of_any_rank =
+            self.ended(&kind.with_any_positions(), level, |case| case.facts.settings.of_any_rank() == settings);
         (of_any_rank, kind.settings.has_rank())
     }
 
-    /// The answer where no case has all settings of the node: each setting by itself.
-    fn by_parts(&self, ended: &[(&RecordedCase, Outcome)], kind: &NodeKind) -> NodeAnswer {
+    /// The answer where no case has all settings of the node: each setting by itself, of required cases and recommended ones that
+    /// pass. A failure beside the setting that the fewest cases have outweighs the passes, since that setting is what the node is about.
+    fn by_parts(&self, ended: &[EndedCase<'_>], recommended_failures: &[EndedCase<'_>], kind: &NodeKind) -> NodeAnswer {
         let settings = kind.settings.of_any_rank();
         let (mut likely, mut passing) = (self.summed(&[], false), BTreeSet::new());
+        let mut rarest: Option<(&str, Vec<EndedCase<'_>>)> = None;
         for word in settings.words() {
-            let has_word = |case: &RecordedCase| case.facts.settings.words().any(|other| other == word);
+            let has_word = |case: &RecordedCase| has_word(case, word);
             let of_word: Vec<(&RecordedCase, Outcome)> =
                 ended.iter().copied().filter(|(case, _)| has_word(case)).collect();
             if of_word.is_empty() {
@@ -138,6 +152,24 @@ impl Measurement {
             }
             likely.case = likely.case.or_else(|| passes.first().map(|id| (*id).to_owned()));
             passing.extend(passes);
+            if rarest.as_ref().is_none_or(|(_, fewest)| of_word.len() < fewest.len()) {
+                rarest = Some((word, of_word));
+            }
+        }
+        if let Some((word, of_word)) = rarest {
+            let answer = self.summed(&of_word, false);
+            if answer.verdict > NodeVerdict::Unknown {
+                let reason = answer.reason.clone().map(|reason| format!(": {reason}")).unwrap_or_default();
+                return NodeAnswer {
+                    reason: Some(format!("no case has all its settings, these have {word}{reason}")),
+                    ..answer
+                };
+            }
+            let fails = |(case, _): &&EndedCase<'_>| !case.facts.is_edge && has_word(case, word);
+            if let Some((case, outcome)) = recommended_failures.iter().find(fails) {
+                let reason = format!("a recommended case with {word} ends as {outcome}");
+                return NodeAnswer { case: Some(case.id.clone()), reason: Some(reason), ..NodeAnswer::unknown() };
+            }
         }
         if passing.is_empty() {
             return likely;
@@ -153,7 +185,7 @@ impl Measurement {
         is_asked: impl Fn(&RecordedCase) -> bool,
     ) -> Vec<(&'static RecordedCase, Outcome)> {
         let is_about = |case: &&RecordedCase| {
-            case.facts.refusal.is_none() && case.facts.level == level && kind.has_types_of(&case.id) && is_asked(case)
+            case.facts.refusal.is_none() && case.facts.level == level && kind.has_types_of(case) && is_asked(case)
         };
         let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
             Measured::Ended(outcome) => Some((case, outcome)),
@@ -163,17 +195,29 @@ impl Measurement {
     }
 
     fn summed(&self, ended: &[(&RecordedCase, Outcome)], other_ranks: bool) -> NodeAnswer {
-        let of_case = |(case, outcome): &(&RecordedCase, Outcome)| of_outcome(case, *outcome);
+        // Special values are an exception only to cases that pass.
+        let some_pass = ended.iter().any(|(_, outcome)| *outcome == Outcome::Pass);
+        let of_case = |(case, outcome): &EndedCase<'_>| match of_outcome(*outcome) {
+            verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_pass => {
+                NodeVerdict::RunsButForSpecialValues
+            }
+            verdict => verdict,
+        };
         let verdicts: Vec<NodeVerdict> = ended.iter().map(of_case).collect();
         let worst = verdicts.iter().copied().max().unwrap_or(NodeVerdict::Unknown);
         let is_it = |verdict: &NodeVerdict| *verdict == worst;
         let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
         let case =
             ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
-        let is_part = worst == NodeVerdict::NotHere && of_these < ended.len();
+        let plain_pass = ended.iter().any(|(case, outcome)| *outcome == Outcome::Pass && !case.facts.is_edge);
+        let verdict = match worst {
+            NodeVerdict::NotHere if plain_pass => NodeVerdict::PartlyNotHere,
+            NodeVerdict::Fails if plain_pass => NodeVerdict::PartlyFails,
+            worst => worst,
+        };
         let reason = case.as_ref().filter(|_| worst > NodeVerdict::Runs).and_then(|id| self.entry(id)?.reason.clone());
         NodeAnswer {
-            verdict: if is_part { NodeVerdict::PartlyNotHere } else { worst },
+            verdict,
             cases: ended.len(),
             of_these,
             case,
@@ -184,12 +228,17 @@ impl Measurement {
     }
 }
 
-fn of_outcome(case: &RecordedCase, outcome: Outcome) -> NodeVerdict {
+fn has_word(case: &RecordedCase, word: &str) -> bool {
+    case.facts.settings.words().any(|other| other == word)
+}
+
+/// The verdict of one case.
+fn of_outcome(outcome: Outcome) -> NodeVerdict {
     match outcome {
         Outcome::Pass => NodeVerdict::Runs,
         Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
-        _ if case.facts.is_edge => NodeVerdict::RunsButForSpecialValues,
-        Outcome::Unsupported | Outcome::Error => NodeVerdict::NotHere,
+        Outcome::Unsupported => NodeVerdict::NotHere,
+        Outcome::Error => NodeVerdict::Fails,
         Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => NodeVerdict::Wrong,
         Outcome::Crash | Outcome::Timeout | Outcome::OutOfMemory | Outcome::ProtocolError => NodeVerdict::Crashes,
     }
@@ -232,7 +281,9 @@ mod tests {
         let one = format!("  - {{cases: {}, outcome: mismatch, reason: so it is}}\n", good.case.unwrap());
         let wrong = answer(&plain, &one);
         assert_eq!((wrong.verdict, wrong.of_these, wrong.reason.as_deref()), (NodeVerdict::Wrong, 1, Some("so it is")));
-        assert_eq!(answer(&plain, &one.replace("mismatch", "error")).verdict, NodeVerdict::PartlyNotHere);
+        assert_eq!(answer(&plain, &one.replace("mismatch", "error")).verdict, NodeVerdict::PartlyFails);
+        assert_eq!(answer(&plain, &one.replace("mismatch", "unsupported")).verdict, NodeVerdict::PartlyNotHere);
+        assert_eq!(answer(&plain, &all.replace("unsupported", "error")).verdict, NodeVerdict::Fails);
         assert_eq!(answer(&plain, &one.replace("mismatch", "timeout")).verdict, NodeVerdict::Crashes);
     }
 
@@ -267,14 +318,53 @@ mod tests {
     }
 
     #[test]
-    fn cases_about_special_values_weigh_less() {
-        let cases = recorded_cases(&"ai.onnx/Relu-14".parse().unwrap());
-        let (edge, plain) =
-            (cases.iter().find(|case| case.facts.is_edge), cases.iter().find(|case| !case.facts.is_edge));
-        for outcome in [Outcome::Mismatch, Outcome::Error, Outcome::Crash] {
-            assert_eq!(of_outcome(edge.unwrap(), outcome), NodeVerdict::RunsButForSpecialValues);
-            assert!(of_outcome(plain.unwrap(), outcome) > NodeVerdict::Unknown);
+    fn special_values_are_an_exception_to_cases_that_pass() {
+        let nonzero = |shape: &str| {
+            format!(
+                "<ir_version: 7, opset_import: [\"\": 13]> g (float{shape} x) => (int64[a, b] y) {{ y = NonZero (x) }}"
+            )
+        };
+        let edges = |outcome: &str| {
+            format!(
+                "  - {{cases: 'ai.onnx/NonZero-13/scalar/**', outcome: {outcome}}}\n  - {{cases: \
+                 'ai.onnx/NonZero-13/nan_and_infinities/**', outcome: {outcome}}}\n"
+            )
+        };
+        for outcome in ["mismatch", "error", "crash"] {
+            let vector = answer(&nonzero("[3]"), &edges(outcome));
+            assert_eq!(vector.verdict, NodeVerdict::RunsButForSpecialValues, "{vector:?}");
+            let scalar = answer(&nonzero(""), &edges(outcome));
+            assert!(scalar.verdict > NodeVerdict::Unknown && scalar.of_these == scalar.cases, "{scalar:?}");
         }
-        assert_eq!(of_outcome(edge.unwrap(), Outcome::Pass), NodeVerdict::Runs);
+        assert_eq!(answer(&nonzero(""), "  []\n").verdict, NodeVerdict::Runs);
+    }
+
+    #[test]
+    fn a_failure_beside_the_rarest_setting_decides() {
+        let lstm = "<ir_version: 8, opset_import: [\"\": 14]> g (float[3, 2, 2] x, float[2, 12, 2] w, float[2, 12, 3] r) => \
+                    (float[3, 2, 2, 3] y) { y = LSTM <direction = \"bidirectional\", hidden_size = 3, clip = 0.5> (x, w, r) }";
+        assert_eq!(answer(lstm, "  []\n").verdict, NodeVerdict::LikelyRuns);
+        let one = |case: &str| format!("  - {{cases: 'ai.onnx/LSTM-14/{case}/T=float', outcome: mismatch}}\n");
+        let wrong = answer(lstm, &one("clip_of_gates"));
+        assert_eq!((wrong.verdict, wrong.of_these), (NodeVerdict::Wrong, 1), "{wrong:?}");
+        assert!(wrong.reason.is_some_and(|reason| reason.ends_with("these have clip")));
+        let unsettled = answer(lstm, &one("clip"));
+        assert_eq!(unsettled.verdict, NodeVerdict::Unknown, "{unsettled:?}");
+        assert!(unsettled.case.is_some_and(|case| case.contains("/clip/")));
+        let of_other_types = one("clip_of_gates").replace("T=float", "T=double");
+        assert_eq!(answer(lstm, &of_other_types).verdict, NodeVerdict::LikelyRuns);
+    }
+
+    #[test]
+    fn types_of_positions_are_neighbours() {
+        let gather = "<ir_version: 8, opset_import: [\"\": 13]> g (string[3, 2] x, int64[2] i) => (string[2, 2] y) \
+                      { y = Gather <axis = 0> (x, i) }";
+        let other = |element: &str| {
+            format!(
+                "  - {{cases: 'ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T={element},Tind=*', outcome: mismatch}}\n"
+            )
+        };
+        assert_eq!(answer(gather, &other("string")).verdict, NodeVerdict::Wrong);
+        assert_eq!(answer(gather, &other("float")).verdict, NodeVerdict::Runs);
     }
 }

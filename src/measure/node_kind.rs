@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use onnx_conformance_check::facts::{NodeFacts, ValueFact};
-use onnx_conformance_check::settings::Settings;
-use onnx_conformance_reference::spec::{FormalParameter, FormalType, OpSpec, OperatorVersion, Specs};
+use onnx_conformance_check::facts::NodeFacts;
+use onnx_conformance_check::settings::{Settings, type_arguments};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
 
 use crate::case::{CaseId, type_in_id};
+use crate::suite::RecordedCase;
 
 /// The operator version of a node, the types of its type parameters as far as they are known, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,23 +28,34 @@ impl NodeKind {
     pub fn of(facts: &NodeFacts<'_>) -> Option<NodeKind> {
         let opset = u32::try_from(facts.opset).ok()?;
         let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).ok()?;
-        let mut types = BTreeMap::new();
-        for (position, fact) in facts.inputs.iter().enumerate() {
-            add_type(&mut types, spec, spec.input_at(position), fact.as_ref());
-        }
-        for (position, fact) in facts.outputs.iter().enumerate() {
-            add_type(&mut types, spec, spec.output_at(position), fact.as_ref());
-        }
+        let types = type_arguments(spec, facts);
+        let types = types.into_iter().map(|(name, found)| (name.to_owned(), type_in_id(&found))).collect();
         Some(NodeKind { version: spec.version.clone(), types, settings: Settings::of(spec, facts) })
     }
 
-    /// Whether a case, by its id, is about these types: no type parameter that both name is of another type.
-    pub fn has_types_of(&self, id: &str) -> bool {
-        let path = CaseId::parse(id).path;
-        let last = path.rsplit('/').next().unwrap_or(path);
-        let last = last.split_once('@').map_or(last, |(types, _)| types);
-        let mut pairs = last.split(',').filter_map(|pair| pair.split_once('='));
-        pairs.all(|(parameter, of_case)| self.types.get(parameter).is_none_or(|of_node| of_node == of_case))
+    /// Whether a case is about these types: no type parameter that both have is of another type.
+    pub fn has_types_of(&self, case: &RecordedCase) -> bool {
+        let is_it =
+            |(parameter, of_case): (&str, &str)| self.types.get(parameter).is_none_or(|of_node| of_node == of_case);
+        CaseId::parse(&case.id)
+            .types()
+            .chain(case.facts.types.iter().filter_map(|pair| pair.split_once('=')))
+            .all(is_it)
+    }
+
+    /// The kind with any type of positions: without the type parameters that choose between int32 and int64 alone, as Tind of
+    /// Gather, since kernels differ by what is moved and not by how places are counted.
+    #[must_use]
+    pub fn with_any_positions(&self) -> NodeKind {
+        let spec = Specs::embedded().get(&self.version).ok();
+        let is_of_positions = |parameter: &str| {
+            spec.and_then(|spec| spec.types.get(parameter)).is_some_and(|allowed| {
+                allowed.iter().all(|kind| matches!(kind, ValueType::Tensor(ElementType::Int32 | ElementType::Int64)))
+            })
+        };
+        let mut kind = self.clone();
+        kind.types.retain(|parameter, _| !is_of_positions(parameter));
+        kind
     }
 }
 
@@ -51,20 +64,5 @@ impl fmt::Display for NodeKind {
         write!(f, "{}", self.version)?;
         let types: Vec<String> = self.types.iter().map(|(parameter, name)| format!("{parameter}={name}")).collect();
         if types.is_empty() { Ok(()) } else { write!(f, " {}", types.join(",")) }
-    }
-}
-
-/// Notes the type of a value for the type parameter of the formal parameter that it is given to.
-fn add_type(
-    types: &mut BTreeMap<String, String>,
-    spec: &OpSpec,
-    formal: Option<&FormalParameter>,
-    fact: Option<&ValueFact>,
-) {
-    let known: Option<&ValueType> = fact.and_then(|fact| fact.value_type.as_ref());
-    if let (Some(FormalParameter { kind: FormalType::Parameter(name), .. }), Some(known)) = (formal, known)
-        && spec.types.get(name).is_some_and(|allowed| allowed.len() > 1)
-    {
-        types.entry(name.clone()).or_insert_with(|| type_in_id(known));
     }
 }

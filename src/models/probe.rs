@@ -18,7 +18,7 @@ use crate::case::Named;
 use crate::compare::{Accuracy, compare};
 use crate::measure::{Measurement, NodeVerdict};
 use crate::models::made_up::made_up_inputs;
-use crate::runtime::{Builtin, Ended, Host, Output, Request, Response};
+use crate::runtime::{Builtin, Ended, Host, Output, Phase, Request, Response};
 
 /// On how many made-up inputs of any sizes a node is tried until the built-in executor runs it.
 const TRIALS: usize = 8;
@@ -75,6 +75,9 @@ pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
     }
     match ran.ended {
         Ended::Answered(Response::Outputs { values, .. }) => judge(graph, &expected, &values),
+        Ended::Answered(Response::Error { message, phase: Phase::Run }) => {
+            Probed::Verdict(NodeVerdict::Fails, Some(message))
+        }
         Ended::Answered(Response::Unsupported { message, .. } | Response::Error { message, .. }) => {
             Probed::Verdict(NodeVerdict::NotHere, Some(message))
         }

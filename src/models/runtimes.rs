@@ -49,9 +49,13 @@ pub enum RuntimeVerdict {
     LikelyRuns,
     /// Of some nodes nothing is known.
     Unknown,
+    /// Some cases like a node are declined or fail, others pass.
+    MayFail,
     /// Some node is computed otherwise than the standard says, or crashes the runtime.
     WrongSomewhere,
-    /// The file is not taken, or some node is declined.
+    /// Every case like a node fails, and not all of them are declined.
+    FailsWhenRun,
+    /// The file is not taken, or every case like some node is declined.
     WillNotLoad,
 }
 
@@ -61,7 +65,9 @@ impl fmt::Display for RuntimeVerdict {
             RuntimeVerdict::Runs => "runs",
             RuntimeVerdict::LikelyRuns => "likely runs",
             RuntimeVerdict::Unknown => "unknown",
+            RuntimeVerdict::MayFail => "may fail",
             RuntimeVerdict::WrongSomewhere => "wrong somewhere",
+            RuntimeVerdict::FailsWhenRun => "fails when run",
             RuntimeVerdict::WillNotLoad => "will not load",
         })
     }
@@ -272,10 +278,17 @@ impl KindReport {
     }
 }
 
-/// The finding that the case of an answer shows, where that case fails and is not just declined.
+/// The finding that the case of an answer shows, where that case fails and is not just declined. The case of an unknown node fails.
 fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
-    let fails =
-        matches!(answer.verdict, NodeVerdict::RunsButForSpecialValues | NodeVerdict::Wrong | NodeVerdict::Crashes);
+    let fails = matches!(
+        answer.verdict,
+        NodeVerdict::RunsButForSpecialValues
+            | NodeVerdict::Unknown
+            | NodeVerdict::PartlyFails
+            | NodeVerdict::Fails
+            | NodeVerdict::Wrong
+            | NodeVerdict::Crashes
+    );
     let finding = Findings::embedded().ok()?.of_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
     Some(FindingReport { id: finding.full_id(), does: finding.does.clone() })
 }
@@ -312,7 +325,9 @@ const fn of_node(verdict: NodeVerdict) -> RuntimeVerdict {
         NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
         NodeVerdict::LikelyRuns => RuntimeVerdict::LikelyRuns,
         NodeVerdict::Unknown => RuntimeVerdict::Unknown,
-        NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => RuntimeVerdict::WillNotLoad,
+        NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails => RuntimeVerdict::MayFail,
+        NodeVerdict::NotHere => RuntimeVerdict::WillNotLoad,
+        NodeVerdict::Fails => RuntimeVerdict::FailsWhenRun,
         NodeVerdict::Wrong | NodeVerdict::Crashes => RuntimeVerdict::WrongSomewhere,
     }
 }

@@ -1,15 +1,16 @@
 //! What `records/` says of a case without making it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use onnx_conformance_check::infer::infer;
 use onnx_conformance_check::scan::Limits;
-use onnx_conformance_check::settings::Settings;
-use onnx_conformance_reference::proto::decode;
+use onnx_conformance_check::settings::{Settings, type_arguments};
+use onnx_conformance_reference::proto::{ModelProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs, canonical_domain};
 
-use crate::case::{Case, CaseId, Level, RefusalClass};
+use crate::case::{Case, CaseId, Level, RefusalClass, type_in_id};
 
 /// A case from the specs as `records/` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,9 @@ pub struct CaseFacts {
     pub is_edge: bool,
     /// The opset of ONNX's own domain, where the model of another domain imports it, too.
     pub beside: Option<u32>,
-    /// The settings of the node under test; none of a case that must be refused.
+    /// The types of type parameters that the id does not name, such as `T2=string`; none of a case that must be refused.
+    pub types: BTreeSet<String>,
+    /// The settings of the nodes under test, of all where there are several; none of a case that must be refused.
     pub settings: Settings,
 }
 
@@ -53,21 +56,15 @@ impl CaseFacts {
             .iter()
             .find(|import| version.domain != DEFAULT_DOMAIN && canonical_domain(import.domain()) == DEFAULT_DOMAIN);
         let refusal = case.refusal_class();
-        let settings = || {
-            let inferred = infer(&model, &Limits::default());
-            let spec = Specs::embedded().get(version).ok()?;
-            let facts = inferred.nodes().filter_map(|node| inferred.node_facts(node)).find(|facts| {
-                let node = facts.node;
-                node.op_type() == version.name && canonical_domain(node.domain()) == version.domain
-            })?;
-            Some(Settings::of(spec, &facts))
-        };
+        let (types, settings) =
+            if refusal.is_some() { (BTreeSet::new(), Settings::default()) } else { kind_of(version, case, &model) };
         CaseFacts {
             level: case.level,
             refusal,
             is_edge: case.is_edge,
             beside: beside.and_then(|import| u32::try_from(import.version()).ok()),
-            settings: if refusal.is_some() { Settings::default() } else { settings().unwrap_or_default() },
+            types,
+            settings,
         }
     }
 
@@ -90,6 +87,7 @@ impl CaseFacts {
             refusal: None,
             is_edge: false,
             beside: None,
+            types: BTreeSet::new(),
             settings: Settings::parse(settings),
         };
         for word in kind.split_whitespace() {
@@ -100,6 +98,9 @@ impl CaseFacts {
                 "edge" => facts.is_edge = true,
                 "refusal/static" => facts.refusal = Some(RefusalClass::Static),
                 "refusal/value" => facts.refusal = Some(RefusalClass::Value),
+                _ if word.contains('=') => {
+                    facts.types.insert(word.to_owned());
+                }
                 _ => facts.beside = Some(word.strip_prefix("ai.onnx-")?.parse().ok()?),
             }
         }
@@ -113,11 +114,29 @@ impl fmt::Display for CaseFacts {
         self.refusal.iter().try_for_each(|class| write!(f, " {class}"))?;
         self.beside.iter().try_for_each(|opset| write!(f, " ai.onnx-{opset}"))?;
         f.write_str(if self.is_edge { " edge" } else { "" })?;
+        self.types.iter().try_for_each(|pair| write!(f, " {pair}"))?;
         match self.settings.words().next() {
             Some(_) => write!(f, "; {}", self.settings),
             None => Ok(()),
         }
     }
+}
+
+/// The types that the id of a case does not name, and the settings, of the nodes of an operator version in its model.
+fn kind_of(version: &OperatorVersion, case: &Case, model: &ModelProto) -> (BTreeSet<String>, Settings) {
+    let Ok(spec) = Specs::embedded().get(version) else { return (BTreeSet::new(), Settings::default()) };
+    let inferred = infer(model, &Limits::default());
+    let all = inferred.nodes().filter_map(|node| inferred.node_facts(node)).filter(|facts| {
+        facts.node.op_type() == version.name && canonical_domain(facts.node.domain()) == version.domain
+    });
+    let named: BTreeSet<&str> = CaseId::parse(&case.id).types().map(|(parameter, _)| parameter).collect();
+    let (mut types, mut settings) = (BTreeSet::new(), Vec::new());
+    for facts in all {
+        let own = type_arguments(spec, &facts).into_iter().filter(|(parameter, _)| !named.contains(parameter));
+        types.extend(own.map(|(parameter, found)| format!("{parameter}={}", type_in_id(&found))));
+        settings.push(Settings::of(spec, &facts));
+    }
+    (types, Settings::joined(settings))
 }
 
 #[cfg(test)]
@@ -132,6 +151,7 @@ mod tests {
             "open edge; +roi mode=cubic rank=4",
             "recommended refusal/value",
             "required ai.onnx-28; rank=2",
+            "required edge T1=double T2=string; rank=2",
         ] {
             assert_eq!(CaseFacts::parse(text).unwrap().to_string(), text);
         }

@@ -1,5 +1,6 @@
 //! The command line as its users meet it: what it prints, what it refuses, and how it exits.
 
+mod answers;
 mod bad_models;
 mod broken_models;
 mod check;

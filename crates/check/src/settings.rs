@@ -1,12 +1,15 @@
 //! Settings: what of a node, besides its element types, decides which code of a runtime computes it. The same function classifies
 //! the nodes of cases and those of models, so that what was measured with a case says something of a model's node.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::OnceLock;
 
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto};
-use onnx_conformance_reference::spec::{AttributeType, DefaultValue, Enums, OpSpec, Presence, Specs};
+use onnx_conformance_reference::spec::{
+    AttributeType, DefaultValue, Enums, FormalParameter, FormalType, OpSpec, Presence, Specs,
+};
+use onnx_conformance_reference::types::ValueType;
 
 use crate::facts::{NodeFacts, ValueFact};
 
@@ -18,6 +21,7 @@ const GREATEST_RANK: usize = 5;
 /// - `mode=cubic`: an attribute whose values the standard lists, and its value, which is the default where it is left out;
 /// - `antialias`: another optional attribute whose value is not the default;
 /// - `+roi`: an optional input that is given;
+/// - `-B`: an optional input that has an empty name and no given input after it;
 /// - `rank=4`: the rank of the first input that is a tensor, `rank=5+` from 5 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Settings(BTreeSet<String>);
@@ -31,10 +35,19 @@ impl Settings {
             if input.presence == Presence::Optional && is_given {
                 words.insert(format!("+{}", input.name));
             }
+            let mut rest = facts.node.input.iter().skip(position);
+            if input.presence == Presence::Optional && rest.len() > 0 && rest.all(String::is_empty) {
+                words.insert(format!("-{}", input.name));
+            }
         }
         let first = facts.inputs.iter().flatten().find(|fact| is_tensor(fact));
         words.extend(first.and_then(ValueFact::rank).map(rank_word));
         Settings(words)
+    }
+
+    /// The settings of several nodes that run together: the words of each.
+    pub fn joined(all: impl IntoIterator<Item = Settings>) -> Settings {
+        Settings(all.into_iter().flat_map(|settings| settings.0).collect())
     }
 
     /// The settings that a text lists, as `Display` writes them.
@@ -63,6 +76,23 @@ impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.iter().map(String::as_str).collect::<Vec<_>>().join(" "))
     }
+}
+
+/// The types of a node's type parameters, of those that the operator version leaves a choice of: what its inputs have, and what
+/// follows for its outputs, as from `to` of Cast.
+pub fn type_arguments<'a>(spec: &'a OpSpec, facts: &NodeFacts<'_>) -> BTreeMap<&'a str, ValueType> {
+    let inputs = facts.inputs.iter().enumerate().map(|(position, fact)| (spec.input_at(position), fact));
+    let outputs = facts.outputs.iter().enumerate().map(|(position, fact)| (spec.output_at(position), fact));
+    let mut types = BTreeMap::new();
+    for (formal, fact) in inputs.chain(outputs) {
+        let known = fact.as_ref().and_then(|fact| fact.value_type.as_ref());
+        if let (Some(FormalParameter { kind: FormalType::Parameter(name), .. }), Some(known)) = (formal, known)
+            && spec.types.get(name).is_some_and(|allowed| allowed.len() > 1)
+        {
+            types.entry(name.as_str()).or_insert_with(|| known.clone());
+        }
+    }
+    types
 }
 
 /// The words of the attributes.
@@ -113,7 +143,6 @@ fn has(given: &AttributeProto, value: &DefaultValue) -> bool {
 
 /// Whether a value is a tensor, or may be one.
 fn is_tensor(fact: &ValueFact) -> bool {
-    use onnx_conformance_reference::types::ValueType;
     fact.value_type.as_ref().is_none_or(|kind| matches!(kind, ValueType::Tensor(_)))
 }
 
@@ -164,8 +193,28 @@ mod tests {
             &resize("cubic_coeff_a = -0.75", "x, , s"),
             "+scales coordinate_transformation_mode=half_pixel mode=nearest nearest_mode=round_prefer_floor rank=4",
         );
+        let clip = |inputs: &str| {
+            format!(
+                "<ir_version: 8, opset_import: [\"\": 13]> g (float[2] x, float m) => (float[2] y) {{ y = Clip ({inputs}) }}"
+            )
+        };
+        check(&clip("x, \"\", m"), "+max rank=1");
+        check(&clip("x, m, \"\""), "+min -max rank=1");
+        check(&clip("x, \"\""), "-min rank=1");
         let concat =
             "<ir_version: 8, opset_import: [\"\": 13]> g (float[a] x) => (float[b] y) { y = Concat <axis = 0> (x) }";
         check(concat, "rank=1");
+    }
+
+    #[test]
+    fn an_attribute_chooses_a_type_as_an_input_does() {
+        let text =
+            "<ir_version: 8, opset_import: [\"\": 13]> g (double[2] x) => (float16[2] y) { y = Cast <to = 10> (x) }";
+        let model = parse_model(text).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
+        let types = type_arguments(Specs::embedded().find("", "Cast", 13).unwrap(), &facts);
+        let types: Vec<String> = types.iter().map(|(name, found)| format!("{name}={found}")).collect();
+        assert_eq!(types, ["T1=tensor(double)", "T2=tensor(float16)"]);
     }
 }

@@ -69,7 +69,9 @@ fn on_runtimes(report: &ModelReport) -> impl Iterator<Item = Value> {
         let kinds = kinds.map(|kind| {
             let (rule, level) = match kind.answer.verdict {
                 NodeVerdict::Wrong | NodeVerdict::Crashes => ("runtime/wrong", "error"),
-                NodeVerdict::NotHere | NodeVerdict::PartlyNotHere => ("runtime/not-here", "error"),
+                NodeVerdict::NotHere => ("runtime/not-here", "error"),
+                NodeVerdict::Fails => ("runtime/fails", "error"),
+                NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails => ("runtime/may-fail", "warning"),
                 _ => ("runtime/unknown", "note"),
             };
             (rule, level, format!("{}: {}", kind.kind, kind.says()), kind.first.as_str())

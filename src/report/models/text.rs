@@ -116,7 +116,9 @@ fn verdict_style(verdict: NodeVerdict) -> Style {
     match verdict {
         NodeVerdict::Runs | NodeVerdict::LikelyRuns => GOOD,
         NodeVerdict::RunsButForSpecialValues | NodeVerdict::Unknown => UNSURE,
-        NodeVerdict::PartlyNotHere | NodeVerdict::NotHere => MISSING.bold(),
+        NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails | NodeVerdict::NotHere | NodeVerdict::Fails => {
+            MISSING.bold()
+        }
         NodeVerdict::Wrong | NodeVerdict::Crashes => BAD,
     }
 }

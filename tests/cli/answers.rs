@@ -1,0 +1,121 @@
+//! `check --runtime` on models of one node, against what onnxruntime 1.22.1 was seen to do with the very model.
+
+use std::fs;
+
+use onnx_conformance::reference::model::text::parse_model;
+use onnx_conformance::reference::proto::Message;
+use serde_json::Value;
+
+use crate::check::validate;
+use crate::models::Folder;
+use crate::program::call;
+
+/// The verdict on a model of one node, and what is said of the node.
+fn answer(opset: u32, inputs: &str, outputs: &str, node: &str) -> (String, Value) {
+    let text = format!("<ir_version: 8, opset_import: [\"\": {opset}]> g ({inputs}) => ({outputs}) {{ {node} }}");
+    let folder = Folder::new();
+    let path = folder.file("m.onnx");
+    fs::write(&path, parse_model(&text).unwrap().encode_to_vec()).unwrap();
+    let called = call(&["check", "--format", "json", "--runtime", "onnxruntime@1.22.1", &path]).expect_verdict("kinds");
+    let report: Value = serde_json::from_str(&called.out).unwrap();
+    validate(&report);
+    let runtime = &report["models"][0]["runtimes"][0];
+    (runtime["verdict"].as_str().unwrap().to_owned(), runtime["kinds"][0].clone())
+}
+
+/// The runtime runs both: a scale and a bias along the last axis, and the trace of a matrix. Only other shapes and equations fail.
+#[test]
+fn some_failing_cases_do_not_keep_a_model_from_loading() {
+    let (verdict, node) = answer(
+        17,
+        "float[2, 5, 16] x, float[16] s, float[16] b",
+        "float[2, 5, 16] y",
+        "y = LayerNormalization (x, s, b)",
+    );
+    assert_eq!(verdict, "may-fail", "{node:#}");
+    for (inputs, outputs, node) in [
+        ("float[3, 3] x", "float[3] y", "y = Einsum <equation = \"ii->i\"> (x)"),
+        ("float[2, 3] x, float[3, 4] z", "float y", "y = Einsum <equation = \"aB,Bc\"> (x, z)"),
+    ] {
+        let (verdict, node) = answer(12, inputs, outputs, node);
+        assert_eq!(verdict, "may-fail", "{node:#}");
+    }
+}
+
+/// `to` chooses T2: a finding about texts is none about float16.
+#[test]
+fn the_type_that_an_attribute_chooses_is_compared() {
+    let (verdict, node) = answer(13, "double[3] x", "float16[3] y", "y = Cast <to = 10> (x)");
+    assert!(verdict == "runs" && node["finding"].is_null(), "{verdict}: {node:#}");
+    let (verdict, node) = answer(13, "double[3] x", "string[3] y", "y = Cast <to = 8> (x)");
+    assert!(verdict == "wrong-somewhere" && node["finding"]["id"] == "onnxruntime/cast-text-of-double", "{node:#}");
+}
+
+/// A case that transforms and transforms back says nothing of a node that only transforms.
+#[test]
+fn a_case_of_two_nodes_has_the_settings_of_both() {
+    let (verdict, node) = answer(20, "double[1, 5, 1] x", "double[1, 5, 2] y", "y = DFT (x)");
+    assert!(verdict == "runs" && node["finding"].is_null(), "{verdict}: {node:#}");
+    let (verdict, node) = answer(20, "double[1, 5, 2] x", "double[1, 5, 2] y", "y = DFT <inverse = 1> (x)");
+    assert!(verdict == "wrong-somewhere", "{verdict}: {node:#}");
+    assert_eq!(node["finding"]["id"], "onnxruntime/dft-inverse-scaled-in-float", "{node:#}");
+}
+
+/// The runtime gives ['e', '', 'a', '']. No case of strings has this rank, and those with int32 positions count, too.
+#[test]
+fn a_neighbouring_type_of_positions_counts() {
+    let (verdict, node) = answer(13, "string[3, 2] x, int64[2] i", "string[2, 2] y", "y = Gather <axis = 0> (x, i)");
+    assert_eq!((verdict.as_str(), &node["other_ranks"]), ("wrong-somewhere", &true.into()), "{node:#}");
+    assert_eq!(node["finding"]["id"], "onnxruntime/gather-strings", "{node:#}");
+}
+
+/// The runtime does not clip the input of the cell gate. Required cases do not reach it, a recommended one does.
+#[test]
+fn a_failure_with_the_setting_of_the_node_is_no_likely_run() {
+    let (verdict, node) = answer(
+        14,
+        "float[3, 2, 2] x, float[2, 12, 2] w, float[2, 12, 3] r",
+        "float[3, 2, 2, 3] y",
+        "y = LSTM <direction = \"bidirectional\", hidden_size = 3, clip = 0.3> (x, w, r)",
+    );
+    assert!(verdict == "unknown" || verdict == "wrong-somewhere", "{verdict}: {node:#}");
+    assert_eq!(node["finding"]["id"], "onnxruntime/lstm-clip", "{node:#}");
+}
+
+/// The runtime is ended by SIGSEGV.
+#[test]
+fn an_input_with_an_empty_name_is_a_setting() {
+    let (verdict, node) = answer(
+        17,
+        "float[2, 5, 16] x, float[16] s",
+        "float[2, 5, 16] y, float[2, 5, 1] m",
+        "y, m = LayerNormalization (x, s, \"\")",
+    );
+    assert_eq!((verdict.as_str(), &node["verdict"]), ("wrong-somewhere", &"crashes".into()), "{node:#}");
+}
+
+/// The runtime gives the shape (1, 1), not (0, 1).
+#[test]
+fn what_every_case_fails_does_not_run() {
+    let (verdict, node) = answer(13, "float x", "int64[a, b] y", "y = NonZero (x)");
+    assert!(verdict == "wrong-somewhere" && node["finding"]["id"] == "onnxruntime/nonzero-scalar", "{node:#}");
+}
+
+/// The runtime loads both, and fails when it runs them.
+#[test]
+fn what_fails_when_it_runs_is_not_what_does_not_load() {
+    let (verdict, node) = answer(
+        14,
+        "double[3, 2, 2] x, double[1, 9, 2] w, double[1, 9, 3] r",
+        "double[3, 1, 2, 3] y",
+        "y = GRU <hidden_size = 3> (x, w, r)",
+    );
+    assert_eq!(verdict, "fails-when-run", "{node:#}");
+    let (verdict, node) = answer(
+        11,
+        "float[1, 1, 8, 8] x, float[1, 1, 3, 3] w",
+        "float[1, 1, 8, 8] y",
+        "y = Conv <auto_pad = \"SAME_UPPER\", dilations = [2, 2]> (x, w)",
+    );
+    assert_eq!(verdict, "fails-when-run", "{node:#}");
+}
