@@ -2,14 +2,17 @@
 //! a file of many gigabytes holds up the program.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Result};
+use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read, Result};
 use std::path::Path;
 
 /// The most that a model or a value may have: what protobuf can encode.
 pub const MOST_BINARY: u64 = 2 << 30;
 
-/// The most that a text may have: YAML, a manifest.
+/// Largest size of a text that is read whole, such as YAML.
 const MOST_TEXT: u64 = 64 << 20;
+
+/// Largest size of a line of a text that is read line by line.
+const MAX_LINE: u64 = 4 << 20;
 
 /// Reads a file of at most so many bytes.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
@@ -27,6 +30,33 @@ pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// Reads a text in UTF-8 of at most 64 MiB.
 pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read_file(path, MOST_TEXT)?).map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))
+}
+
+/// Reads a text in UTF-8 line by line, each of at most 4 MiB; the text may be larger than memory.
+pub(crate) fn read_lines(path: &Path) -> Result<impl Iterator<Item = Result<String>>> {
+    let (file, _) = open_regular(path)?;
+    let mut file = BufReader::new(file);
+    let mut is_over = false;
+    Ok(std::iter::from_fn(move || {
+        let line = if is_over { None } else { read_line(&mut file).transpose() };
+        is_over = !matches!(line, Some(Ok(_)));
+        line
+    }))
+}
+
+/// Reads the next line without its end; nothing at the end of the file.
+fn read_line(file: &mut BufReader<File>) -> Result<Option<String>> {
+    let mut line = Vec::new();
+    let read = file.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
+    if read as u64 > MAX_LINE {
+        let rule = format!("has a line of more than the {MAX_LINE} bytes that are read");
+        return Err(Error::new(ErrorKind::FileTooLarge, rule));
+    }
+    if read == 0 {
+        return Ok(None);
+    }
+    let line = String::from_utf8(line).map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))?;
+    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
 /// Opens a regular file and tells its size. What it is is asked first, since to open a pipe waits for a writer.
@@ -54,6 +84,25 @@ mod tests {
         assert_eq!(read_file(folder.path(), 5).unwrap_err().to_string(), "is no regular file");
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_text(&path).unwrap_err().to_string(), "is not UTF-8");
+    }
+
+    #[test]
+    fn lines_are_read_one_by_one_and_have_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let read = |text: &[u8]| {
+            std::fs::write(&path, text).unwrap();
+            let lines = read_lines(&path).unwrap().map(|line| line.map_err(|error| error.to_string()));
+            lines.collect::<Vec<_>>()
+        };
+        let line = |text: &str| Ok(text.to_owned());
+        assert_eq!(read(b""), []);
+        assert_eq!(read(b"a\n\nb\r\nc"), [line("a"), line(""), line("b"), line("c")]);
+        assert_eq!(read(b"a\n\xff\nb"), [line("a"), Err("is not UTF-8".to_owned())]);
+        let long = [b"a\n".as_slice(), &vec![b'x'; 4 << 20]].concat();
+        assert_eq!(read(&long), [line("a"), line(&"x".repeat(4 << 20))]);
+        let longer = [long, b"x".to_vec()].concat();
+        assert_eq!(read(&longer)[1], Err("has a line of more than the 4194304 bytes that are read".to_owned()));
     }
 
     #[cfg(unix)]

@@ -20,6 +20,7 @@ pub use evidence::{Evidence, OutputEvidence};
 pub use expected::{Expected, Part};
 pub use external::external_locations;
 pub(crate) use file::open_regular;
+pub(crate) use file::read_lines;
 pub use file::{MOST_BINARY, read_file, read_text};
 pub use folder::{CaseError, Feed, FolderData, read_files, read_folder};
 pub(crate) use id::folders;

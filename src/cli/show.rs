@@ -13,11 +13,11 @@ use crate::report::case_json::as_json;
 use crate::report::describe_case::describe;
 use crate::report::escape::line;
 use crate::run::{Confirm as _, Outcome};
-use crate::suite::recorded_cases;
+use crate::suite::{Filter, is_glob, recorded_cases};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The id of the case
+    /// The id of the case, or a glob, of whose cases the first is shown
     #[arg(value_name = "CASE")]
     case: String,
 
@@ -76,13 +76,33 @@ fn failed_as(measurement: &Measurement, case: &Case) -> Option<Outcome> {
     (outcome != Outcome::Pass).then_some(outcome)
 }
 
-/// The case of this id; an error names the nearest id.
+/// Returns the case of this id, or the first one that a glob chooses; an error names the nearest id.
 pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case> {
     let suite = sources.open()?;
     if let Some(mut case) = suite.find(id)? {
         sources.evidence()?.confirm(&mut case);
         return Ok(case);
     }
+    if is_glob(id) {
+        return first_chosen(sources, id);
+    }
     let hint = near_pattern(&suite, id).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
     bail!("there is no case '{id}'; {hint}`onnx-conformance list` prints the ids");
+}
+
+/// Returns the first case that a glob chooses, and notes how many there are.
+fn first_chosen(sources: &options::Sources, pattern: &str) -> anyhow::Result<Case> {
+    let suite = sources.open()?;
+    let ids = suite.ids(&Filter::new(&[pattern])?)?;
+    let Some(first) = ids.first() else {
+        let hint = near_pattern(&suite, pattern).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
+        bail!("'{pattern}' selects no case; {hint}`onnx-conformance list` prints the ids");
+    };
+    if ids.len() > 1 {
+        print::note(&format!(
+            "'{pattern}' selects {} cases; this is the first, and `list` prints the others",
+            ids.len()
+        ));
+    }
+    find(sources, first)
 }

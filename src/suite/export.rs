@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::case::{
     Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Part, Refusal, RuleRef,
-    UpstreamOverride, digest, external_locations, files, read_file, read_text,
+    UpstreamOverride, digest, external_locations, files, read_file, read_lines,
 };
 use crate::suite::{CaseGroup, Source, SuiteError};
 
@@ -308,19 +308,20 @@ impl Exported {
     /// Reads the manifest of a folder.
     pub fn open(root: &Path) -> Result<Exported, SuiteError> {
         let path = root.join(MANIFEST);
-        let text = read_text(&path).map_err(io(&path))?;
-        let mut lines = text.lines().enumerate();
+        let mut lines = read_lines(&path).map_err(io(&path))?.enumerate();
         let at = |number: usize| path.with_file_name(format!("{MANIFEST}:{}", number + 1));
         let (_, first) = lines.next().ok_or_else(|| wrong(&path, "is empty; export the cases again"))?;
-        let head: Head = serde_json::from_str(first).map_err(|error| wrong(&at(0), error.to_string()))?;
+        let first = first.map_err(io(&path))?;
+        let head: Head = serde_json::from_str(&first).map_err(|error| wrong(&at(0), error.to_string()))?;
         if head.format != FORMAT {
             return Err(wrong(&path, format!("has format {}, and this program reads format {FORMAT}", head.format)));
         }
         let mut entries = BTreeMap::new();
         for (number, line) in lines {
-            let entry: Entry = serde_json::from_str(line).map_err(|error| wrong(&at(number), error.to_string()))?;
+            let line = line.map_err(io(&at(number)))?;
+            let entry: Entry = serde_json::from_str(&line).map_err(|error| wrong(&at(number), error.to_string()))?;
             if let Some(twice) = entries.insert(entry.id.clone(), entry) {
-                return Err(wrong(&at(number), format!("{} stands twice", twice.id)));
+                return Err(wrong(&at(number), format!("duplicate case {}", twice.id)));
             }
         }
         Ok(Exported { root: root.to_owned(), suite: head.suite, entries })

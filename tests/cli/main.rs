@@ -4,6 +4,7 @@ mod answers;
 mod bad_models;
 mod broken_models;
 mod check;
+mod commands;
 mod convert;
 mod documents;
 mod errors;

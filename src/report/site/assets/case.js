@@ -84,7 +84,7 @@
       el("p", { class: "quiet" }, "Committed measurements hold outcomes alone; results files also have messages and distances."),
       findings.map((finding) => el("article", { class: "finding" }, el("h3", null, `${finding.runtime} ${finding.versions}`), el("p", null, finding.text), el("p", null, finding.does))),
       el("h2", null, "Run it"),
-      el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export '${id}' --folder case`),
+      el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export case '${id}'`),
       el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),
       site.sample(front, data, sample, behaviour),
     ];
