@@ -1,6 +1,6 @@
 //! `finding`: what was found of runtimes, one finding, or the issue that tells a project of it.
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 
 use crate::cli::options::Sources;
@@ -56,11 +56,12 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let versions = finding.measured_in()?;
     if arguments.issue {
-        let sample = sample(finding, versions)?;
-        let id = sample
-            .context("no case of the finding fails in a version that was measured, so there is nothing to file")?;
+        if !finding.proof.is_standard() {
+            let hint = "an issue needs a sentence of the standard or a function body";
+            bail!(Usage(format!("{} is decided by {}; {hint}", finding.full_id(), finding.proof)));
+        }
         let sources = Sources::default();
-        print::line(issue(finding, versions, &find(&sources, &id)?).trim_end())?;
+        print::line(issue(finding, versions, &find(&sources, &finding.sample)?).trim_end())?;
     } else {
         show(finding, versions)?;
     }
@@ -76,7 +77,7 @@ fn list(all: &Findings, runtime: Option<&str>) -> anyhow::Result<u8> {
     }
     let width = wanted.iter().map(|finding| finding.full_id().len()).max().unwrap_or(0);
     for finding in wanted {
-        print::line(&format!("{:width$}  {}", finding.full_id(), line(&finding.does)))?;
+        print::line(&format!("{:width$}  {}", finding.full_id(), line(&finding.title)))?;
     }
     Ok(exit::SUCCESS)
 }
@@ -110,8 +111,10 @@ fn history(patterns: &[String], runtime: Option<&str>) -> anyhow::Result<u8> {
 
 fn show(finding: &Finding, versions: &MeasuredVersions) -> anyhow::Result<()> {
     print::line(&format!(
-        "{}\n  standard  {}\n  runtime   {}",
+        "{}\n  title     {}\n  standard  {}\n  so        {}\n  runtime   {}",
         finding.full_id(),
+        line(&finding.title),
+        line(&finding.proof.to_string()),
         line(&finding.text),
         line(&finding.does)
     ))?;
@@ -121,20 +124,6 @@ fn show(finding: &Finding, versions: &MeasuredVersions) -> anyhow::Result<()> {
     {
         print::line(&format!("  fails     {} cases in {version}", finding.failures(measurement).len()))?;
     }
-    if let Some(sample) = sample(finding, versions)? {
-        print::line(&format!("  run       onnx-conformance run --runtime {} '{sample}'", finding.runtime))?;
-    }
+    print::line(&format!("  run       onnx-conformance run --runtime {} '{}'", finding.runtime, finding.sample))?;
     Ok(())
-}
-
-/// The case that shows a finding best: the one that it names, else the first required one that fails in the newest version.
-fn sample(finding: &Finding, versions: &MeasuredVersions) -> anyhow::Result<Option<String>> {
-    if finding.sample.is_some() {
-        return Ok(finding.sample.clone());
-    }
-    let Some(version) = versions.fails.last() else { return Ok(None) };
-    let Some(measurement) = Measurements::embedded().get(finding.runtime, version)? else { return Ok(None) };
-    let mut failures = finding.failures(measurement);
-    failures.sort_by_key(|(case, _)| (case.facts.level, case.id.contains("/large/"), case.id.len(), case.id.clone()));
-    Ok(failures.into_iter().next().map(|(case, _)| case.id.clone()))
 }

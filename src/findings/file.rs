@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{CaseId, Level, Variant};
 use crate::expectations::ExpectationError;
+use crate::findings::proof::{DecidedBy, Proof, QuoteEntry};
 use crate::findings::versions::MeasuredVersions;
 use crate::measure::{Measured, Measurement, Measurements};
 use crate::run::{CaseResult, Outcome};
@@ -30,14 +31,16 @@ pub struct Finding {
     pub id: String,
     /// The cases that show it, as patterns over ids.
     pub cases: Vec<String>,
-    /// What the standard says.
+    /// Title, as an issue would have it.
+    pub title: String,
+    /// Sentence of the standard that decides, or what decides in its place.
+    pub proof: Proof,
+    /// What follows from the proof, in our words.
     pub text: String,
     /// What the runtime does instead.
     pub does: String,
-    /// The case that shows it best, with as little as possible.
-    pub sample: Option<String>,
-    /// The title of an issue, where the finding is clear enough to be filed.
-    pub issue: Option<String>,
+    /// Id of the smallest case that shows it.
+    pub sample: String,
     #[serde(skip)]
     filter: Filter,
     /// The cases that the patterns choose, when they are first asked for.
@@ -60,11 +63,13 @@ struct FindingsFile {
 #[serde(deny_unknown_fields)]
 struct FindingEntry {
     id: String,
+    title: String,
     cases: Vec<String>,
+    quote: Option<QuoteEntry>,
+    by: Option<DecidedBy>,
     text: String,
     runtime: String,
-    sample: Option<String>,
-    issue: Option<String>,
+    sample: String,
 }
 
 /// A file of findings that cannot be used.
@@ -193,16 +198,15 @@ impl Finding {
         }
         let all = Measurements::embedded();
         let versions = all.runtimes().into_iter().find(|(runtime, _)| *runtime == self.runtime);
-        let mut measured = MeasuredVersions::default();
+        let mut outcomes = Vec::new();
         for version in versions.map(|(_, versions)| versions).unwrap_or_default() {
             let Some(measurement) = all.get(self.runtime, version)? else { continue };
-            if !self.failures(measurement).is_empty() {
-                measured.fails.push(version);
-            } else if self.was_measured(measurement) {
-                measured.passes.push(version);
+            let fails = !self.failures(measurement).is_empty();
+            if fails || self.was_measured(measurement) {
+                outcomes.push((version, fails));
             }
         }
-        Ok(self.measured.get_or_init(|| measured))
+        Ok(self.measured.get_or_init(|| MeasuredVersions::new(&outcomes)))
     }
 
     /// The cases that the patterns choose, each with its operator version.
@@ -237,89 +241,27 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
         return Err(rule(format!("is about {}; call it findings/{}.yaml", file.runtime, file.runtime)));
     }
     let mut found: Vec<Finding> = Vec::new();
-    for FindingEntry { id, cases, text, runtime, sample, issue } in file.findings {
+    for FindingEntry { id, title, cases, quote, by, text, runtime, sample } in file.findings {
         if found.iter().any(|other| other.id == id) {
-            return Err(rule(format!("two findings are called '{id}'")));
+            return Err(rule(format!("duplicate finding '{id}'")));
         }
+        let proof = Proof::from_entry(quote, by);
+        let proof = proof.ok_or_else(|| rule(format!("finding '{id}' needs either a `quote:` or a `by:`")))?;
         let filter = Filter::new(&cases);
         let filter = filter.map_err(|error| FindingError::Pattern { path: path.clone(), id: id.clone(), error })?;
         found.push(Finding {
             runtime: name,
             id,
+            title,
             cases,
+            proof,
             text,
             does: runtime,
             sample,
-            issue,
             filter,
             chosen: OnceLock::new(),
             measured: OnceLock::new(),
         });
     }
     Ok(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::Measurements;
-
-    #[test]
-    fn a_sample_shows_its_finding_and_an_issue_has_one() {
-        for finding in Findings::embedded().unwrap().all() {
-            let name = finding.full_id();
-            assert!(finding.issue.is_none() || finding.sample.is_some(), "{name}: an issue without a sample");
-            let sample = finding.sample.as_ref();
-            assert!(sample.is_none_or(|sample| finding.is_about(sample)), "{name}: {sample:?} is none of its cases");
-        }
-    }
-
-    #[test]
-    fn a_finding_is_about_the_operators_of_its_cases_alone() {
-        let about = |operator: &str| {
-            let version: OperatorVersion = operator.parse().unwrap();
-            let findings = Findings::embedded().unwrap();
-            findings.about(&version).map(Finding::full_id).collect::<Vec<_>>()
-        };
-        // Its patterns are of several operators: `ai.onnx/{Greater,Less}-...`.
-        let of_comparisons = "openvino/greater-nan".to_owned();
-        assert!(about("ai.onnx/Greater-13").contains(&of_comparisons), "{:?}", about("ai.onnx/Greater-13"));
-        assert!(!about("ai.onnx/Softmax-13").contains(&of_comparisons));
-    }
-
-    #[test]
-    fn a_result_names_the_finding_of_a_failure() {
-        use crate::run::test_results::result;
-        let named = |id: &str, outcome| {
-            let finding = Findings::embedded().unwrap().of_result("onnxruntime", &result(id, outcome));
-            finding.map(Finding::full_id)
-        };
-        let scalar = "ai.onnx/NonZero-13/scalar/X=1/T=float";
-        assert_eq!(named(scalar, Outcome::WrongShape).as_deref(), Some("onnxruntime/nonzero-scalar"));
-        assert_eq!(named(&format!("{scalar}@constants"), Outcome::WrongShape), None);
-        for outcome in [Outcome::Pass, Outcome::Unsupported, Outcome::NotApplicable] {
-            assert_eq!(named(scalar, outcome), None);
-        }
-    }
-
-    #[test]
-    fn every_required_failure_of_the_runtimes_that_ci_holds_has_a_finding() {
-        for runtime in ["onnxruntime", "onnx-reference"] {
-            let measurement = Measurements::embedded().newest(runtime).unwrap().unwrap();
-            let found = Findings::embedded().unwrap().unexplained(measurement);
-            let ids: Vec<&str> = found.iter().map(|(case, _)| case.id.as_str()).collect();
-            assert!(ids.is_empty(), "{runtime}: add what these show to findings/{runtime}.yaml: {ids:#?}");
-        }
-    }
-
-    #[test]
-    fn the_readme_names_findings_that_there_are() {
-        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-        let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| onnxruntime |")).collect();
-        assert!(!rows.is_empty());
-        for row in rows {
-            let id = row.rsplit('`').nth(1).unwrap();
-            assert!(!Findings::embedded().unwrap().named(id).is_empty(), "{id}");
-        }
-    }
 }

@@ -2,23 +2,67 @@
 
 use std::fmt;
 
-/// In which versions of its runtime a finding was measured, the oldest first.
+/// Versions of its runtime in which a finding was measured, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredVersions {
-    /// Those in which cases of it fail.
+    /// Versions in which cases of it fail.
     pub fails: Vec<&'static str>,
-    /// Those in which all of its cases that were measured pass.
+    /// Versions in which all of its cases that were measured pass.
     pub passes: Vec<&'static str>,
+    /// First version with the fault, where an older one that was measured is without it.
+    pub since: Option<&'static str>,
+    /// First version without the fault behind the last one with it.
+    pub fixed: Option<&'static str>,
+}
+
+impl MeasuredVersions {
+    /// Takes the versions that were measured, the oldest first, each with whether cases fail in it.
+    pub fn new(outcomes: &[(&'static str, bool)]) -> MeasuredVersions {
+        let of =
+            |fails: bool| outcomes.iter().filter(move |(_, it)| *it == fails).map(|(version, _)| *version).collect();
+        let (first, last) =
+            (outcomes.iter().position(|(_, fails)| *fails), outcomes.iter().rposition(|(_, fails)| *fails));
+        let version = |index: usize| outcomes.get(index).map(|(version, _)| *version);
+        MeasuredVersions {
+            fails: of(true),
+            passes: of(false),
+            since: first.filter(|first| *first > 0).and_then(version),
+            fixed: last.and_then(|last| version(last + 1)),
+        }
+    }
 }
 
 impl fmt::Display for MeasuredVersions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.fails[..], &self.passes[..]) {
-            ([], []) => f.write_str("not measured"),
-            ([], [.., last]) => write!(f, "mended by {last}"),
-            ([only], []) => f.write_str(only),
-            ([first, .., last], []) => write!(f, "{first} to {last}, all that were measured"),
-            (fails, passes) => write!(f, "{}; not in {}", fails.join(", "), passes.join(", ")),
+            ([], []) => return f.write_str("not measured"),
+            ([], _) => return f.write_str("in no version that was measured"),
+            ([only], _) => f.write_str(only)?,
+            ([first, .., last], []) => return write!(f, "{first} to {last}, all that were measured"),
+            (fails, _) => f.write_str(&fails.join(", "))?,
         }
+        if let Some(since) = self.since {
+            write!(f, "; since {since}")?;
+        }
+        if let Some(fixed) = self.fixed {
+            write!(f, "; fixed in {fixed}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_say_since_when_and_until_when() {
+        let shown = |outcomes: &[(&'static str, bool)]| MeasuredVersions::new(outcomes).to_string();
+        assert_eq!(shown(&[]), "not measured");
+        assert_eq!(shown(&[("1", false)]), "in no version that was measured");
+        assert_eq!(shown(&[("1", true)]), "1");
+        assert_eq!(shown(&[("1", true), ("2", true)]), "1 to 2, all that were measured");
+        assert_eq!(shown(&[("1", false), ("2", true), ("3", true), ("4", false)]), "2, 3; since 2; fixed in 4");
+        assert_eq!(shown(&[("1", true), ("2", false), ("3", true)]), "1, 3");
     }
 }

@@ -35,14 +35,10 @@ const CALLS: [(&str, &str, &str); 3] = [
 /// What is needed for values of types that numpy does not have.
 const BYTES: &str = "\ndef tensor(text):\n    return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(base64.b64decode(text)))\n\n";
 
-/// An issue in markdown, ready to file: the sample is a case that shows the finding.
+/// Returns an issue in markdown, ready to file; the sample is a case that shows the finding.
 pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> String {
-    let title = finding.issue.clone().unwrap_or_else(|| finding.does.clone());
-    let mut text = format!("# {}\n\n{}\n", markdown(&title), markdown(&finding.does));
-    let _ = write!(text, "\nThe standard: {}\n", markdown(&finding.text));
-    if let Some(rule) = &sample.rule {
-        let _ = write!(text, "\nRule {}: {}\n", markdown(&rule.id), markdown(&rule.says));
-    }
+    let mut text = format!("# {}\n\n{}\n", markdown(&finding.title), markdown(&finding.does));
+    let _ = write!(text, "\nThe standard: {}\n\n{}\n", markdown(&finding.proof.to_string()), markdown(&finding.text));
     let _ = write!(text, "\nMeasured in {} {versions}.\n", finding.runtime);
     match script(finding.runtime, sample) {
         Some(script) => {

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use onnx_conformance::findings::Findings;
+use onnx_conformance::measure::Measurements;
 
 use crate::{adapters, foreign, workspace};
 
@@ -80,7 +82,7 @@ const STEPS: [Step; 17] = [
     Step { name: "the book", is_fast: false, run: book },
     Step { name: "the site in Chromium", is_fast: false, run: site },
     Step { name: "the adapters", is_fast: false, run: whole_suite },
-    Step { name: "a tenth of the suite on more adapters", is_fast: false, run: shards },
+    Step { name: "a tenth of the suite and the samples of findings on more adapters", is_fast: false, run: shards },
     Step { name: "the tests of older releases on the adapters", is_fast: false, run: older_releases },
 ];
 
@@ -219,8 +221,24 @@ fn shards() -> Result<()> {
     for name in SHARDED {
         adapters::setup(name)?;
         cargo(&["run", "--quiet", "--", "run", "--runtime", name, "--shard", "1/10"])?;
+        samples(name)?;
     }
     Ok(())
+}
+
+/// The sample of each finding of a runtime that its newest measured version shows; one that no longer fails fails the gate. The
+/// adapters that are held to every case run theirs with the whole suite.
+fn samples(name: &str) -> Result<()> {
+    let mut ids = String::new();
+    for finding in Findings::embedded()?.all().filter(|finding| finding.runtime == name) {
+        let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
+        if finding.measured_in()?.fails.last() == Some(&newest.version()) {
+            ids.extend([&finding.sample, "\n"]);
+        }
+    }
+    let list = workspace::root().join(format!("target/samples-of-{name}.txt"));
+    fs::write(&list, ids).with_context(|| format!("cannot write {}", list.display()))?;
+    cargo(&["run", "--quiet", "--", "run", "--runtime", name, "--from", &list.to_string_lossy()])
 }
 
 /// The tests of older releases on the adapters, whose environments the step before made. The tests of 1.23.0 and 1.23.1 are

@@ -7,6 +7,7 @@ use onnx_conformance_reference::spec::{
     AttributeSpec, AttributeValue, Behaviour, DefaultValue, FormalParameter, OneOf, OpSpec, Presence, Releases,
     TextFacts, Texts,
 };
+use serde::Deserialize;
 
 /// How wide a line of prose may be.
 const WIDTH: usize = 110;
@@ -106,6 +107,27 @@ pub(crate) fn texts_file(texts: &Texts) -> String {
         line(&mut text, &format!("  {version}: {{lines: {lines}, digest: \"{digest}\"}}"));
     }
     text
+}
+
+/// A text of the standard with the places that have it, as `ai.onnx/Abs-13 X`.
+#[derive(Deserialize)]
+pub(crate) struct PlacedText {
+    places: Vec<String>,
+    text: String,
+}
+
+/// The text of texts/schemas.txt.
+pub(crate) fn sentences_file(package: &str, texts: &[PlacedText]) -> String {
+    let mut file = format!(
+        "The texts of the operator schemas and of onnx.proto in {package}, which findings quote. Written by `cargo xtask import-specs`.\n\
+         Copyright (c) ONNX Project Contributors. SPDX-License-Identifier: Apache-2.0\n\
+         A text follows the line of the places that have it; white space at the ends of lines and empty lines are left out.\n"
+    );
+    for PlacedText { places, text } in texts {
+        line(&mut file, &format!("@@ {}", places.join(", ")));
+        line(&mut file, text);
+    }
+    file
 }
 
 fn line(text: &mut String, content: &str) {

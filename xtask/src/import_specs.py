@@ -1,7 +1,8 @@
-"""Prints names, numbers and types of every operator schema of the installed onnx package as JSON; of texts only digests."""
+"""Prints names, numbers, types and texts of every operator schema of the installed onnx package as JSON."""
 
 import hashlib
 import json
+import pathlib
 import sys
 
 import onnx
@@ -27,6 +28,7 @@ def main():
     schemas = [schema(s) for s in onnx.defs.get_all_schemas_with_history()]
     texts = {name(s): standard_text(s) for s in onnx.defs.get_all_schemas_with_history()}
     dump = {"onnx": onnx.__version__, "schemas": schemas, "releases": {"releases": releases()}, "texts": texts}
+    dump["sentences"] = sentences()
     json.dump(dump, sys.stdout)
 
 
@@ -42,6 +44,25 @@ def standard_text(s):
     lines = [line for line in lines if line]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
     return {"lines": len(lines), "digest": digest}
+
+
+def sentences():
+    """Every text of the schemas and of onnx.proto once, with the places that have it: `ai.onnx/Abs-13`, `ai.onnx/Abs-13 X`."""
+    places = {}
+    for s in sorted(onnx.defs.get_all_schemas_with_history(), key=name):
+        places.setdefault(tidied(s.doc), []).append(name(s))
+        for part in [*s.attributes.values(), *s.inputs, *s.outputs]:
+            places.setdefault(tidied(part.description), []).append(f"{name(s)} {part.name}")
+        for types in s.type_constraints:
+            places.setdefault(tidied(types.description), []).append(f"{name(s)} {types.type_param_str}")
+    proto = pathlib.Path(onnx.__file__).with_name("onnx.in.proto").read_text()
+    places[tidied(proto)] = ["onnx.proto"]
+    return [{"places": there, "text": text} for text, there in places.items() if text]
+
+
+def tidied(text):
+    """A text without empty lines and without white space at the ends of lines."""
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def schema(s):

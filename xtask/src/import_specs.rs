@@ -1,4 +1,5 @@
-//! `cargo xtask import-specs`: the version files, releases.yaml and texts.yaml, from the onnx package, and the check against it.
+//! `cargo xtask import-specs`: the version files, releases.yaml, texts.yaml and the texts themselves, from the onnx package, and the
+//! check against it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +17,7 @@ const ONNX: &str = "onnx==1.23.2";
 const SCRIPT: &str = include_str!("import_specs.py");
 const RELEASES: &str = "releases.yaml";
 const TEXTS: &str = "texts.yaml";
+const SENTENCES: &str = "texts/schemas.txt";
 
 /// The options of the task.
 #[derive(clap::Args)]
@@ -25,12 +27,13 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// What the script prints: version files without `changes` and `behaviour`, releases.yaml and texts.yaml.
+/// Output of the script: version files without `changes` and `behaviour`, releases.yaml, texts.yaml and the texts.
 #[derive(Deserialize)]
 struct Dump {
     schemas: Vec<OpSpec>,
     releases: Releases,
     texts: BTreeMap<String, TextFacts>,
+    sentences: Vec<emit::PlacedText>,
 }
 
 impl Dump {
@@ -40,6 +43,7 @@ impl Dump {
         BTreeMap::from([
             (RELEASES.to_owned(), emit::releases_file(&self.releases)),
             (TEXTS.to_owned(), emit::texts_file(&texts)),
+            (SENTENCES.to_owned(), emit::sentences_file(ONNX, &self.sentences)),
         ])
     }
 }
@@ -61,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The version files, releases.yaml and texts.yaml under specs/, by their paths below it.
+/// The files under specs/ that the task writes, by their paths below it.
 fn committed() -> Result<BTreeMap<String, String>> {
     let root = workspace::root().join("specs");
     let mut files = BTreeMap::new();
@@ -70,7 +74,7 @@ fn committed() -> Result<BTreeMap<String, String>> {
         let path = entry.path().strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
         let stem = path.rsplit('/').next().and_then(|name| name.strip_suffix(".yaml"));
         let is_version = stem.is_some_and(|stem| stem.starts_with(|c: char| c.is_ascii_digit()));
-        if entry.file_type().is_file() && (is_version || [RELEASES, TEXTS].contains(&path.as_str())) {
+        if entry.file_type().is_file() && (is_version || [RELEASES, TEXTS, SENTENCES].contains(&path.as_str())) {
             files.insert(path, fs::read_to_string(entry.path())?);
         }
     }

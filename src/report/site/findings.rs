@@ -15,7 +15,10 @@ pub(crate) struct FindingData {
     pub(crate) id: String,
     /// The versions of the runtime in which it was measured.
     pub(crate) versions: String,
-    /// What the standard's text says.
+    pub(crate) title: String,
+    /// Sentence of the standard that decides, or what decides in its place.
+    pub(crate) proof: String,
+    /// What follows from it.
     pub(crate) text: String,
     /// What the runtime does.
     pub(crate) does: String,
@@ -41,6 +44,8 @@ pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<
                 runtime: finding.runtime,
                 id: finding.id.clone(),
                 versions: finding.measured_in()?.to_string(),
+                title: finding.title.clone(),
+                proof: finding.proof.to_string(),
                 text: finding.text.clone(),
                 does: finding.does.clone(),
                 behaviours,

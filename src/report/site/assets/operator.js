@@ -251,10 +251,11 @@
   function findings(data) {
     if (data.findings.length === 0) return null;
     return el("section", { id: "findings" }, el("h2", null, "Findings"), data.findings.map((finding) => el("article", { class: "finding" },
-      el("h3", null, `${finding.runtime} ${finding.versions}`),
-      el("p", null, el("span", { class: "quiet" }, "The text: "), finding.text),
+      el("h3", null, finding.title),
+      el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`),
+      el("p", null, el("span", { class: "quiet" }, "The standard: "), finding.proof),
+      el("p", null, el("span", { class: "quiet" }, "So: "), finding.text),
       el("p", null, el("span", { class: "quiet" }, "The runtime: "), finding.does),
-      finding.url ? el("p", null, link(finding.url, { rel: "noreferrer" }, finding.url)) : null,
       el("p", { class: "quiet" }, Object.entries(finding.behaviours).map(([since, names]) => el("span", null, `${data.name}-${since}: ${names.join(", ")}. `))))));
   }
 
