@@ -27,7 +27,7 @@ pub(super) enum Change {
     /// It stays as it is written.
     Keep,
     /// It stays where it is, with other fields.
-    Rewrite(Entry),
+    Rewrite(Box<Entry>),
     /// It goes.
     Drop,
 }
@@ -204,7 +204,11 @@ strict: true
                     - {cases: x, outcome: crash}  # flaky?\n    # inside\n  - {cases: y, outcome: crash}\n\n  \
                     - {cases: z, outcome: error}\n  - {cases: w, outcome: crash}\n# tail\nstrict: true\n";
         let crash = |cases: &str| Entry::ending(cases.to_owned(), Outcome::Crash);
-        check(&[Change::Rewrite(crash("x")), Change::Rewrite(crash("y")), Change::Keep], &[crash("w")], text);
+        check(
+            &[Change::Rewrite(crash("x").into()), Change::Rewrite(crash("y").into()), Change::Keep],
+            &[crash("w")],
+            text,
+        );
     }
 
     #[test]

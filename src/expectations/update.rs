@@ -151,7 +151,7 @@ fn change(
     match judged.as_slice() {
         [only] if entry.cases.as_ref() == Some(&only.id) && only.outcome != Outcome::Pass => {
             let message = entry.message.clone().filter(|message| only.message.starts_with(message.as_str()));
-            Change::Rewrite(Entry { outcome: Some(only.outcome), message, ..entry.clone() })
+            Change::Rewrite(Box::new(Entry { outcome: Some(only.outcome), message, ..entry.clone() }))
         }
         _ => Change::Drop,
     }

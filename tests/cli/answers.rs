@@ -61,7 +61,7 @@ fn a_case_of_two_nodes_has_the_settings_of_both() {
     assert_eq!(node["finding"]["id"], "onnxruntime/dft-inverse-scaled-in-float", "{node:#}");
 }
 
-/// The runtime gives ['e', '', 'a', '']. No case of strings has this rank, and those with int32 positions count, too.
+/// The runtime gives `["e", "", "a", ""]`. No case of strings has this rank, and those with int32 positions count, too.
 #[test]
 fn a_neighbouring_type_of_positions_counts() {
     let (verdict, node) = answer(13, "string[3, 2] x, int64[2] i", "string[2, 2] y", "y = Gather <axis = 0> (x, i)");

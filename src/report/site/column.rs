@@ -279,10 +279,11 @@ fn declared(read: &Read) -> Option<Accepted> {
 
 /// The features of a processor behind a platform: ` (avx2, fma)`; nothing where they were not detected.
 fn of_processor(features: Option<&ProcessorFeatures>) -> String {
-    features.map_or_else(String::new, |features| match features.is_empty() {
-        true => " (no known processor feature)".to_owned(),
-        false => format!(" ({})", feature_list(features)),
-    })
+    match features {
+        None => String::new(),
+        Some(features) if features.is_empty() => " (no known processor feature)".to_owned(),
+        Some(features) => format!(" ({})", feature_list(features)),
+    }
 }
 
 /// A name of letters, digits and `.`, `_`, `-`.
