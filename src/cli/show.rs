@@ -83,17 +83,19 @@ pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case>
         sources.evidence()?.confirm(&mut case);
         return Ok(case);
     }
-    if is_glob(id) {
-        return first_chosen(sources, id);
+    if is_glob(id)
+        && let Ok(filter) = Filter::new(&[id])
+    {
+        return first_chosen(sources, id, &filter);
     }
     let hint = near_pattern(&suite, id).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
     bail!("there is no case '{id}'; {hint}`onnx-conformance list` prints the ids");
 }
 
 /// Returns the first case that a glob chooses, and notes how many there are.
-fn first_chosen(sources: &options::Sources, pattern: &str) -> anyhow::Result<Case> {
+fn first_chosen(sources: &options::Sources, pattern: &str, filter: &Filter) -> anyhow::Result<Case> {
     let suite = sources.open()?;
-    let ids = suite.ids(&Filter::new(&[pattern])?)?;
+    let ids = suite.ids(filter)?;
     let Some(first) = ids.first() else {
         let hint = near_pattern(&suite, pattern).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
         bail!("'{pattern}' selects no case; {hint}`onnx-conformance list` prints the ids");
