@@ -218,7 +218,7 @@ fn whole_suite() -> Result<()> {
 
 /// A part of the suite, always the same, on adapters that are measured and not held to every case.
 ///
-/// OpenVINO computes half precision otherwise on a processor without AVX-512, and was measured on one with it.
+/// `OpenVINO` computes half precision otherwise on a processor without AVX-512, and was measured on one with it.
 fn shards() -> Result<()> {
     if !has_avx512() {
         anstream::println!("not run: {SHARDED:?} were measured on a processor with AVX-512, and this one has none");
