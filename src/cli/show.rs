@@ -13,7 +13,7 @@ use crate::report::case_json::as_json;
 use crate::report::describe_case::describe;
 use crate::report::escape::line;
 use crate::run::{Confirm as _, Outcome};
-use crate::suite::{Filter, is_glob, recorded_cases};
+use crate::suite::{Filter, Suite, is_glob, recorded_cases};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -79,32 +79,26 @@ fn failed_as(measurement: &Measurement, case: &Case) -> Option<Outcome> {
 /// Returns the case of this id, or the first one that a glob chooses; an error names the nearest id.
 pub(crate) fn find(sources: &options::Sources, id: &str) -> anyhow::Result<Case> {
     let suite = sources.open()?;
-    if let Some(mut case) = suite.find(id)? {
+    let found = match suite.find(id)? {
+        None => first_chosen(&suite, id)?,
+        found => found,
+    };
+    if let Some(mut case) = found {
         sources.evidence()?.confirm(&mut case);
         return Ok(case);
-    }
-    if is_glob(id)
-        && let Ok(filter) = Filter::new(&[id])
-    {
-        return first_chosen(sources, id, &filter);
     }
     let hint = near_pattern(&suite, id).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
     bail!("there is no case '{id}'; {hint}`onnx-conformance list` prints the ids");
 }
 
-/// Returns the first case that a glob chooses, and notes how many there are.
-fn first_chosen(sources: &options::Sources, pattern: &str, filter: &Filter) -> anyhow::Result<Case> {
-    let suite = sources.open()?;
-    let ids = suite.ids(filter)?;
-    let Some(first) = ids.first() else {
-        let hint = near_pattern(&suite, pattern).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
-        bail!("'{pattern}' selects no case; {hint}`onnx-conformance list` prints the ids");
-    };
+/// Returns the first case that a glob chooses, and notes how many there are; nothing for what is no glob.
+fn first_chosen(suite: &Suite, pattern: &str) -> anyhow::Result<Option<Case>> {
+    let Some(filter) = Filter::new(&[pattern]).ok().filter(|_| is_glob(pattern)) else { return Ok(None) };
+    let ids = suite.ids(&filter)?;
+    let Some(first) = ids.first() else { return Ok(None) };
     if ids.len() > 1 {
-        print::note(&format!(
-            "'{pattern}' selects {} cases; this is the first, and `list` prints the others",
-            ids.len()
-        ));
+        let count = ids.len();
+        print::note(&format!("'{pattern}' selects {count} cases; this is the first, and `list` prints the others"));
     }
-    find(sources, first)
+    Ok(suite.find(first)?)
 }

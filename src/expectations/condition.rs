@@ -1,4 +1,4 @@
-//! Where an expectation applies: on which platforms and processors, and for which versions of the runtime.
+//! Condition of an expectation: platforms, processors and versions of the runtime that it applies to.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -26,9 +26,9 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenProcessors", into = "WrittenProcessors")]
 pub enum Processors {
-    /// Those that have any of these features.
+    /// Processors with any of these features.
     WithAny(ProcessorFeatures),
-    /// Those that have none of these features.
+    /// Processors with none of these features.
     Without(ProcessorFeatures),
 }
 
@@ -46,7 +46,7 @@ impl Condition {
         self.platform.is_none() && self.version.is_none() && self.cpu.is_none()
     }
 
-    /// Whether the condition holds for this version of a runtime on a platform such as `linux-x86_64` and a processor with these
+    /// Returns whether the condition holds for this version of a runtime on a platform such as `linux-x86_64` and a processor with these
     /// features.
     pub fn holds(&self, platform: &str, features: &ProcessorFeatures, version: &str) -> bool {
         let is_here = |wanted: &String| {
@@ -59,7 +59,7 @@ impl Condition {
 }
 
 impl Processors {
-    /// Whether a processor with these features is among them.
+    /// Returns whether a processor with these features is among them.
     pub fn contain(&self, features: &ProcessorFeatures) -> bool {
         match self {
             Processors::WithAny(any) => !any.is_disjoint(features),
