@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::case::CaseId;
-use crate::suite::recorded_digests;
+use crate::measure::unchanged::unchanged_since;
+use crate::suite::{Filter, recorded_digests};
 
 /// The digests of what was measured, a line each: `ai.onnx/Abs-13 a4c9e265181e1c56`. They are those that `records/` had, so
 /// that a version whose cases have changed since is told from one whose cases have not.
@@ -47,11 +48,15 @@ impl MeasuredDigests {
         self.0.extend(kept);
     }
 
-    /// The operator versions whose cases are what they were when they were measured.
-    pub fn unchanged(&self) -> BTreeSet<OperatorVersion> {
-        let is_same =
-            |(version, digest): &(OperatorVersion, &str)| self.0.get(version).is_some_and(|old| old == digest);
-        recorded_digests().filter(is_same).map(|(version, _)| version).collect()
+    /// Returns the operator versions whose cases are what they were when they were measured, each with a filter of those that are
+    /// new or other since; without one all are the same.
+    pub fn unchanged(&self) -> BTreeMap<OperatorVersion, Option<&'static Filter>> {
+        let still_measured = |(version, now): (OperatorVersion, &str)| {
+            let before = self.0.get(&version)?;
+            let changed = if before == now { None } else { Some(unchanged_since(&version, before, now)?) };
+            Some((version, changed))
+        };
+        recorded_digests().filter_map(still_measured).collect()
     }
 
     /// The text of the file.
@@ -81,8 +86,9 @@ mod tests {
             "ai.onnx/NoSuch-1/x",
         ];
         let measured = MeasuredDigests::of_cases(ids);
-        let names =
-            |versions: BTreeSet<OperatorVersion>| versions.iter().map(OperatorVersion::qualified).collect::<Vec<_>>();
+        let names = |versions: BTreeMap<OperatorVersion, _>| {
+            versions.keys().map(OperatorVersion::qualified).collect::<Vec<_>>()
+        };
         assert_eq!(MeasuredDigests::parse(&measured.to_text()), measured);
         assert_eq!(names(measured.unchanged()), ["ai.onnx/Abs-6", "ai.onnx/Abs-13"]);
         let text = measured.to_text();

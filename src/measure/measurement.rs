@@ -1,6 +1,6 @@
 //! The measurement of one version of a runtime.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use onnx_conformance_reference::spec::OperatorVersion;
 
@@ -10,7 +10,7 @@ use crate::measure::digests::MeasuredDigests;
 use crate::measure::entries::MeasuredEntries;
 use crate::run::{Outcome, ProcessorFeatures, undeclared_feature};
 use crate::runtime::{Accepted, Declaration};
-use crate::suite::{CaseFacts, RecordedCase};
+use crate::suite::{CaseFacts, Filter, RecordedCase};
 
 /// What a version of a runtime did: an exact expectation file, which lists the very cases that the runtime does not pass.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ pub struct Measurement {
     version: String,
     /// The files that it takes; cases in others were not sent.
     takes: Declaration,
-    /// The operator versions whose cases are what they were when they were measured; nothing where CI holds the whole suite to
-    /// the runtime, so that all are.
-    unchanged: Option<BTreeSet<OperatorVersion>>,
+    /// The operator versions whose cases are what they were when they were measured, each with a filter of those that are not;
+    /// nothing where CI holds the whole suite to the runtime, so that all are.
+    unchanged: Option<BTreeMap<OperatorVersion, Option<&'static Filter>>>,
 }
 
 /// How a case ended on a runtime.
@@ -146,7 +146,10 @@ impl Measurement {
 
     /// Whether the case was measured as it is.
     fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
-        let is_unchanged = |versions: &BTreeSet<OperatorVersion>| version.is_some_and(|it| versions.contains(it));
+        let is_unchanged = |versions: &BTreeMap<OperatorVersion, Option<&Filter>>| {
+            let changed = version.and_then(|version| versions.get(version));
+            changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.matches(id.path)))
+        };
         self.entries.rest().is_in_scope(id.path) && self.unchanged.as_ref().is_none_or(is_unchanged)
     }
 

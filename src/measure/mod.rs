@@ -8,6 +8,7 @@ mod measurement;
 mod measurements;
 mod node_kind;
 mod overview;
+mod unchanged;
 
 pub use answer::{NodeAnswer, NodeVerdict};
 pub use digests::MeasuredDigests;
@@ -16,3 +17,4 @@ pub use measurement::{Measured, Measurement};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;
 pub use overview::{CasesOfOperator, Overview, cases_in_float};
+pub use unchanged::UnchangedLine;

@@ -16,6 +16,7 @@ mod python;
 mod report;
 mod site;
 mod tidy;
+mod unchanged;
 mod vendor;
 mod wheel;
 mod workspace;
@@ -66,6 +67,8 @@ enum Task {
     SiteTests,
     /// Check what the project holds itself to: the order of modules, the size of files, what documents promise.
     Tidy,
+    /// Write which cases are the same as before to records/unchanged.txt, so that older measurements hold for them
+    Unchanged(unchanged::Arguments),
     /// Pack the backend tests of ONNX's releases, from their Python packages, into testdata/onnx.
     Vendor(vendor::Arguments),
     /// Build the Python wheel, and use it as its users do.
@@ -96,6 +99,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Site(arguments) => return Ok(ExitCode::from(site::main(arguments)?)),
         Task::SiteTests => ci::site()?,
         Task::Tidy => tidy::run()?,
+        Task::Unchanged(arguments) => unchanged::run(arguments)?,
         Task::Vendor(arguments) => vendor::run(arguments)?,
         Task::Wheel(arguments) => wheel::main(arguments)?,
     }
