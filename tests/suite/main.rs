@@ -8,6 +8,7 @@ mod check;
 mod levels;
 mod records;
 mod refusals;
+mod sensitivity;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -41,6 +42,7 @@ struct Found {
     defaults: Vec<String>,
     records: Vec<String>,
     refusals: Vec<Result<(), String>>,
+    sensitivity: sensitivity::Totals,
     check: check::Totals,
 }
 
@@ -54,6 +56,7 @@ impl Found {
             defaults: each(levels::defaults_of_later_texts),
             records: records::stale(versions).into_iter().collect(),
             refusals: versions.iter().flat_map(refusals::check).collect(),
+            sensitivity: sensitivity::Totals::of(versions),
             check: check::Totals::of(versions.iter().flat_map(|made| &made.cases)),
         }
     }
@@ -65,7 +68,7 @@ impl Found {
         self.defaults.extend(other.defaults);
         self.records.extend(other.records);
         self.refusals.extend(other.refusals);
-        Found { check: self.check.with(other.check), ..self }
+        Found { check: self.check.with(other.check), sensitivity: self.sensitivity.with(other.sensitivity), ..self }
     }
 }
 

@@ -213,7 +213,7 @@ fn resized_axes(call: &Call<'_>, rank: usize) -> Result<Vec<usize>> {
     let Some(given) = call.optional_ints("axes") else { return Ok((0..rank).collect()) };
     let axes = given.iter().map(|&axis| normalize_axis(axis, rank).rule("C13")).collect::<Result<Vec<_>>>()?;
     let repeated = axes.iter().enumerate().any(|(at, axis)| axes[..at].contains(axis));
-    if repeated { Err(invalid(format!("axes {given:?} names an axis twice"))) } else { Ok(axes) }
+    if repeated { Err(broken("C13", format!("axes {given:?} names an axis twice"))) } else { Ok(axes) }
 }
 
 /// The start and end of each axis: `roi` holds all starts, then all ends.

@@ -126,14 +126,14 @@ fn label_encoder(call: &Call<'_>, equality: Equality) -> Result {
     let (keys, values) = (one_list(call, "keys")?, one_list(call, "values")?);
     if keys.element_type() != x.element_type() {
         let (keys, x) = (keys.element_type(), x.element_type());
-        return Err(broken("C3", format!("the keys are {keys}, but the input is {x}; set the keys of that type")));
+        return Err(broken("C9", format!("the keys are {keys}, but the input is {x}; set the keys of that type")));
     }
     let default = match call.tensor_attribute("default_tensor") {
         Some(default) if default.element_type() == values.element_type() && default.len() == 1 => default.clone(),
         Some(default) => {
             let values = values.element_type();
             return Err(broken(
-                "C8",
+                "C10",
                 format!("default_tensor is {default:?}, not one {values}, the type of the values"),
             ));
         }
@@ -154,8 +154,8 @@ fn one_list(call: &Call<'_>, prefix: &str) -> Result<Tensor> {
     let mut set = lists.into_iter().flatten();
     match (set.next(), set.next()) {
         (Some(list), None) => Ok(list),
-        (None, _) => Err(broken("C3", format!("no {prefix}_* attribute is set; one must be"))),
-        (Some(_), Some(_)) => Err(broken("C3", format!("several {prefix}_* attributes are set; one must be"))),
+        (None, _) => Err(broken("C9", format!("no {prefix}_* attribute is set; one must be"))),
+        (Some(_), Some(_)) => Err(broken("C9", format!("several {prefix}_* attributes are set; one must be"))),
     }
 }
 
@@ -212,9 +212,9 @@ fn dict_vectorizer(call: &Call<'_>) -> Result {
             (Some(keys), None) => keys.iter().map(|&key| MapKey::Integer(key.into())).collect(),
             (None, Some(keys)) => keys.into_iter().map(MapKey::String).collect(),
             (None, None) => {
-                return Err(broken("C1", "neither int64_vocabulary nor string_vocabulary is set; one must be"));
+                return Err(broken("C4", "neither int64_vocabulary nor string_vocabulary is set; one must be"));
             }
-            _ => return Err(broken("C1", "int64_vocabulary and string_vocabulary are both set; one must be")),
+            _ => return Err(broken("C4", "int64_vocabulary and string_vocabulary are both set; one must be")),
         };
     let places: BTreeMap<&MapKey, usize> = map.entries.keys().enumerate().map(|(index, key)| (key, index)).collect();
     let listed: BTreeSet<&MapKey> = vocabulary.iter().collect();
@@ -335,9 +335,9 @@ fn zip_map(call: &Call<'_>) -> Result {
             (Some(keys), None) => keys.iter().map(|&key| MapKey::Integer(key.into())).collect(),
             (None, Some(keys)) => keys.into_iter().map(MapKey::String).collect(),
             (None, None) => {
-                return Err(broken("C1", "neither classlabels_int64s nor classlabels_strings is set; one must be"));
+                return Err(broken("C2", "neither classlabels_int64s nor classlabels_strings is set; one must be"));
             }
-            _ => return Err(broken("C1", "classlabels_int64s and classlabels_strings are both set; one must be")),
+            _ => return Err(broken("C2", "classlabels_int64s and classlabels_strings are both set; one must be")),
         };
     if keys.len() != columns {
         let keys = keys.len();

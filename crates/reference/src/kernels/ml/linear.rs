@@ -21,7 +21,7 @@ fn linear_scores(call: &Call<'_>, targets: usize, coefficients: &[f64], intercep
     if targets.checked_mul(columns) != Some(coefficients.len()) {
         let found = coefficients.len();
         return Err(broken(
-            "C1",
+            "C5",
             format!("there are {found} coefficients for {targets} targets of {columns} features"),
         ));
     }
@@ -69,9 +69,9 @@ fn linear_classifier(call: &Call<'_>) -> Result {
     let targets = coefficients.len() / columns.max(1);
     if targets == 0 || (targets > 1 && targets != labels.len()) || (targets == 1 && labels.len() > 2) {
         let (labels, found) = (labels.len(), coefficients.len());
-        return Err(broken("C1", format!("there are {found} coefficients of {columns} features for {labels} labels")));
+        return Err(broken("C5", format!("there are {found} coefficients of {columns} features for {labels} labels")));
     }
-    let mut scores = linear_scores(call, targets, &coefficients, "C1")?;
+    let mut scores = linear_scores(call, targets, &coefficients, "C5")?;
     let both = targets == 1 && labels.len() == 2;
     let decide = |row: &[f64]| match row {
         &[score] if both => Class::At(usize::from(score > 0.0)),

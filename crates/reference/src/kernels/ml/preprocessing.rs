@@ -67,7 +67,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
     let sizes: Vec<(usize, usize)> = inputs.iter().map(|input| rows_and_columns(input)).collect::<Result<_>>()?;
     let rows = sizes.first().map_or(0, |&(rows, _)| rows);
     if let Some((other, _)) = sizes.iter().find(|&&(other, _)| other != rows) {
-        return Err(broken("C1", format!("the inputs have {rows} and {other} rows; all must have as many")));
+        return Err(broken("C4", format!("the inputs have {rows} and {other} rows; all must have as many")));
     }
     let widths = match call.optional_ints("inputdimensions") {
         None => sizes.iter().map(|&(_, columns)| columns).collect(),
@@ -79,7 +79,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Result {
             .collect::<Result<Vec<_>>>()?,
         Some(widths) => {
             let (found, expected) = (widths.len(), inputs.len());
-            return Err(broken("C1", format!("inputdimensions has {found} entries for {expected} inputs")));
+            return Err(broken("C4", format!("inputdimensions has {found} entries for {expected} inputs")));
         }
     };
     let total = widths.iter().try_fold(0usize, |total, &width| total.checked_add(width));
@@ -112,7 +112,7 @@ fn imputer(call: &Call<'_>) -> Result {
     let element = x.element_type();
     if call.has("imputed_value_floats") && call.has("imputed_value_int64s") {
         return Err(broken(
-            "C1",
+            "C5",
             "imputed_value_floats and imputed_value_int64s are both set; leave out the one of the other type",
         ));
     }
@@ -133,7 +133,7 @@ fn imputer(call: &Call<'_>) -> Result {
     let stride = match imputed.len() {
         1 => 0,
         count if count == features && count > 0 => 1,
-        0 => return Err(broken("C1", format!("no imputed value is set for {element}, the type of the input"))),
+        0 => return Err(broken("C5", format!("no imputed value is set for {element}, the type of the input"))),
         count => return Err(broken("C1", format!("{count} imputed values are set for {features} features"))),
     };
     let positions = replaced
@@ -147,7 +147,7 @@ fn integers_that_fit(call: &Call<'_>, element: ElementType, values: &[i64]) -> R
     if let Some(value) = values.iter().find(|&&value| element.saturate(i128::from(value)) != element.wrap(value.into()))
     {
         return Err(broken(
-            "C1",
+            "C5",
             format!("the imputed value {value} does not fit into {element}, the type of the input"),
         ));
     }
@@ -190,7 +190,7 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (places, count) = match (call.optional_ints("cats_int64s"), call.optional_strings("cats_strings")) {
         (Some(_), Some(_)) => {
-            return Err(broken("C1", "cats_int64s and cats_strings are both set; one of them must be"));
+            return Err(broken("C5", "cats_int64s and cats_strings are both set; one of them must be"));
         }
         (None, Some(categories)) if x.element_type() == ElementType::String => {
             (places(call, x.strings(), &categories)?, categories.len())
@@ -199,7 +199,7 @@ fn one_hot_encoder(call: &Call<'_>) -> Result {
             (categories_of(call, x, categories)?, categories.len())
         }
         _ => {
-            return Err(broken("C1", format!("no categories are set for {}, the type of the input", x.element_type())));
+            return Err(broken("C5", format!("no categories are set for {}, the type of the input", x.element_type())));
         }
     };
     if !call.flag("zeros")?

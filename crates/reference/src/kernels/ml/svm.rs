@@ -93,10 +93,10 @@ fn svm_regressor(call: &Call<'_>) -> Result {
     let supports = usize::try_from(supports).map_err(|_| invalid(format!("n_supports is {supports}")))?;
     let similarity = Similarity::of(call)?;
     if supports > 0 {
-        expect_len("support_vectors", vectors.len(), supports.checked_mul(columns)).rule("C1")?;
-        expect_len("coefficients", coefficients.len(), Some(supports)).rule("C1")?;
+        expect_len("support_vectors", vectors.len(), supports.checked_mul(columns)).rule("C4")?;
+        expect_len("coefficients", coefficients.len(), Some(supports)).rule("C4")?;
     } else {
-        expect_len("coefficients", coefficients.len(), Some(columns)).rule("C1")?;
+        expect_len("coefficients", coefficients.len(), Some(columns)).rule("C4")?;
     }
     let values = call.budget.read_floats(x)?;
     let mut scores: Vec<f64> = call.budget.scratch(rows)?;
@@ -154,12 +154,12 @@ impl Machine {
         let (a, b) = (floats(call, "prob_a"), floats(call, "prob_b"));
         if total == 0 {
             starts.clear();
-            expect_len("coefficients", coefficients.len(), classes.checked_mul(columns)).rule("C1")?;
+            expect_len("coefficients", coefficients.len(), classes.checked_mul(columns)).rule("C5")?;
         } else {
-            expect_len("vectors_per_class", per_class.len(), Some(classes)).rule("C1")?;
-            expect_len("support_vectors", vectors.len(), total.checked_mul(columns)).rule("C1")?;
-            expect_len("coefficients", coefficients.len(), classes.saturating_sub(1).checked_mul(total)).rule("C1")?;
-            expect_len("rho", rho.len(), Some(pairs)).rule("C1")?;
+            expect_len("vectors_per_class", per_class.len(), Some(classes)).rule("C5")?;
+            expect_len("support_vectors", vectors.len(), total.checked_mul(columns)).rule("C5")?;
+            expect_len("coefficients", coefficients.len(), classes.saturating_sub(1).checked_mul(total)).rule("C5")?;
+            expect_len("rho", rho.len(), Some(pairs)).rule("C5")?;
             expect_len("prob_b", b.len(), Some(a.len())).rule("C3")?;
             if !a.is_empty() {
                 expect_len("prob_a", a.len(), Some(pairs)).rule("C3")?;
@@ -271,7 +271,7 @@ fn couple(budget: &Budget, pairs: &[f64], classes: usize) -> Result<Vec<f64>> {
 fn svm_classifier(call: &Call<'_>) -> Result {
     let x = call.tensor(0)?;
     let (rows, columns) = rows_and_columns(x)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints").rule("C1")?);
+    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_ints").rule("C4")?);
     let classes = labels.len().max(1);
     let machine = Machine::of(call, classes, columns)?;
     let all_positive = machine.coefficients.iter().all(|&weight| weight >= 0.0);

@@ -80,7 +80,7 @@ fn base_values(call: &Call<'_>, targets: usize) -> Result<Vec<f64>> {
 /// their sum decides between two.
 fn tree_ensemble_classifier(call: &Call<'_>) -> Result {
     let (rows, _) = rows_and_columns(call.tensor(0)?)?;
-    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s").rule("C2")?);
+    let (transform, labels) = (PostTransform::of(call)?, Labels::of(call, "classlabels_int64s").rule("C8")?);
     let forest = by_node_ids(call, "class")?;
     let classes = labels.len();
     if let Some(&(only, _)) = forest.votes.first()

@@ -145,7 +145,7 @@ fn tile_axis(call: &Call<'_>) -> Result {
 /// Tile: `out[i] = data[i % size]` along each axis, `repeats` times its size.
 fn tile(call: &Call<'_>, repeats: &[i64]) -> Result {
     let data = call.tensor(0)?;
-    let counts = dimensions(repeats, "repeats")?;
+    let counts = dimensions(repeats, "repeats").rule("C2")?;
     if counts.len() != data.rank() {
         return Err(broken(
             "C2",

@@ -146,7 +146,7 @@ fn one_each(call: &Call<'_>, index: usize, count: usize) -> Result<Vec<f64>> {
     if tensor.len() != count {
         let shape = tensor.shape();
         return Err(broken(
-            "C4",
+            "C10",
             format!("input {index} has shape {shape:?}, but {count} means are taken, one number for each"),
         ));
     }

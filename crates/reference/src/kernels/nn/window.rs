@@ -78,13 +78,13 @@ impl Rules {
                 "AveragePool" => ["", "", "C6", "C6", "C4", "C7", "C8"],
                 "CausalConvWithState" => ["C5", "C5", "", "", "", "", ""],
                 "Conv" => ["C2", "C6", "C5", "C8", "C3", "C7", "C9"],
-                "ConvInteger" => ["C4", "", "C4", "C2", "C2", "C5", "C6"],
-                "ConvTranspose" => ["C2", "C7", "C2", "C3", "C3", "C8", "C10"],
+                "ConvInteger" => ["C4", "", "C4", "C7", "C7", "C5", "C6"],
+                "ConvTranspose" => ["C2", "C7", "C2", "C11", "C3", "C8", "C10"],
                 "DeformConv" => ["C5", "C6", "C6", "C6", "C6", "", ""],
                 "LpPool" => ["", "", "C6", "C6", "C3", "C7", "C8"],
                 "MaxPool" => ["", "", "C8", "C8", "C4", "C9", "C10"],
                 "MaxUnpool" => ["", "", "C2", "C2", "C2", "", ""],
-                "QLinearConv" => ["C5", "C3", "C4", "C4", "C4", "C6", "C8"],
+                "QLinearConv" => ["C5", "C3", "C5", "C9", "C9", "C6", "C8"],
                 _ => [""; 7],
             };
         Rules { weight, bias, kernel_shape, lists, pads, auto_pad, pads_or_auto_pad }

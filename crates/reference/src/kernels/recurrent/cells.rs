@@ -90,7 +90,7 @@ fn lstm(call: &Call<'_>, layout: Layout) -> Result {
     let functions = activations(call, directions, &["Sigmoid", "Tanh", "Tanh"])?;
     let coupled = call.flag("input_forget")?;
     let peepholes = call.optional_tensor(7)?;
-    peepholes.map_or(Ok(()), |tensor| check("P", tensor, &[directions, 3 * hidden])).rule("C10")?;
+    peepholes.map_or(Ok(()), |tensor| check("P", tensor, &[directions, 3 * hidden])).rule("C12")?;
     let peepholes = peepholes.map(|tensor| call.budget.read_floats(tensor)).transpose()?;
     let states = vec![inputs.state(call, 5, "initial_h")?, inputs.state(call, 6, "initial_c")?];
     inputs.run(call, states, |direction, weights, input, states| {

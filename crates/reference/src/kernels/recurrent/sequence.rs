@@ -37,8 +37,9 @@ impl Rules {
         let [weights, directions, direction, biases, lengths, states, activations] =
             match call.spec.version.name.as_str() {
                 "RNN" => ["C11", "C11", "C9", "C11", "C11", "C11", "C10"],
-                // GRU and LSTM.
-                _ => ["C1", "C4", "C3", "C2", "C5", "C8", "C9"],
+                "GRU" => ["C11", "C11", "C3", "C11", "C5", "C11", "C12"],
+                // LSTM.
+                _ => ["C12", "C12", "C3", "C12", "C5", "C12", "C13"],
             };
         Rules { weights, directions, direction, biases, lengths, states, activations }
     }

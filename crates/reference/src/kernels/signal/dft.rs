@@ -61,8 +61,8 @@ fn dft(call: &Call<'_>, axis: i64, accumulate: Accumulate) -> Result {
     check_parts(parts, sides, "C6")?;
     let size = input.shape()[axis];
     let usual = if sides == Sides::Input { size.saturating_sub(1).saturating_mul(2) } else { size };
-    let length = call.optional_tensor(1)?.map(|length| integer(length, "dft_length")).transpose()?;
-    let length = transform_length(call, length, usual)?;
+    let asked = call.optional_tensor(1)?.map(|length| integer(length, "dft_length")).transpose()?;
+    let length = transform_length(call, asked, usual).rule(asked.map(|_| "C3"))?;
 
     let mut shape = input.shape().to_vec();
     let (before, after) = (&input.shape()[..axis], &input.shape()[axis + 1..input.rank() - 1]);
