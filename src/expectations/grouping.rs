@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::types::ValueType;
 
-use crate::case::{CaseId, Cell, Variant};
+use crate::case::{CaseId, Cell, Level, Variant};
 use crate::expectations::entry::Entry;
 use crate::run::{CaseResult, Outcome};
 use crate::runtime::{MissingFeature, OperatorName};
@@ -165,17 +165,19 @@ fn escaped(text: &str) -> String {
     globset::escape(text)
 }
 
-/// An entry for each group of cases that end alike, as wide as can be.
+/// An entry for each group of cases that end alike, as wide as can be. A case of level `open` is judged only where it ends without an
+/// answer, so that its group says nothing of it and it has an entry of its own.
 fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
+    let is_open = |result: &CaseResult| result.level == Level::Open;
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
-    for result in judged {
+    for result in judged.iter().filter(|result| !is_open(result)) {
         let (id, variant) = Variant::of_id(&result.id);
         for group in Group::all(id) {
             *sizes.entry((group, variant)).or_default() += 1;
         }
     }
     let mut members: BTreeMap<(Group, Variant), Vec<usize>> = BTreeMap::new();
-    for &index in others {
+    for &index in others.iter().filter(|&&index| !is_open(failures[index])) {
         let (id, variant) = Variant::of_id(&failures[index].id);
         for group in Group::all(id) {
             members.entry((group, variant)).or_default().push(index);
@@ -213,6 +215,24 @@ mod tests {
         let mut covered: Vec<usize> = groups.into_iter().flat_map(|(_, cases)| cases).collect();
         covered.sort_unstable();
         assert_eq!(covered, (0..failures.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_open_case_without_an_answer_has_an_entry_of_its_own() {
+        let open = |id: &str| CaseResult { level: Level::Open, ..result(id, Outcome::Crash) };
+        check(
+            &[
+                open("d/A-1/x/T=1"),
+                open("d/A-1/x/T=2"),
+                result("d/A-1/y/T=1", Outcome::Error),
+                result("d/A-1/y/T=2", Outcome::Error),
+            ],
+            &[
+                "{cases: d/A-*/**, outcome: error}",
+                "{cases: d/A-1/x/T=1, outcome: crash}",
+                "{cases: d/A-1/x/T=2, outcome: crash}",
+            ],
+        );
     }
 
     #[test]

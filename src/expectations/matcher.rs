@@ -371,6 +371,19 @@ mod tests {
     }
 
     #[test]
+    fn an_open_case_is_judged_where_the_runtime_gives_no_answer() {
+        let open = |outcome| CaseResult { level: crate::case::Level::Open, ..result("a/b", outcome) };
+        for outcome in [Outcome::Crash, Outcome::Timeout, Outcome::OutOfMemory] {
+            check("  []\n", &open(outcome), (Verdict::Regression, None));
+            let entry = format!("  - {{cases: a/b, outcome: {outcome}}}\n");
+            check(&entry, &open(outcome), (Verdict::ExpectedFailure, Some(0)));
+        }
+        for outcome in [Outcome::Pass, Outcome::Error, Outcome::Mismatch] {
+            check("  []\n", &open(outcome), (Verdict::NotJudged, None));
+        }
+    }
+
+    #[test]
     fn two_entries_for_the_same_are_refused() {
         let text = "runtime: a\nexpect:\n  - {unsupported: x}\n  - {cases: a, outcome: error}\n  - {unsupported: x}\n";
         let file = Expectations::parse("a.yaml", text).unwrap();

@@ -130,14 +130,16 @@ impl Findings {
         is_shown.then(|| self.of_case(runtime, id.path)).flatten()
     }
 
-    /// The required cases from the specs that a measurement fails and no finding is about. What is to be refused counts where it was
-    /// accepted.
+    /// The required cases from the specs that a measurement fails and no finding is about, and those of any level that end without an
+    /// answer. What is to be refused counts where it was accepted.
     pub fn unexplained(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
         let mut found = Vec::new();
         for version in Specs::embedded().all() {
-            for case in recorded_cases(&version).iter().filter(|case| case.facts.level == Level::Required) {
+            for case in recorded_cases(&version) {
                 let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
-                let counts = is_failure(outcome) && (case.facts.refusal.is_none() || outcome == Outcome::Accepted);
+                let is_judged = case.facts.level == Level::Required || outcome.is_without_answer();
+                let is_shown = case.facts.refusal.is_none() || outcome == Outcome::Accepted;
+                let counts = is_judged && is_failure(outcome) && is_shown;
                 if counts && self.of_case(measurement.runtime(), &case.id).is_none() {
                     found.push((case, outcome));
                 }

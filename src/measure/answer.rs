@@ -177,18 +177,21 @@ impl Measurement {
         NodeAnswer { verdict: NodeVerdict::LikelyRuns, cases: passing.len(), of_these: passing.len(), ..likely }
     }
 
-    /// The cases of a level with the types of the node that were measured, of those that are asked for, with their outcomes.
+    /// The cases of a level with the types of the node that were measured, of those that are asked for, with their outcomes. What
+    /// ended without an answer counts as required.
     fn ended(
         &self,
         kind: &NodeKind,
         level: Level,
         is_asked: impl Fn(&RecordedCase) -> bool,
     ) -> Vec<(&'static RecordedCase, Outcome)> {
-        let is_about = |case: &&RecordedCase| {
-            case.facts.refusal.is_none() && case.facts.level == level && kind.has_types_of(case) && is_asked(case)
-        };
+        let is_about = |case: &&RecordedCase| case.facts.refusal.is_none() && kind.has_types_of(case) && is_asked(case);
         let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
-            Measured::Ended(outcome) => Some((case, outcome)),
+            // A runtime that gives no answer fails, whatever the standard leaves open.
+            Measured::Ended(outcome) if outcome.is_without_answer() => {
+                (level == Level::Required).then_some((case, outcome))
+            }
+            Measured::Ended(outcome) => (case.facts.level == level).then_some((case, outcome)),
             Measured::NotAccepted | Measured::Unknown => None,
         };
         recorded_cases(&kind.version).iter().filter(is_about).filter_map(ended).collect()

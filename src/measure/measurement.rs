@@ -102,14 +102,23 @@ impl Measurement {
     /// How a case from the specs ended.
     pub fn outcome(&self, version: &OperatorVersion, case: &RecordedCase) -> Measured {
         let id = CaseId::parse(&case.id);
-        if !self.judges(case.facts.level) || !self.was_measured(id, Some(version)) {
+        if !self.was_measured(id, Some(version)) {
             return Measured::Unknown;
+        }
+        if !self.judges(case.facts.level) {
+            return self.without_answer(&case.id).map_or(Measured::Unknown, Measured::Ended);
         }
         if !self.takes_files_of(&case.facts, version, id) {
             return Measured::NotAccepted;
         }
         let entry = self.entries.about(&case.id);
         entry.map_or(Measured::Unknown, |entry| Measured::Ended(entry.map_or(Outcome::Pass, Entry::outcome)))
+    }
+
+    /// The outcome of a case of any level that ended without an answer. An entry for several cases says nothing of one that was not judged.
+    fn without_answer(&self, id: &str) -> Option<Outcome> {
+        let entry = self.entry(id).filter(|entry| entry.cases.as_deref() == Some(id))?;
+        Some(entry.outcome()).filter(|outcome| outcome.is_without_answer())
     }
 
     /// The entry about a case that the runtime does not pass.

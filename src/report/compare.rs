@@ -90,8 +90,8 @@ impl<'a> Comparison<'a> {
                     &mut comparison.taken_by_one
                 }
                 (Outcome::NotDeclared, _) | (_, Outcome::NotDeclared) => &mut comparison.taken_by_one,
-                _ if after.level == Level::Open => &mut comparison.changed,
                 (old, new) if is_crash(new) && !is_crash(old) => &mut comparison.crashes,
+                _ if after.level == Level::Open => &mut comparison.changed,
                 (Outcome::Pass, new) if !new.is_inconclusive() => &mut comparison.broken,
                 (old, Outcome::Pass) if !old.is_inconclusive() => &mut comparison.fixed,
                 _ => &mut comparison.changed,

@@ -91,6 +91,11 @@ impl Outcome {
         }
     }
 
+    /// Whether the runtime gave no answer: it died, hung, took too much memory or broke the protocol. The standard leaves that open nowhere.
+    pub const fn is_without_answer(self) -> bool {
+        self.rank() >= Outcome::Timeout.rank()
+    }
+
     /// Whether the outcome is neither a pass nor a failure: the case was not put to the runtime, or says nothing.
     pub const fn is_inconclusive(self) -> bool {
         matches!(self, Outcome::NotApplicable | Outcome::NotDeclared)
@@ -195,10 +200,11 @@ impl CaseResult {
         cells.filter_map(|cell| Some(operator(cell.parse::<Cell>().ok()?.version()))).collect()
     }
 
-    /// Whether the outcome counts for a runtime: what the standard leaves open never does, and a recommendation only for
-    /// runtimes that are held to the letter.
+    /// Whether the outcome counts for a runtime: a case without an answer always does; else what the standard leaves open never
+    /// does, and a recommendation only for runtimes that are held to the letter.
     pub fn counts(&self, strict: bool) -> bool {
         match self.level {
+            _ if self.outcome.is_without_answer() => true,
             Level::Required => true,
             Level::Recommended => strict,
             Level::Open => false,

@@ -120,7 +120,7 @@ pub struct Summary {
     counts: BTreeMap<Outcome, usize>,
     /// The judged mismatches by how far they are from the expected output, where that is known.
     distances: BTreeMap<Distance, usize>,
-    /// The cases of level `open`, which are recorded and never judged.
+    /// The cases of level `open` that are recorded and not judged: those with an answer.
     pub open: usize,
     /// The vendored cases that are judged by another rule than upstream's, by rule.
     pub judged: BTreeMap<UpstreamOverride, usize>,
@@ -151,11 +151,11 @@ impl Summary {
             let of_release = self.releases.entry(release.to_owned()).or_default();
             of_release.total += 1;
             match result.level {
-                Level::Open => of_release.open += 1,
+                Level::Open if !result.outcome.is_without_answer() => of_release.open += 1,
                 _ => of_release.passed += usize::from(result.outcome == Outcome::Pass),
             }
         }
-        if result.level == Level::Open {
+        if result.level == Level::Open && !result.outcome.is_without_answer() {
             self.open += 1;
         } else {
             *self.counts.entry(result.outcome).or_default() += 1;

@@ -89,7 +89,7 @@ impl Ending {
             Measured::Unknown => Ending::Unknown,
             Measured::Ended(outcome) => match Severity::of(outcome, is_edge) {
                 None => Ending::Unknown,
-                Some(_) if level == Level::Open => Ending::Recorded,
+                Some(_) if level == Level::Open && !outcome.is_without_answer() => Ending::Recorded,
                 Some(severity) => Ending::Judged(severity),
             },
         }
@@ -257,7 +257,8 @@ mod tests {
         assert_eq!(state(&[Ending::NotAccepted, Ending::Recorded]), "n");
         assert_eq!(state(&[Ending::NotAccepted, Ending::Judged(Severity::Right)]), "r1");
         let crash = Measured::Ended(Outcome::Crash);
-        assert_eq!(Ending::of(crash, Level::Open, false), Ending::Recorded);
+        assert_eq!(Ending::of(crash, Level::Open, false), Ending::Judged(Severity::Crash));
+        assert_eq!(Ending::of(Measured::Ended(Outcome::Mismatch), Level::Open, false), Ending::Recorded);
         assert_eq!(Ending::of(Measured::Ended(Outcome::NotApplicable), Level::Required, false), Ending::Unknown);
         assert_eq!(Ending::of(Measured::Unknown, Level::Required, false), Ending::Unknown);
     }
