@@ -228,7 +228,7 @@ mod tests {
                 result("d/A-1/y/T=2", Outcome::Error),
             ],
             &[
-                "{cases: d/A-*/**, outcome: error}",
+                "{cases: \"d/A-*/**\", outcome: error}",
                 "{cases: d/A-1/x/T=1, outcome: crash}",
                 "{cases: d/A-1/x/T=2, outcome: crash}",
             ],
