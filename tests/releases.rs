@@ -60,8 +60,8 @@ fn every_judged_test_of_every_release_passes() {
     assert!(total > 30_000 && distinct < 7_000, "{distinct} models of {total} tests");
 }
 
-/// A defect is one: the test is in every release of its range and in that form in no other, does not pass as it is stored, and
-/// is judged by what a release stores for the same graph and inputs.
+/// A defect is one: the test is in every release of its range and in that form in no other, does not pass as it is stored, unless
+/// that is one of several results, and is judged by what a release stores for the same graph and inputs.
 #[test]
 fn every_defect_is_one() {
     let releases = Releases::embedded().unwrap();
@@ -86,8 +86,8 @@ fn every_defect_is_one() {
             // What cannot be read does not pass either.
             let Ok(case) = load(&stored, &releases, number, &defect.test) else { continue };
             let result = judge(&case, &host, &host.declaration());
-            if result.outcome == Outcome::Pass {
-                wrong.push(format!("{}: passes as it is stored", case.id));
+            if (result.outcome == Outcome::Pass) != defect.is_one_of_several() {
+                wrong.push(format!("{}: {} as it is stored", case.id, result.outcome));
             }
         }
         let others = (0..releases.all().len()).filter(|number| !numbers.contains(number));
@@ -154,7 +154,7 @@ fn every_defect_is_argued() {
 #[test]
 fn what_is_exported_are_the_releases_own_files() {
     let (releases, suite) = (Releases::embedded().unwrap(), suite());
-    for name in ["1.2.2", "1.23.2"] {
+    for name in ["1.2.2", "1.14.1", "1.23.2"] {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("suite");
         let mut exporter = Exporter::new(&folder, "digest").unwrap();
@@ -181,11 +181,13 @@ fn what_is_exported_are_the_releases_own_files() {
         }
         assert_eq!(sha256(text.as_bytes()), releases.all()[number].files, "{name}");
         let read = Suite::of_folder(&folder).unwrap();
-        let filter = Filter::new(&[format!("onnx-{name}/node/test_{{abs,add,cast}}*")]).unwrap();
+        let filter = Filter::new(&[format!("onnx-{name}/{{node,simple}}/**")]).unwrap();
         let plan = plan(&read, &filter, Variant::Runtime).unwrap();
-        assert!(plan.selected > 5);
+        assert!(plan.selected > 100);
         run(&plan, &Builtin::new(TIMEOUT), &Stop::default(), |event| match event {
-            Event::Finished(result) => assert_eq!(result.outcome, Outcome::Pass, "{}", result.id),
+            Event::Finished(result) => {
+                assert!(result.outcome == Outcome::Pass || result.level == Level::Open, "{result:?}");
+            }
             Event::Broken(error) => panic!("{error}"),
         });
     }

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import onnxruntime
-from onnx import TensorProto
+from onnx import TensorProto, shape_inference
 from onnx_conformance_adapter import Unsupported, model_of, schema_of, stable, walk
 from onnx_conformance_adapter.missing import schema_named, version_of_schema
 
@@ -25,26 +25,36 @@ LACKS = re.compile(
     re.IGNORECASE,
 )
 
+# How it says that a cast which it inserted itself does not fit.
+INSERTED_CAST = re.compile(r"InsertedPrecisionFreeCast_|Type Error: Type \(.*\) of output arg \(")
+
 
 def missing_feature(path, ports, error, provider):
     """What onnxruntime does not have on an execution provider; nothing for a failure of another kind."""
     said = str(error)
-    if not LACKS.search(said):
+    is_cast = INSERTED_CAST.search(said)
+    if not (is_cast or LACKS.search(said)):
         return None
     model = model_of(path)
     if model is None:
         return None
+    if is_cast:
+        # Casts are inserted before kernels are looked for, of which there may be none.
+        without = without_kernel(model, provider)
+        return Unsupported(f"operator {without}", short(error)) if without else None
     if "Unsupported model IR version" in said:
         return Unsupported(f"IR version {model.ir_version}", short(error))
     if "is under development" in said:
         newest = max(model.opset_import, key=lambda entry: ((entry.domain or "ai.onnx") == "ai.onnx", entry.version))
         return Unsupported(f"opset {newest.version} of {newest.domain or 'ai.onnx'}", short(error))
-    node = blamed(model, said)
-    schema = schema_of(model, node) if node is not None else None
-    if schema is None:
-        return None
-    what = lacking_of(schema, node, bound_types(model, node, schema, ports), ports, said, provider)
-    return Unsupported(what, short(error)) if what else None
+    inferred = inferred_types(model)
+    for node in blamed(model, said):
+        schema = schema_of(model, node)
+        if schema is None:
+            return None
+        if what := lacking_of(schema, node, bound_types(model, node, schema, ports, inferred), ports, said, provider):
+            return Unsupported(what, short(error))
+    return None
 
 
 def lacking_of(schema, node, types, ports, said, provider):
@@ -76,6 +86,11 @@ def lacking_of(schema, node, types, ports, said, provider):
     inner = schema_named("", found[1], int(found[2])) if found else None
     if inner and not (kernels_of(inner, provider) or is_replaced(inner)):
         return f"operator {version_of_schema(inner)}"
+    if inner and inner.name != schema.name:
+        # Which values the inner operator is given is not known; a type that none of its kernels takes is not among them.
+        taken = {type for allowed in kernels_of(inner, provider) for types_of in allowed.values() for type in types_of}
+        outside = [type for type in types.values() if type not in taken]
+        return f"{outside[0]} in {version}" if outside else None
     return None
 
 
@@ -134,9 +149,29 @@ def is_replaced(schema):
     return schema.has_function or schema.has_context_dependent_function or schema.name == "Constant"
 
 
-def bound_types(model, node, schema, ports):
-    """The type of each type parameter of a node, and of each formal input and output, as far as ports and initializers tell."""
-    declared = {port.name: port.type for port in ports}
+def without_kernel(model, provider):
+    """The first operator version of a model that no kernel is of and that nothing replaces."""
+    schemas = [schema_of(model, node) for node in walk(model.graph)] if listed_kernels() is not None else []
+    found = (schema for schema in schemas if schema and not (kernels_of(schema, provider) or is_replaced(schema)))
+    return next(map(version_of_schema, found), None)
+
+
+def inferred_types(model):
+    """The types of tensors between nodes, by name, as far as inference finds them."""
+    try:
+        values = shape_inference.infer_shapes(model).graph.value_info
+    except Exception:
+        return {}
+    return {
+        value.name: f"tensor({TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()})"
+        for value in values
+        if value.type.tensor_type.elem_type
+    }
+
+
+def bound_types(model, node, schema, ports, inferred):
+    """The type of each type parameter of a node, and of each formal input and output, as far as ports, initializers and inference tell."""
+    declared = inferred | {port.name: port.type for port in ports}
     for initializer in model.graph.initializer:
         declared.setdefault(initializer.name, f"tensor({TensorProto.DataType.Name(initializer.data_type).lower()})")
     types = {}
@@ -157,10 +192,9 @@ def version_of_first(path):
 
 
 def blamed(model, said):
-    """The node that a message is about: the one whose operator it names, else the first."""
+    """The nodes that a message may be about: those whose operator it names, else the first."""
     nodes = list(walk(model.graph))
-    named = [node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)]
-    return (named or nodes or [None])[0]
+    return [node for node in nodes if re.search(rf"\b{re.escape(node.op_type)}\b", said)] or nodes[:1]
 
 
 def short(error):

@@ -153,6 +153,8 @@ pub enum UpstreamOverride {
     Mended,
     /// Values that are stored in another element type than the model declares.
     Restored,
+    /// The stored outputs are one of several results that the text allows.
+    Ambiguous,
     /// The test is wrong in its release and was never mended for the same model: recorded, not judged.
     Defective,
 }
@@ -164,7 +166,10 @@ impl UpstreamOverride {
             UpstreamOverride::Draws | UpstreamOverride::Dropout | UpstreamOverride::Lossy | UpstreamOverride::Noise => {
                 "docs/accuracy.md"
             }
-            UpstreamOverride::Mended | UpstreamOverride::Restored | UpstreamOverride::Defective => "docs/releases.md",
+            UpstreamOverride::Mended
+            | UpstreamOverride::Restored
+            | UpstreamOverride::Ambiguous
+            | UpstreamOverride::Defective => "docs/releases.md",
         }
     }
 
@@ -179,6 +184,7 @@ impl UpstreamOverride {
                 "a test that a later release mended: the outputs stored there for the same inputs"
             }
             UpstreamOverride::Restored => "values stored in another element type: the type that the model declares",
+            UpstreamOverride::Ambiguous => "a test that stores one of several results that the text allows",
             UpstreamOverride::Defective => "a test that contradicts its release's own text: recorded, not judged",
         }
     }

@@ -31,6 +31,9 @@ pub struct Finding {
     pub id: String,
     /// The cases that show it, as patterns over ids.
     pub cases: Vec<String>,
+    /// How they end, where they end in more than one way; empty where all end alike.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<Outcome>,
     /// Title, as an issue would have it.
     pub title: String,
     /// Sentence of the standard that decides, or what decides in its place.
@@ -65,6 +68,8 @@ struct FindingEntry {
     id: String,
     title: String,
     cases: Vec<String>,
+    #[serde(default)]
+    outcomes: Vec<Outcome>,
     quote: Option<QuoteEntry>,
     by: Option<DecidedBy>,
     text: String,
@@ -243,7 +248,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
         return Err(rule(format!("is about {}; call it findings/{}.yaml", file.runtime, file.runtime)));
     }
     let mut found: Vec<Finding> = Vec::new();
-    for FindingEntry { id, title, cases, quote, by, text, runtime, sample } in file.findings {
+    for FindingEntry { id, title, cases, outcomes, quote, by, text, runtime, sample } in file.findings {
         if found.iter().any(|other| other.id == id) {
             return Err(rule(format!("duplicate finding '{id}'")));
         }
@@ -256,6 +261,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
             id,
             title,
             cases,
+            outcomes,
             proof,
             text,
             does: runtime,

@@ -1,6 +1,6 @@
 //! Every finding held to its proof, its sample and the measurements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use onnx_conformance_reference::spec::{AttributeSpec, FormalParameter, OpSpec, OperatorVersion, Specs};
@@ -164,6 +164,40 @@ fn every_sample_is_a_case_that_the_newest_failing_version_fails() {
         let Some(newest) = newest else { return Some("no measurement shows it".to_owned()) };
         (!fails(newest))
             .then(|| format!("{} {} does not fail the sample '{sample}'", newest.runtime(), newest.version()))
+    });
+}
+
+/// Returns the newest measurement in which a case of a finding fails, with its failing cases by id.
+fn newest_failures(finding: &Finding) -> Option<(&'static Measurement, BTreeMap<&'static str, Outcome>)> {
+    measurements(finding).into_iter().find_map(|measurement| {
+        let failures: BTreeMap<_, _> =
+            finding.failures(measurement).into_iter().map(|(case, outcome)| (case.id.as_str(), outcome)).collect();
+        (!failures.is_empty()).then_some((measurement, failures))
+    })
+}
+
+#[test]
+fn the_cases_of_a_finding_end_alike_or_as_it_says() {
+    assert_none(|finding| {
+        let (measurement, failures) = newest_failures(finding)?;
+        let ends: BTreeSet<Outcome> = failures.into_values().collect();
+        let says: BTreeSet<Outcome> = finding.outcomes.iter().copied().collect();
+        let is_right = if ends.len() > 1 { says == ends } else { says.is_empty() };
+        let ends = ends.iter().map(Outcome::to_string).collect::<Vec<_>>().join(", ");
+        (!is_right).then(|| format!("its cases end otherwise on {}: `outcomes: [{ends}]`", measurement.version()))
+    });
+}
+
+#[test]
+fn a_failing_case_shows_one_finding() {
+    let findings = Findings::embedded().unwrap();
+    assert_none(|finding| {
+        let (_, failures) = newest_failures(finding)?;
+        let of_another = |id: &&str| {
+            let others = findings.all().filter(|it| it.runtime == finding.runtime && it.id != finding.id);
+            others.filter(|it| it.is_about(id)).map(|it| format!("{id} is one of {}, too", it.id)).next()
+        };
+        failures.keys().find_map(of_another)
     });
 }
 

@@ -1,4 +1,4 @@
-//! `defects.yaml`: the tests of releases that no right implementation passes as they are stored, one by one, and why.
+//! `defects.yaml`: the tests of releases that a right implementation may fail as they are stored, one by one, and why.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::case::{Case, Expected, Level, UpstreamOverride};
 use crate::suite::SuiteError;
 use crate::suite::releases::release_key;
 
-/// What is wrong with a test, and how it is judged instead. Without `outputs_of` or `stored_as` it is recorded and not judged.
+/// What is wrong with a test, and how it is judged instead. Without `outputs_of`, `stored_as` or `level` it is recorded and not judged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defect {
@@ -30,6 +30,9 @@ pub struct Defect {
     /// The element type that values are stored in, with the bits of the declared one.
     #[serde(default)]
     pub stored_as: Option<String>,
+    /// The level of a test that stores one of several results that the text allows: `recommended` or `open`.
+    #[serde(default)]
+    pub level: Option<Level>,
     /// What is wrong, by what sentence.
     pub because: String,
 }
@@ -51,8 +54,12 @@ impl Defects {
             if release_key(from) > release_key(to) {
                 return Err(wrong(format!("{test}: the first release, {from}, comes after the last, {to}")));
             }
-            if defect.outputs_of.is_some() && defect.stored_as.is_some() {
-                return Err(wrong(format!("{test}: write outputs_of or stored_as, not both")));
+            let ways = [defect.outputs_of.is_some(), defect.stored_as.is_some(), defect.level.is_some()];
+            if ways.into_iter().filter(|is_given| *is_given).count() > 1 {
+                return Err(wrong(format!("{test}: write one of outputs_of, stored_as and level")));
+            }
+            if defect.level == Some(Level::Required) {
+                return Err(wrong(format!("{test}: the level of a test that is listed is recommended or open")));
             }
             let others = defects.by_test.entry(test.clone()).or_default();
             if let Some(other) = others.iter().find(|other| other.has(from) || defect.has(&other.from)) {
@@ -82,7 +89,12 @@ impl Defect {
 
     /// Whether the test is recorded and not judged.
     pub fn is_open(&self) -> bool {
-        self.outputs_of.is_none() && self.stored_as.is_none()
+        self.outputs_of.is_none() && self.stored_as.is_none() && self.level.is_none()
+    }
+
+    /// Whether what the test stores is one of several results that the text allows.
+    pub fn is_one_of_several(&self) -> bool {
+        self.level.is_some()
     }
 
     /// Judges the case as the defect says; `later` is the test of the release that `outputs_of` names.
@@ -95,6 +107,12 @@ impl Defect {
         } else if let Some(stored) = self.stored_as.as_deref() {
             restore(case, stored);
             case.judged = Some(UpstreamOverride::Restored);
+        } else if let Some(level) = self.level {
+            case.level = level;
+            if level == Level::Open {
+                case.evidence.clear();
+            }
+            case.judged = Some(UpstreamOverride::Ambiguous);
         } else {
             case.level = Level::Open;
             case.evidence.clear();
@@ -153,7 +171,9 @@ mod tests {
             (format!("{}{}", entry("1.2.2", "1.9.0"), entry("1.9.0", "1.10.0")), "overlap"),
             (format!("{}{}", entry("1.9.0", "1.9.0"), entry("1.2.2", "1.10.0")), "overlap"),
             (entry("1.9.0", "1.9.0").replace("because", "why"), "why"),
-            (entry("1.9.0", "1.9.0").replace("because", "stored_as: a, outputs_of: b, because"), "not both"),
+            (entry("1.9.0", "1.9.0").replace("because", "stored_as: a, outputs_of: b, because"), "write one of"),
+            (entry("1.9.0", "1.9.0").replace("because", "level: recommended, stored_as: a, because"), "write one of"),
+            (entry("1.9.0", "1.9.0").replace("because", "level: required, because"), "recommended or open"),
         ] {
             let error = Defects::parse(&text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -234,18 +234,30 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
             .map(|output| Output { name: output.name.clone(), rule: rule(&output.expected) })
             .collect(),
     });
+    let (level, judged) = level_of_files(case, original);
     Ok(Entry {
         id: case.id.clone(),
         folder: folder.to_owned(),
-        level: case.level,
+        level,
         edge: case.is_edge,
         evidence: case.evidence.clone(),
-        judged: case.judged,
+        judged,
         rule: case.rule.clone(),
         data: data.collect(),
         refuse,
         sha256,
     })
+}
+
+/// Returns how a case is judged by the files that are written. A release's own files hold what was mended since, which nothing right
+/// gives back.
+fn level_of_files(case: &Case, original: &BTreeMap<String, Bytes>) -> (Level, Option<UpstreamOverride>) {
+    match case.judged {
+        Some(UpstreamOverride::Mended | UpstreamOverride::Restored) if !original.is_empty() => {
+            (Level::Open, Some(UpstreamOverride::Defective))
+        }
+        judged => (case.level, judged),
+    }
 }
 
 fn hash(bytes: &[u8]) -> String {

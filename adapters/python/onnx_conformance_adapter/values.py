@@ -61,7 +61,9 @@ def tensor_from_array(array, type_text, name=""):
 def to_python(message, type_text):
     """A message as arrays, lists, dictionaries, or None for an absent optional."""
     if isinstance(message, TensorProto):
-        return numpy_helper.to_array(message)
+        # What is made of raw data is read-only, and what users feed is not.
+        array = numpy_helper.to_array(message)
+        return array if array.flags.writeable else array.copy()
     if isinstance(message, SequenceProto):
         return [to_python(item, item_type(type_text)) for item in sequence_items(message)]
     if isinstance(message, OptionalProto):
