@@ -111,8 +111,14 @@ impl Measurement {
         if !self.takes_files_of(&case.facts, version, id) {
             return Measured::NotAccepted;
         }
-        let entry = self.entries.about(&case.id);
-        entry.map_or(Measured::Unknown, |entry| Measured::Ended(entry.map_or(Outcome::Pass, Entry::outcome)))
+        let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
+        match entry.map_or(Outcome::Pass, Entry::outcome) {
+            // Entries are as wide as the cases that were judged let them be, and a refusal whose control fails was not.
+            outcome if case.facts.refusal.is_some() && outcome.is_of_runs_alone() => {
+                Measured::Ended(Outcome::NotApplicable)
+            }
+            outcome => Measured::Ended(outcome),
+        }
     }
 
     /// The outcome of a case of any level that ended without an answer. An entry for several cases says nothing of one that was not judged.

@@ -91,6 +91,11 @@ impl Outcome {
         }
     }
 
+    /// Whether only a case that must run ends so: a runtime that fails a case that must be refused passes it.
+    pub const fn is_of_runs_alone(self) -> bool {
+        matches!(self, Outcome::Error | Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType)
+    }
+
     /// Whether the runtime gave no answer: it died, hung, took too much memory or broke the protocol. The standard leaves that open nowhere.
     pub const fn is_without_answer(self) -> bool {
         self.rank() >= Outcome::Timeout.rank()
