@@ -47,13 +47,15 @@ def missing_feature(path, ports, error, provider):
     if "is under development" in said:
         newest = max(model.opset_import, key=lambda entry: ((entry.domain or "ai.onnx") == "ai.onnx", entry.version))
         return Unsupported(f"opset {newest.version} of {newest.domain or 'ai.onnx'}", short(error))
-    inferred = inferred_types(model)
-    for node in blamed(model, said):
-        schema = schema_of(model, node)
-        if schema is None:
-            return None
-        if what := lacking_of(schema, node, bound_types(model, node, schema, ports, inferred), ports, said, provider):
-            return Unsupported(what, short(error))
+    # Types between nodes are inferred only where those of inputs and outputs do not tell.
+    for types_between in (dict, lambda: inferred_types(model)):
+        between = types_between()
+        for node in blamed(model, said):
+            schema = schema_of(model, node)
+            if schema is None:
+                return None
+            if what := lacking_of(schema, node, bound_types(model, node, schema, ports, between), ports, said, provider):
+                return Unsupported(what, short(error))
     return None
 
 
@@ -169,9 +171,9 @@ def inferred_types(model):
     }
 
 
-def bound_types(model, node, schema, ports, inferred):
+def bound_types(model, node, schema, ports, between):
     """The type of each type parameter of a node, and of each formal input and output, as far as ports, initializers and inference tell."""
-    declared = inferred | {port.name: port.type for port in ports}
+    declared = between | {port.name: port.type for port in ports}
     for initializer in model.graph.initializer:
         declared.setdefault(initializer.name, f"tensor({TensorProto.DataType.Name(initializer.data_type).lower()})")
     types = {}

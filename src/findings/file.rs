@@ -31,7 +31,7 @@ pub struct Finding {
     pub id: String,
     /// The cases that show it, as patterns over ids.
     pub cases: Vec<String>,
-    /// How they end, where they end in more than one way; empty where all end alike.
+    /// Outcomes of the failing cases, where they are several; empty where all end alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<Outcome>,
     /// Title, as an issue would have it.
@@ -136,16 +136,14 @@ impl Findings {
     }
 
     /// The required cases from the specs that a measurement fails and no finding is about, and those of any level that end without an
-    /// answer. What is to be refused counts where it was accepted.
+    /// answer.
     pub fn unexplained(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
         let mut found = Vec::new();
         for version in Specs::embedded().all() {
             for case in recorded_cases(&version) {
                 let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
                 let is_judged = case.facts.level == Level::Required || outcome.is_without_answer();
-                let is_shown = case.facts.refusal.is_none() || outcome == Outcome::Accepted;
-                let counts = is_judged && is_failure(outcome) && is_shown;
-                if counts && self.of_case(measurement.runtime(), &case.id).is_none() {
+                if is_judged && is_failure(outcome) && self.of_case(measurement.runtime(), &case.id).is_none() {
                     found.push((case, outcome));
                 }
             }
@@ -208,12 +206,14 @@ impl Finding {
         let mut outcomes = Vec::new();
         for version in versions.map(|(_, versions)| versions).unwrap_or_default() {
             let Some(measurement) = all.get(self.runtime, version)? else { continue };
-            // `records/` has the cases of operators. Of another, a measurement lists a failure, and nothing else.
-            let is_of_operator = CaseId::parse(&self.sample).version().is_some();
-            let entry = measurement.entry(&self.sample).filter(|_| !is_of_operator);
-            let fails =
-                !self.failures(measurement).is_empty() || entry.is_some_and(|entry| is_failure(entry.outcome()));
-            if fails || self.was_measured(measurement) || (!is_of_operator && measurement.is_held_by_ci()) {
+            let (fails, was_measured) = if CaseId::parse(&self.sample).version().is_some() {
+                (!self.failures(measurement).is_empty(), self.was_measured(measurement))
+            } else {
+                // `records/` has the cases of operators. A measurement lists the failures of others, and not what was measured.
+                let entry = measurement.entry(&self.sample);
+                (entry.is_some_and(|entry| is_failure(entry.outcome())), measurement.is_held_by_ci())
+            };
+            if fails || was_measured {
                 outcomes.push((version, fails));
             }
         }

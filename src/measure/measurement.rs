@@ -114,7 +114,7 @@ impl Measurement {
         let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
         match entry.map_or(Outcome::Pass, Entry::outcome) {
             // Entries are as wide as the cases that were judged let them be, and a refusal whose control fails was not.
-            outcome if case.facts.refusal.is_some() && outcome.is_of_runs_alone() => {
+            outcome if case.facts.refusal.is_some() && outcome.is_of_positive_cases() => {
                 Measured::Ended(Outcome::NotApplicable)
             }
             outcome => Measured::Ended(outcome),

@@ -91,14 +91,20 @@ impl Outcome {
         }
     }
 
-    /// Whether only a case that must run ends so: a runtime that fails a case that must be refused passes it.
-    pub const fn is_of_runs_alone(self) -> bool {
+    /// Returns true for the failures of positive cases, with which a runtime passes a case that must be refused.
+    pub const fn is_of_positive_cases(self) -> bool {
         matches!(self, Outcome::Error | Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType)
     }
 
-    /// Whether the runtime gave no answer: it died, hung, took too much memory or broke the protocol. The standard leaves that open nowhere.
+    /// Returns true where the runtime gave no answer: it died, hung, took too much memory or broke the protocol.
     pub const fn is_without_answer(self) -> bool {
         self.rank() >= Outcome::Timeout.rank()
+    }
+
+    /// Returns true where the outcome of a case of this level is recorded and not judged. The standard leaves results open, and
+    /// nowhere the lack of an answer.
+    pub fn is_left_open(self, level: Level) -> bool {
+        level == Level::Open && !self.is_without_answer()
     }
 
     /// Whether the outcome is neither a pass nor a failure: the case was not put to the runtime, or says nothing.
@@ -205,15 +211,11 @@ impl CaseResult {
         cells.filter_map(|cell| Some(operator(cell.parse::<Cell>().ok()?.version()))).collect()
     }
 
-    /// Whether the outcome counts for a runtime: a case without an answer always does; else what the standard leaves open never
-    /// does, and a recommendation only for runtimes that are held to the letter.
+    /// Returns true where the outcome counts for a runtime: never where it is left open, and for a recommendation only where the
+    /// runtime gives no answer or is held to the letter.
     pub fn counts(&self, strict: bool) -> bool {
-        match self.level {
-            _ if self.outcome.is_without_answer() => true,
-            Level::Required => true,
-            Level::Recommended => strict,
-            Level::Open => false,
-        }
+        let is_asked = strict || self.level != Level::Recommended || self.outcome.is_without_answer();
+        is_asked && !self.outcome.is_left_open(self.level)
     }
 
     /// Whether the case says something of a runtime that is held to all there is.

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use crate::case::{Case, Level, RefusalClass, UpstreamOverride};
+use crate::case::{Case, RefusalClass, UpstreamOverride};
 use crate::compare::Distance;
 use crate::run::{CaseResult, Outcome, Plan, judge_twice};
 use crate::runtime::{Host, Stop};
@@ -137,7 +137,7 @@ pub struct OfRelease {
     pub total: usize,
     /// Those that pass.
     pub passed: usize,
-    /// Those of level `open`.
+    /// Those that are left open.
     pub open: usize,
 }
 
@@ -147,15 +147,17 @@ impl Summary {
         if let Some(judged) = result.judged {
             *self.judged.entry(judged).or_default() += 1;
         }
+        let is_left_open = result.outcome.is_left_open(result.level);
         if let Some((release, _)) = result.id.split_once('/').filter(|(group, _)| group.starts_with("onnx-")) {
             let of_release = self.releases.entry(release.to_owned()).or_default();
             of_release.total += 1;
-            match result.level {
-                Level::Open if !result.outcome.is_without_answer() => of_release.open += 1,
-                _ => of_release.passed += usize::from(result.outcome == Outcome::Pass),
+            if is_left_open {
+                of_release.open += 1;
+            } else {
+                of_release.passed += usize::from(result.outcome == Outcome::Pass);
             }
         }
-        if result.level == Level::Open && !result.outcome.is_without_answer() {
+        if is_left_open {
             self.open += 1;
         } else {
             *self.counts.entry(result.outcome).or_default() += 1;

@@ -14,7 +14,7 @@ use crate::case::{Case, Expected, Level, UpstreamOverride};
 use crate::suite::SuiteError;
 use crate::suite::releases::release_key;
 
-/// What is wrong with a test, and how it is judged instead. Without `outputs_of`, `stored_as` or `level` it is recorded and not judged.
+/// Fault of a test, and the way in which it is judged instead. Without `outputs_of`, `stored_as` or `level` it is recorded and not judged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defect {
@@ -92,7 +92,7 @@ impl Defect {
         self.outputs_of.is_none() && self.stored_as.is_none() && self.level.is_none()
     }
 
-    /// Whether what the test stores is one of several results that the text allows.
+    /// Returns true where the test stores one of several results that the text allows.
     pub fn is_one_of_several(&self) -> bool {
         self.level.is_some()
     }
@@ -107,16 +107,13 @@ impl Defect {
         } else if let Some(stored) = self.stored_as.as_deref() {
             restore(case, stored);
             case.judged = Some(UpstreamOverride::Restored);
-        } else if let Some(level) = self.level {
-            case.level = level;
-            if level == Level::Open {
+        } else {
+            case.level = self.level.unwrap_or(Level::Open);
+            if case.level == Level::Open {
                 case.evidence.clear();
             }
-            case.judged = Some(UpstreamOverride::Ambiguous);
-        } else {
-            case.level = Level::Open;
-            case.evidence.clear();
-            case.judged = Some(UpstreamOverride::Defective);
+            let is_ambiguous = self.is_one_of_several();
+            case.judged = Some(if is_ambiguous { UpstreamOverride::Ambiguous } else { UpstreamOverride::Defective });
         }
     }
 }

@@ -89,7 +89,7 @@ impl Ending {
             Measured::Unknown => Ending::Unknown,
             Measured::Ended(outcome) => match Severity::of(outcome, is_edge) {
                 None => Ending::Unknown,
-                Some(_) if level == Level::Open && !outcome.is_without_answer() => Ending::Recorded,
+                Some(_) if outcome.is_left_open(level) => Ending::Recorded,
                 Some(severity) => Ending::Judged(severity),
             },
         }
