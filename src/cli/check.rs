@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print};
+use crate::cli::{exit, options, print};
 use crate::measure::{Measurement, Measurements};
 use crate::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
 use crate::report::models::{markdown_report, page, sarif, table, text};
@@ -67,7 +67,17 @@ pub(crate) struct Arguments {
     /// Give up on a model after this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: u32,
+
+    /// Give up on a model whose check takes more memory than this
+    #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::megabytes, allow_negative_numbers = true)]
+    memory: usize,
 }
+
+/// Findings of one level that are kept of one model, and of all models together.
+const FINDINGS: (usize, usize) = (10_000, 100_000);
+
+/// Findings of one level that are kept of each model, however many there are.
+const LEAST_FINDINGS: usize = 100;
 
 /// The forms of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,7 +118,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let reports: Vec<ModelReport> = files
         .par_iter()
         .map(|file| {
-            let report = examine(file, &wanted, &limits(arguments.timeout));
+            let report = examine(file, &wanted, &arguments.limits(files.len()));
             bar.set_position(u64::try_from(ended.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(u64::MAX));
             report
         })
@@ -133,7 +143,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         FailOn::Note | FailOn::Unknown => Level::Note,
     };
     Ok(match () {
-        () if reports.iter().any(|report| report.status == Status::Unreadable) => exit::HARNESS,
+        () if reports.iter().any(|report| matches!(report.status, Status::Unreadable | Status::Failed)) => {
+            exit::HARNESS
+        }
         () if reports.iter().any(|report| report.fails_on(level)) => exit::REGRESSION,
         () if arguments.fail_on == FailOn::Unknown && reports.iter().any(ModelReport::has_unknown) => exit::REGRESSION,
         () => exit::SUCCESS,
@@ -208,11 +220,6 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
     Ok(found)
 }
 
-fn limits(seconds: u32) -> Limits {
-    let (started, time) = (Instant::now(), Duration::from_secs(u64::from(seconds)));
-    Limits { deadline: Deadline::new(move || started.elapsed() > time), ..Limits::default() }
-}
-
 /// A bar on a terminal, for many models.
 fn bar(models: usize) -> ProgressBar {
     if models < 10 || !std::io::stderr().is_terminal() {
@@ -226,6 +233,17 @@ fn bar(models: usize) -> ProgressBar {
 }
 
 impl Arguments {
+    /// What the check of one of so many models may use.
+    fn limits(&self, models: usize) -> Limits {
+        let (started, time) = (Instant::now(), Duration::from_secs(u64::from(self.timeout)));
+        let (of_one, of_all) = FINDINGS;
+        Limits {
+            bytes: self.memory,
+            deadline: Deadline::new(move || started.elapsed() > time),
+            findings: (of_all / models.max(1)).clamp(LEAST_FINDINGS, of_one),
+        }
+    }
+
     /// What is asked of the models.
     fn wanted(&self, stop: &Stop, models: usize) -> anyhow::Result<Wanted> {
         let mut wanted = self.target.wanted()?;

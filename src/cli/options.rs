@@ -175,6 +175,11 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("a whole number from 0 to {}", usize::MAX))
 }
 
+/// An amount of memory in megabytes, as bytes; 0 stands for no limit.
+pub(crate) fn megabytes(text: &str) -> Result<usize, String> {
+    count(text).map(|count| if count == 0 { usize::MAX } else { count.saturating_mul(1_000_000) })
+}
+
 /// How many of something are shown, where 0 stands for all.
 pub(crate) fn shown(text: &str) -> Result<usize, String> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count })

@@ -1,6 +1,7 @@
 //! The check of a model file, and what becomes of the model elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use onnx_conformance_check::convert::{Target, convert};
@@ -20,8 +21,29 @@ use crate::models::wanted::Wanted;
 /// The most nodes of a model that is tried at every opset.
 const MOST_TRIED: usize = 20_000;
 
-/// Checks a model file. What cannot be read is a report, too.
+/// Checks a model file. What cannot be read is a report, too, and so is a file on which this program panics: it says nothing
+/// of other files.
 pub fn examine(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
+    let file = path.display().to_string();
+    catching(&file, || examine_file(path, wanted, limits))
+}
+
+/// The report, or one that says that the program failed.
+fn catching(file: &str, report: impl FnOnce() -> ModelReport) -> ModelReport {
+    // What is shared with other files are measurements, which are not changed, and hosts, which have locks of their own.
+    std::panic::catch_unwind(AssertUnwindSafe(report)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let verdict = format!(
+            "onnx-conformance {} failed on this file, which is a bug in the program: {text}; please report it, with the file if \
+             you can share it",
+            env!("CARGO_PKG_VERSION"),
+        );
+        ModelReport { status: Status::Failed, ..unreadable(file.to_owned(), verdict) }
+    })
+}
+
+fn examine_file(path: &Path, wanted: &Wanted, limits: &Limits) -> ModelReport {
     let file = path.display().to_string();
     let source = match ModelFile::open(path) {
         Ok(source) => source,
@@ -55,7 +77,7 @@ pub fn examine_source(
         unedited: if has_errors || wanted.is_something() || wanted.asks_of_runtimes() {
             BTreeMap::new()
         } else {
-            unedited(&scan.model, &facts)
+            unedited(&scan.model, &facts, limits)
         },
         runtimes: Vec::new(),
         saved: None,
@@ -146,7 +168,7 @@ fn same_operators(facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
 }
 
 /// By domain, the opsets at which no node has to change, the other domains staying as they are.
-fn unedited(model: &ModelProto, facts: &ModelFacts) -> BTreeMap<String, [i64; 2]> {
+fn unedited(model: &ModelProto, facts: &ModelFacts, limits: &Limits) -> BTreeMap<String, [i64; 2]> {
     let mut ranges = BTreeMap::new();
     if facts.nodes > MOST_TRIED {
         return ranges;
@@ -157,7 +179,7 @@ fn unedited(model: &ModelProto, facts: &ModelFacts) -> BTreeMap<String, [i64; 2]
         let holds = |opset: i64| {
             let opsets = BTreeMap::from([(canonical_domain(domain).to_owned(), opset)]);
             let target = Target { opsets, ir: None, relabel_only: true };
-            convert(model, &target).is_ok()
+            !limits.deadline.is_over() && convert(model, &target).is_ok()
         };
         if (1..=newest).contains(&opset) {
             let first = (1..opset).rev().take_while(|opset| holds(*opset)).last().unwrap_or(opset);
@@ -229,5 +251,18 @@ fn ir_verdict(ir: &IrFacts, wanted: i64) -> String {
         }
         Some(declared) => format!("IR {declared} is no newer than {wanted}; the file needs {lowest} or newer{because}"),
         None => format!("the file names no IR version; it needs {lowest} or newer{because}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_the_report_on_one_file() {
+        let report = catching("m.onnx", || panic!("index 3 of {}", 2));
+        assert_eq!((report.status, report.file.as_str()), (Status::Failed, "m.onnx"));
+        assert!(report.verdict.contains("a bug in the program: index 3 of 2; please report it"), "{}", report.verdict);
+        assert!(report.verdict.contains(env!("CARGO_PKG_VERSION")), "{}", report.verdict);
     }
 }

@@ -53,6 +53,8 @@ pub enum Status {
     Findings,
     /// It holds no model.
     Unreadable,
+    /// This program failed on it, which is a fault of the program.
+    Failed,
 }
 
 impl fmt::Display for Status {
@@ -61,6 +63,7 @@ impl fmt::Display for Status {
             Status::Valid => "valid",
             Status::Findings => "findings",
             Status::Unreadable => "unreadable",
+            Status::Failed => "failed",
         })
     }
 }

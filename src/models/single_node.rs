@@ -187,7 +187,7 @@ fn described(name: &str, fact: &ValueFact, what: &str) -> Result<ValueInfoProto,
         let dim = |dim: &Dim| Dimension {
             value: match dim {
                 Dim::Size(size) => i64::try_from(*size).ok().map(dimension::Value::DimValue),
-                Dim::Name(name) => Some(dimension::Value::DimParam(name.clone())),
+                Dim::Name(name) => Some(dimension::Value::DimParam(name.to_string())),
                 Dim::Unknown => None,
             },
             ..Dimension::default()

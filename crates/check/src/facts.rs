@@ -8,6 +8,9 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 use serde::Serialize;
 
+/// Highest rank of a shape that is followed; nothing is known of the dimensions of a tensor of more.
+pub const MAX_RANK: usize = 1024;
+
 /// What is known of a value before the model runs. What is not known is never a finding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueFact {
@@ -34,6 +37,12 @@ impl ValueFact {
     /// The rank of a tensor.
     pub fn rank(&self) -> Option<usize> {
         self.shape.as_ref().map(Vec::len)
+    }
+
+    /// Bytes that shape and constant take.
+    pub(crate) fn size(&self) -> usize {
+        let dims = self.shape.as_ref().map_or(0, Vec::len);
+        dims.saturating_mul(size_of::<Dim>()).saturating_add(self.constant.as_ref().map_or(0, Value::size))
     }
 
     /// The dimensions of a tensor, where all are known sizes.
@@ -70,7 +79,7 @@ impl ValueFact {
 pub(crate) fn dim_text(dim: &Dim) -> String {
     match dim {
         Dim::Size(size) => size.to_string(),
-        Dim::Name(name) => name.clone(),
+        Dim::Name(name) => name.to_string(),
         Dim::Unknown => "?".to_owned(),
     }
 }

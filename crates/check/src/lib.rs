@@ -8,10 +8,12 @@
 pub mod convert;
 pub mod facts;
 pub mod finding;
+pub mod findings;
 pub mod infer;
 pub mod rules;
 pub mod scan;
 pub mod settings;
+mod shorten;
 pub mod validity;
 
 pub use scan::{Folder, Limits, Source};

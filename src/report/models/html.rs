@@ -19,7 +19,7 @@ pub fn page(reports: &[ModelReport]) -> String {
         reports.len()
     );
     let count = |status| sorted.iter().filter(|report| report.status == status).count();
-    let counts: Vec<String> = [Status::Unreadable, Status::Findings, Status::Valid]
+    let counts: Vec<String> = [Status::Failed, Status::Unreadable, Status::Findings, Status::Valid]
         .into_iter()
         .filter(|status| count(*status) > 0)
         .map(|status| format!("{} {status}", count(status)))

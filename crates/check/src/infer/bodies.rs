@@ -10,6 +10,7 @@ use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 
 use crate::facts::Origin;
 use crate::finding::{NodePlace, PathStep, Place};
+use crate::shorten;
 
 /// A graph of a model, by its number; the main graph is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -361,9 +362,9 @@ impl<'m> Bodies<'m> {
         };
         NodePlace {
             index: id.index,
-            name: node.name().to_owned(),
+            name: shorten::name(node.name()),
             operator: self.operator(id.body, node),
-            output: node.output.iter().find(|name| !name.is_empty()).cloned().unwrap_or_default(),
+            output: node.output.iter().find(|name| !name.is_empty()).map_or(String::new(), |name| shorten::name(name)),
         }
     }
 
@@ -371,7 +372,7 @@ impl<'m> Bodies<'m> {
     fn operator(&self, body: BodyId, node: &NodeProto) -> String {
         match self.spec(body, node) {
             Some(spec) => spec.version.qualified(),
-            None => format!("{}/{}", canonical_domain(node.domain()), node.op_type()),
+            None => format!("{}/{}", shorten::name(canonical_domain(node.domain())), shorten::name(node.op_type())),
         }
     }
 
@@ -385,12 +386,13 @@ impl<'m> Bodies<'m> {
                 (Some((parent, entered)), _) => {
                     let node = NodeId { body: parent, index: entered.node };
                     let attributes = self.node(node).map_or(&[][..], |node| &node.attribute);
-                    let attribute = attributes.get(entered.attribute).map_or("", AttributeProto::name).to_owned();
+                    let attribute = attributes.get(entered.attribute).map_or("", AttributeProto::name);
+                    let attribute = shorten::name(attribute);
                     path.push(PathStep::Subgraph { node: self.node_place(node), attribute });
                     id = parent;
                 }
                 (None, BodySource::Graph(graph)) => {
-                    path.push(PathStep::Graph(graph.name().to_owned()));
+                    path.push(PathStep::Graph(shorten::name(graph.name())));
                     break;
                 }
                 (None, BodySource::Function(function)) => {
@@ -414,17 +416,19 @@ impl<'m> Bodies<'m> {
         let body = self.body(site.body);
         Some(match site.definition {
             Definition::Input(at) => {
-                let name = (*body.inputs().get(at)?).to_owned();
+                let name = shorten::name(body.inputs().get(at)?);
                 match (body.source, body.parent) {
                     (BodySource::Function(_), _) => Origin::FunctionInput(name),
                     (_, Some(_)) => Origin::SubgraphInput(name),
                     (_, None) => Origin::GraphInput(name),
                 }
             }
-            Definition::Initializer(at) => Origin::Initializer(body.graph()?.initializer.get(at)?.name().to_owned()),
+            Definition::Initializer(at) => {
+                Origin::Initializer(shorten::name(body.graph()?.initializer.get(at)?.name()))
+            }
             Definition::SparseInitializer(at) => {
                 let values = body.graph()?.sparse_initializer.get(at)?.values.as_ref();
-                Origin::Initializer(values.map_or("", |values| values.name()).to_owned())
+                Origin::Initializer(shorten::name(values.map_or("", |values| values.name())))
             }
             Definition::Node(index, _) => Origin::Node(self.node_place(NodeId { body: site.body, index }).to_string()),
         })
@@ -433,10 +437,10 @@ impl<'m> Bodies<'m> {
 
 /// A function as messages name it: `local/f`.
 pub(crate) fn function_name(function: &FunctionProto) -> String {
-    let domain = canonical_domain(function.domain());
+    let (domain, name) = (shorten::name(canonical_domain(function.domain())), shorten::name(function.name()));
     match function.overload() {
-        "" => format!("{domain}/{}", function.name()),
-        overload => format!("{domain}/{}:{overload}", function.name()),
+        "" => format!("{domain}/{name}"),
+        overload => format!("{domain}/{name}:{}", shorten::name(overload)),
     }
 }
 

@@ -4,7 +4,8 @@ use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::proto::{TypeProto, ValueInfoProto, decode, onnx};
 use onnx_conformance_reference::types::ValueType;
 
-use crate::facts::{ValueFact, dim_text};
+use crate::facts::{MAX_RANK, ValueFact, dim_text};
+use crate::shorten::MAX_NAME;
 
 /// What a declaration says of a value.
 pub(crate) fn declared(info: &ValueInfoProto) -> ValueFact {
@@ -17,12 +18,13 @@ pub(crate) fn of_type(proto: &TypeProto) -> ValueFact {
     let Ok(value_type) = decode::value_type(proto) else { return ValueFact::default() };
     let dim = |dim: &onnx::tensor_shape_proto::Dimension| match &dim.value {
         Some(V::DimValue(size)) => usize::try_from(*size).map_or(Dim::Unknown, Dim::Size),
-        Some(V::DimParam(name)) if !name.is_empty() => Dim::Name(name.clone()),
+        Some(V::DimParam(name)) if (1..=MAX_NAME).contains(&name.len()) => Dim::Name(name.as_str().into()),
         _ => Dim::Unknown,
     };
     let shape = match &proto.value {
         Some(onnx::type_proto::Value::TensorType(tensor)) => {
-            tensor.shape.as_ref().map(|shape| shape.dim.iter().map(dim).collect())
+            let shape = tensor.shape.as_ref().filter(|shape| shape.dim.len() <= MAX_RANK);
+            shape.map(|shape| shape.dim.iter().map(dim).collect())
         }
         _ => None,
     };

@@ -20,6 +20,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Sequence, Value};
 
 use crate::facts::ValueFact;
+use crate::infer::digest::{Digest, Digester};
 use crate::infer::view::{NodeView, SMALL, axis_of};
 
 /// How many nodes of a model are run to fold constants, and how many to see whether they are refused.
@@ -119,12 +120,19 @@ pub(super) struct Executor {
     folds: usize,
     probes: usize,
     /// The refusals that are known, by what was run.
-    refusals: HashMap<Vec<u8>, Option<String>>,
+    refusals: HashMap<Digest, Option<String>>,
+    digester: Digester,
 }
 
 impl Executor {
     pub(super) fn new(deadline: &Deadline) -> Executor {
-        Executor { deadline: deadline.clone(), folds: RUNS.0, probes: RUNS.1, refusals: HashMap::new() }
+        Executor {
+            deadline: deadline.clone(),
+            folds: RUNS.0,
+            probes: RUNS.1,
+            refusals: HashMap::new(),
+            digester: Digester::default(),
+        }
     }
 
     /// Computes the outputs of a node all of whose inputs are known.
@@ -162,6 +170,8 @@ impl Executor {
             return None;
         }
         let mut elements = 0usize;
+        // Whether sizes are supposed, so that only a refusal counts that follows from the ranks.
+        let mut is_rank_alone = false;
         for (fact, at) in view.inputs.iter().zip(0..) {
             let Some(fact) = fact else { continue };
             if fact.constant.is_some() {
@@ -169,7 +179,8 @@ impl Executor {
             }
             let count = match &fact.value_type {
                 Some(ValueType::Tensor(element)) if element.kind() != Kind::Complex => {
-                    fact.sizes()?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?
+                    is_rank_alone |= fact.sizes().is_none();
+                    supposed(fact)?.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?
                 }
                 Some(ValueType::Sequence(_)) if ANY_ITEMS.contains(&view.spec.version.name.as_str()) => 4,
                 Some(ValueType::Map(..)) if view.spec.version.name == "DictVectorizer" => 0,
@@ -181,25 +192,27 @@ impl Executor {
                 return None;
             }
         }
-        let key = key(view);
+        let key = key(&self.digester, view);
         if let Some(known) = self.refusals.get(&key) {
             return known.clone();
         }
         self.probes -= 1;
         let mut refusal = None;
         for fill in [Fill::Ones, Fill::Zeros, Fill::Halves] {
-            let Some(Err(Some(refused))) = fill.inputs(view).map(|inputs| self.run(view, &inputs)) else {
-                refusal = None;
-                break;
-            };
-            refusal = Some(refused);
+            match fill.inputs(view).map(|inputs| self.run(view, &inputs)) {
+                Some(Err(Some(refused))) if refused.is_about_rank || !is_rank_alone => refusal = Some(refused.message),
+                _ => {
+                    refusal = None;
+                    break;
+                }
+            }
         }
         self.refusals.insert(key, refusal.clone());
         refusal
     }
 
     /// The outputs that have names; or why the node is invalid, or nothing where it is not known to be.
-    fn run(&self, view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Result<Vec<Value>, Option<String>> {
+    fn run(&self, view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Result<Vec<Value>, Option<Refused>> {
         let model = model_of(view, inputs).ok_or(None)?;
         let limits = LoadLimits { bytes: RUN_BYTES, deadline: self.deadline.clone() };
         let model = read_model(Bytes::from(model.encode_to_vec()), &NoExternalData, &limits).map_err(|_| None)?;
@@ -217,12 +230,28 @@ impl Executor {
                 invalid @ (KernelError::Invalid { .. }
                 | KernelError::Tensor(_)
                 | KernelError::Shape(_)
-                | KernelError::Axis(_)) => Some(invalid.to_string()),
+                | KernelError::Axis { .. }) => Some(Refused {
+                    message: invalid.to_string(),
+                    is_about_rank: matches!(invalid, KernelError::Axis { .. }),
+                }),
                 _ => None,
             },
             RunError::Input { .. } => None,
         })
     }
+}
+
+/// Why a node is invalid.
+struct Refused {
+    message: String,
+    /// Whether it follows from the ranks of the inputs, whatever their sizes are.
+    is_about_rank: bool,
+}
+
+/// The sizes of a tensor of known rank, 1 standing for those that are not known.
+fn supposed(fact: &ValueFact) -> Option<Vec<usize>> {
+    let size = |dim: &Dim| if let Dim::Size(size) = dim { *size } else { 1 };
+    Some(fact.shape.as_ref()?.iter().map(size).collect())
 }
 
 /// What fills the inputs that are not known.
@@ -250,7 +279,7 @@ impl Fill {
         match fact.value_type.as_ref()? {
             ValueType::Tensor(element) => {
                 let neutral = view.spec.input_at(at).and_then(|formal| neutral(view, formal));
-                let shape = fact.sizes()?;
+                let shape = supposed(fact)?;
                 let tensor = match neutral {
                     Some(neutral) => neutral.tensor(view, *element, &shape),
                     None => self.tensor(*element, &shape),
@@ -416,32 +445,18 @@ fn model_of(view: &NodeView<'_, '_>, inputs: &[Option<Value>]) -> Option<ModelPr
 }
 
 /// What a refusal follows from: operator, opset, attributes, types, shapes, constants, and which outputs are taken.
-fn key(view: &NodeView<'_, '_>) -> Vec<u8> {
-    let taken = view.node.output.iter().map(|name| u8::from(!name.is_empty()));
-    let mut key: Vec<u8> = view.spec.version.qualified().into_bytes();
-    key.extend(view.opset.to_le_bytes());
-    key.extend(taken);
+fn key(digester: &Digester, view: &NodeView<'_, '_>) -> Digest {
+    let mut key = digester.begin();
+    key.text(format_args!("{} {}", view.spec.version, view.opset));
+    key.bytes(&view.node.output.iter().map(|name| u8::from(!name.is_empty())).collect::<Vec<u8>>());
     for (name, attribute) in view.attributes.all() {
-        key.extend(name.as_bytes());
-        key.extend(attribute.encode_length_delimited_to_vec());
+        key.bytes(name.as_bytes());
+        key.bytes(&attribute.encode_to_vec());
     }
     for fact in &view.inputs {
-        match fact.map(|fact| (&fact.value_type, &fact.shape, &fact.constant)) {
-            Some((value_type, shape, Some(constant))) => {
-                key.extend(format!("{value_type:?}{shape:?}{constant:?}").into_bytes());
-            }
-            Some((value_type, shape, None)) => {
-                for dim in shape.iter().flatten() {
-                    if let Dim::Size(size) = dim {
-                        key.extend(size.to_le_bytes());
-                    }
-                }
-                key.extend(format!("{value_type:?}").into_bytes());
-            }
-            None => key.push(b'-'),
-        }
+        key.text(format_args!("{fact:?}"));
     }
-    key
+    key.end()
 }
 
 #[cfg(test)]

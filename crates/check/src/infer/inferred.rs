@@ -3,7 +3,8 @@
 use onnx_conformance_reference::proto::{ModelProto, NodeProto};
 
 use crate::facts::{NodeFacts, Origin, ValueFact};
-use crate::finding::{Described, Finding};
+use crate::finding::Described;
+use crate::findings::Findings;
 use crate::infer::bodies::{Bodies, BodyId, NodeId, NodePath, ValueId};
 use crate::infer::walk::Walk;
 use crate::scan::Limits;
@@ -14,7 +15,7 @@ pub struct Inferred<'m> {
     /// The graphs of the model, and the names in each.
     pub bodies: Bodies<'m>,
     /// What contradicts itself: nodes, subgraphs and declarations against the types that they meet.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     facts: Vec<ValueFact>,
 }
 

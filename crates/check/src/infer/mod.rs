@@ -4,6 +4,7 @@ mod attributes;
 mod bodies;
 mod control;
 mod declared;
+mod digest;
 mod execute;
 mod inferred;
 mod output_types;

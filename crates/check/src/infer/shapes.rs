@@ -5,7 +5,7 @@ use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
-use crate::facts::ValueFact;
+use crate::facts::{MAX_RANK, ValueFact};
 use crate::infer::view::{NodeView, axis_of};
 use crate::infer::windows;
 
@@ -147,15 +147,15 @@ fn shapes(view: &NodeView<'_, '_>) -> Option<Vec<Option<Shape>>> {
         }
         _ if KEEPING.binary_search(&name).is_ok() => one(view.shape(0)),
         _ if BROADCASTING.binary_search(&name).is_ok() => one(broadcast_all(view)),
-        _ if RANK_KEEPING.binary_search(&name).is_ok() => one(Some(unknown(view.shape(0)?.len()))),
-        "Split" => Some(vec![split(view); count]),
-        "TopK" => Some(vec![top_k(view); 2]),
-        "LSTM" | "GRU" | "RNN" => Some(vec![Some(unknown(4)), Some(unknown(3)), Some(unknown(3))]),
+        _ if RANK_KEEPING.binary_search(&name).is_ok() => one(unknown(view.shape(0)?.len())),
+        "Split" => Some(for_each(split(view), count)),
+        "TopK" => Some(for_each(top_k(view), 2)),
+        "LSTM" | "GRU" | "RNN" => Some(vec![unknown(4), unknown(3), unknown(3)]),
         _ if name.starts_with("Reduce") || matches!(name, "ArgMax" | "ArgMin") => one(reduced(view)),
-        "MaxPool" => Some(vec![windows::pooled(view); count]),
+        "MaxPool" => Some(for_each(windows::pooled(view), count)),
         "AveragePool" | "LpPool" => one(windows::pooled(view)),
         "Conv" | "ConvInteger" | "QLinearConv" => one(windows::convolved(view)),
-        "ConvTranspose" => one(Some(unknown(view.shape(0)?.len()))),
+        "ConvTranspose" => one(unknown(view.shape(0)?.len())),
         "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => one(windows::global(view)),
         _ => one(moved(view)),
     }
@@ -173,7 +173,7 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
         "Reshape" => reshape(view),
         "Squeeze" => squeeze(view),
         "Unsqueeze" => unsqueeze(view),
-        "Flatten" => Some(unknown(2)),
+        "Flatten" => unknown(2),
         "MatMul" | "MatMulInteger" => matmul(&view.shape(0)?, &view.shape(1)?),
         "QLinearMatMul" => matmul(&view.shape(0)?, &view.shape(3)?),
         "Gemm" => Some(gemm(view)),
@@ -183,7 +183,7 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
         "Slice" => slice(view),
         "Expand" => expand(view),
         "ConstantOfShape" => of_sizes(view, 0),
-        "OneHot" => Some(unknown(view.shape(0)?.len() + 1)),
+        "OneHot" => unknown(view.shape(0)?.len() + 1),
         "RandomNormal" | "RandomUniform" => {
             view.attributes.ints("shape")?.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect()
         }
@@ -191,8 +191,17 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
     }
 }
 
-fn unknown(rank: usize) -> Shape {
-    vec![Dim::Unknown; rank]
+/// A shape of which only the rank is known; nothing for a rank beyond the limit.
+fn unknown(rank: usize) -> Option<Shape> {
+    (rank <= MAX_RANK).then(|| std::iter::repeat_n(Dim::Unknown, rank).collect())
+}
+
+/// One shape for several outputs; nothing where the copies would take much more than the model.
+fn for_each(shape: Option<Shape>, outputs: usize) -> Vec<Option<Shape>> {
+    const MAX_DIMS: usize = 1 << 16;
+    let dims = shape.as_ref().map_or(0, Vec::len).saturating_mul(outputs);
+    let shape = shape.filter(|_| dims <= MAX_DIMS);
+    std::iter::repeat_n(shape, outputs).collect()
 }
 
 fn integers(view: &NodeView<'_, '_>, position: usize) -> Option<Vec<i64>> {
@@ -327,7 +336,7 @@ fn concat(view: &NodeView<'_, '_>) -> Option<Shape> {
 }
 
 fn reshape(view: &NodeView<'_, '_>) -> Option<Shape> {
-    let List::Given(target) = list(view, "shape", 1) else { return Some(unknown(length(view, 1)?)) };
+    let List::Given(target) = list(view, "shape", 1) else { return unknown(length(view, 1)?) };
     let input = view.shape(0);
     let copies_zeros = int(view, "allowzero", 0)? == 0;
     let mut dims: Shape = Vec::new();
@@ -414,7 +423,7 @@ fn gather_nd(view: &NodeView<'_, '_>) -> Option<Shape> {
 fn slice(view: &NodeView<'_, '_>) -> Option<Shape> {
     let dims = view.shape(0)?;
     let touched: Vec<usize> = match (list(view, "axes", 3), list(view, "starts", 1)) {
-        (List::Unknown, _) => return Some(unknown(dims.len())),
+        (List::Unknown, _) => return unknown(dims.len()),
         (List::Given(axes), _) => axes.iter().map(|&axis| axis_of(axis, Some(dims.len()))).collect::<Option<_>>()?,
         (List::Absent, List::Given(starts)) => (0..starts.len()).collect(),
         (List::Absent, _) => (0..dims.len()).collect(),
@@ -427,13 +436,13 @@ fn slice(view: &NodeView<'_, '_>) -> Option<Shape> {
 fn of_sizes(view: &NodeView<'_, '_>, position: usize) -> Option<Shape> {
     match integers(view, position) {
         Some(sizes) => sizes.iter().map(|&size| Some(Dim::Size(usize::try_from(size).ok()?))).collect(),
-        None => Some(unknown(length(view, position)?)),
+        None => unknown(length(view, position)?),
     }
 }
 
 fn expand(view: &NodeView<'_, '_>) -> Option<Shape> {
     let (dims, target) = (view.shape(0)?, of_sizes(view, 1)?);
-    if integers(view, 1).is_none() { Some(unknown(dims.len().max(target.len()))) } else { broadcast(&dims, &target) }
+    if integers(view, 1).is_none() { unknown(dims.len().max(target.len())) } else { broadcast(&dims, &target) }
 }
 
 fn split(view: &NodeView<'_, '_>) -> Option<Shape> {
@@ -459,7 +468,7 @@ fn reduced(view: &NodeView<'_, '_>) -> Option<Shape> {
         match list(view, "axes", 1) {
             List::Given(axes) => Some(axes).filter(|axes| !axes.is_empty()),
             List::Absent => None,
-            List::Unknown if keep => return Some(unknown(dims.len())),
+            List::Unknown if keep => return unknown(dims.len()),
             List::Unknown => return None,
         }
     };

@@ -1,14 +1,18 @@
 //! The walk: every node in order, with what is known of its inputs, through subgraphs and calls of functions.
 
+use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher as _;
 
 use onnx_conformance_reference::proto::{AttributeProto, Message, NodeProto, TensorProto, ValueInfoProto};
 
-use crate::facts::ValueFact;
+use crate::facts::{MAX_RANK, ValueFact};
 use crate::finding::{Described, Finding, NodePlace, PathStep, Place};
+use crate::findings::Findings;
 use crate::infer::attributes::{Attributes, CallAttributes};
 use crate::infer::bodies::{Bodies, BodyId, BodySource, Definition, NodeId, ValueId};
 use crate::infer::declared::{self, Contradiction, contradiction, refine};
+use crate::infer::digest::{Digest, Digester};
 use crate::infer::execute::Executor;
 use crate::infer::view::{NodeView, of_tensor};
 use crate::infer::{shapes, types};
@@ -22,6 +26,9 @@ const DEEPEST_CALL: usize = 64;
 /// and of still others nothing.
 const CALLS: (usize, usize) = (16, 64);
 
+/// The findings that are told from those of other calls; of those beyond, each call counts.
+const SEEN: usize = 1 << 20;
+
 /// The nodes that are visited: calls visit those of a function again.
 const VISITS: usize = 20_000_000;
 
@@ -32,12 +39,18 @@ pub(super) struct Walk<'b, 'm> {
     pub(super) facts: Vec<ValueFact>,
     /// What holds of all calls of a function, by the numbers of its values.
     joined: HashMap<usize, Vec<ValueFact>>,
-    calls: HashMap<Vec<u8>, Vec<ValueFact>>,
+    calls: HashMap<Digest, Vec<ValueFact>>,
     call_counts: HashMap<usize, usize>,
     /// The calls that are being followed: the node, and the function.
     stack: Vec<(NodeId, usize)>,
-    findings: Vec<Finding>,
-    seen: HashSet<(NodeId, String)>,
+    findings: Findings,
+    seen: HashSet<(NodeId, u64)>,
+    hasher: RandomState,
+    digester: Digester,
+    /// Bytes of the shapes and constants that are held.
+    held: usize,
+    /// Whether shapes or constants were left out for want of memory.
+    is_cut: bool,
     visits: usize,
     /// The branches of conditions that the walk is in.
     pub(super) branches: usize,
@@ -54,8 +67,12 @@ impl<'b, 'm> Walk<'b, 'm> {
             calls: HashMap::new(),
             call_counts: HashMap::new(),
             stack: Vec::new(),
-            findings: Vec::new(),
+            findings: Findings::new(limits),
             seen: HashSet::new(),
+            hasher: RandomState::new(),
+            digester: Digester::default(),
+            held: 0,
+            is_cut: false,
             visits: 0,
             branches: 0,
             executor: Executor::new(&limits.deadline),
@@ -63,7 +80,7 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     /// Walks the main graph with all that it calls, then the functions that nothing calls.
-    pub(super) fn run(mut self) -> (Vec<ValueFact>, Vec<Finding>) {
+    pub(super) fn run(mut self) -> (Vec<ValueFact>, Findings) {
         if self.bodies.model.graph.is_some() {
             self.body(BodyId(0), None, None);
         }
@@ -79,7 +96,25 @@ impl<'b, 'm> Walk<'b, 'm> {
                 self.facts.splice(range, facts);
             }
         }
+        if self.is_cut {
+            let message = "the memory for shapes and constants is used up, so that more may be wrong";
+            let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
+            self.findings.push(finding.with_edit("give the check more memory, with --memory"));
+        }
         (self.facts, self.findings)
+    }
+
+    /// What is kept of a fact: without shape and constant where the memory for them is used up.
+    fn keep_within_limits(&mut self, fact: ValueFact) -> ValueFact {
+        let shape = fact.shape.filter(|shape| shape.len() <= MAX_RANK);
+        let fact = ValueFact { shape, ..fact };
+        let held = self.held.saturating_add(fact.size());
+        if held > self.limits.fact_bytes() {
+            self.is_cut = true;
+            return ValueFact { shape: None, constant: None, ..fact };
+        }
+        self.held = held;
+        fact
     }
 
     /// Walks a body whose inputs are given what the caller knows of them, and returns what is known of its outputs.
@@ -116,6 +151,9 @@ impl<'b, 'm> Walk<'b, 'm> {
     }
 
     fn set(&mut self, value: ValueId, fact: ValueFact) {
+        let old = self.facts.get(value.0).map_or(0, ValueFact::size);
+        self.held = self.held.saturating_sub(old);
+        let fact = self.keep_within_limits(fact);
         if let Some(place) = self.facts.get_mut(value.0) {
             *place = fact;
         }
@@ -265,20 +303,22 @@ impl<'b, 'm> Walk<'b, 'm> {
         if *count >= CALLS.1 {
             inputs.fill(ValueFact::default());
         }
-        let key = call_key(function, &inputs, &passed, is_open);
+        let key = call_key(&self.digester, function, &inputs, &passed, is_open);
         if let Some(outputs) = self.calls.get(&key) {
             return outputs.clone();
         }
         *count += 1;
         let range = self.bodies.body(body).range.clone();
         if let Some(facts) = self.facts.get_mut(range) {
+            self.held = self.held.saturating_sub(facts.iter().map(ValueFact::size).sum());
             facts.fill(ValueFact::default());
         }
         self.stack.push((id, function));
         let outputs = self.body(body, Some(inputs), if is_open { None } else { Some(&passed) });
         self.stack.pop();
         self.keep(function, body);
-        self.calls.insert(key, outputs.clone());
+        let kept = outputs.iter().map(|fact| self.keep_within_limits(fact.clone())).collect();
+        self.calls.insert(key, kept);
         outputs
     }
 
@@ -370,19 +410,25 @@ impl<'b, 'm> Walk<'b, 'm> {
 
     /// Keeps a finding about a node.
     pub(super) fn push(&mut self, id: NodeId, finding: Finding) {
-        if self.findings.len() < self.limits.findings && self.seen.insert((id, finding.message.clone())) {
-            let place = Place { path: self.path(id.body), node: Some(self.bodies.node_place(id)), ..finding.place };
-            self.findings.push(Finding { place, ..finding });
-        }
+        self.push_once(id, Some(id), finding);
     }
 
     /// Keeps a finding about a graph.
     pub(super) fn push_for_body(&mut self, body: BodyId, finding: Finding) {
-        let whole = NodeId { body, index: usize::MAX };
-        if self.findings.len() < self.limits.findings && self.seen.insert((whole, finding.message.clone())) {
-            let place = Place { path: self.path(body), ..finding.place };
-            self.findings.push(Finding { place, ..finding });
+        self.push_once(NodeId { body, index: usize::MAX }, None, finding);
+    }
+
+    /// Keeps a finding, once for all calls of a function.
+    fn push_once(&mut self, key: NodeId, node: Option<NodeId>, finding: Finding) {
+        let digest = self.hasher.hash_one(&finding.message);
+        let is_new =
+            if self.seen.len() < SEEN { self.seen.insert((key, digest)) } else { !self.seen.contains(&(key, digest)) };
+        if !is_new || self.findings.drops(finding.level) {
+            return;
         }
+        let node = node.map(|node| self.bodies.node_place(node));
+        let place = Place { path: self.path(key.body), node, ..finding.place };
+        self.findings.push(Finding { place, ..finding });
     }
 
     /// The way to a body, by the calls that are being followed.
@@ -398,19 +444,26 @@ impl<'b, 'm> Walk<'b, 'm> {
 }
 
 /// What two calls of a function have in common where one need not be followed again.
-fn call_key(function: usize, inputs: &[ValueFact], passed: &CallAttributes<'_>, is_open: bool) -> Vec<u8> {
+fn call_key(
+    digester: &Digester,
+    function: usize,
+    inputs: &[ValueFact],
+    passed: &CallAttributes<'_>,
+    is_open: bool,
+) -> Digest {
     /// The bytes of an attribute up to which calls are told apart by its value; beyond it is by its place.
     const LONG: usize = 4096;
-    let mut key = format!("{function} {is_open} {inputs:?}").into_bytes();
+    let mut key = digester.begin();
+    key.text(format_args!("{function} {is_open} {inputs:?}"));
     let mut names: Vec<(&&str, &&AttributeProto)> = passed.iter().collect();
     names.sort_unstable_by_key(|(name, _)| **name);
     for (name, attribute) in names {
-        key.extend(name.as_bytes());
+        key.bytes(name.as_bytes());
         if attribute.encoded_len() <= LONG {
-            key.extend(attribute.encode_length_delimited_to_vec());
+            key.bytes(&attribute.encode_to_vec());
         } else {
-            key.extend(format!("{:p}", *attribute).into_bytes());
+            key.text(format_args!("{:p}", *attribute));
         }
     }
-    key
+    key.end()
 }

@@ -5,6 +5,7 @@ use onnx_conformance_reference::proto::measure::{Kind, MeasureError, decoded_siz
 use onnx_conformance_reference::proto::{Message, ModelProto, TensorProto, onnx};
 
 use crate::finding::{Finding, Place};
+use crate::findings::Findings;
 use crate::rules::RuleId;
 use crate::scan::other::{what_else, wrong_start};
 use crate::scan::source::{Limits, Reader, Source, malformed, over, truncated};
@@ -30,7 +31,7 @@ pub struct Scan {
     /// The message. A tensor whose elements were left out has a mark that [`Scan::stored`] reads.
     pub model: ModelProto,
     /// What was found on the way: texts that are not UTF-8, which are mended in the message.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     /// Where the elements stand that were left out.
     data: Vec<StoredData>,
 }
@@ -128,10 +129,11 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
     let mut copier = Copier {
         reader: Reader::new(source, &limits.deadline),
         out: Vec::new(),
-        limit: limits.bytes,
+        limit: limits.message_bytes(),
         kept: 0,
+        parts: 0,
         data: Vec::new(),
-        findings: Vec::new(),
+        findings: Findings::new(limits),
     };
     if let Some(finding) = wrong_start(source) {
         return Err(Box::new(finding));
@@ -163,8 +165,10 @@ struct Copier<'a, S: Source + ?Sized> {
     out: Vec<u8>,
     limit: usize,
     kept: u64,
+    /// The parts of elements that are listed.
+    parts: usize,
     data: Vec<StoredData>,
-    findings: Vec<Finding>,
+    findings: Findings,
 }
 
 /// A field as its key tells it.
@@ -183,7 +187,7 @@ struct Field {
 impl<S: Source + ?Sized> Copier<'_, S> {
     fn scan(&mut self, limits: &Limits) -> Result<ModelProto, Box<Finding>> {
         self.copy_model()?;
-        decoded_size(Kind::Model, &self.out, limits.bytes, &limits.deadline).map_err(over)?;
+        decoded_size(Kind::Model, &self.out, limits.message_bytes(), &limits.deadline).map_err(over)?;
         ModelProto::decode(std::mem::take(&mut self.out).as_slice()).map_err(|error| {
             let message = format!("no protobuf encoding of a model: {error}");
             Box::new(Finding::new(RuleId::FileMalformed, Place::default(), message))
@@ -217,9 +221,16 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             } else {
                 self.copy_field(message.kind, &field, child)?;
             }
-            if self.out.len() > self.limit {
-                return Err(over(MeasureError::Limit(self.limit)));
-            }
+            self.check_size()?;
+        }
+        Ok(())
+    }
+
+    /// The copy and the list of parts are within the limit.
+    fn check_size(&self) -> Result<(), Box<Finding>> {
+        let parts = self.parts.saturating_mul(size_of::<(u64, u64)>());
+        if self.out.len().saturating_add(parts) > self.limit {
+            return Err(over(MeasureError::Limit(self.limit)));
         }
         Ok(())
     }
@@ -321,7 +332,8 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             at = field.to;
             data.is_segment |= field.number == SEGMENT;
             if let Some(name) = DataField::from_number(field.number) {
-                add_part(&mut data.fields, name, &field);
+                self.parts += add_part(&mut data.fields, name, &field);
+                self.check_size()?;
             }
         }
         let bytes = data.bytes();
@@ -359,28 +371,32 @@ impl<S: Source + ?Sized> Copier<'_, S> {
 /// `TensorProto.segment`, which no release of ONNX reads.
 const SEGMENT: u64 = 3;
 
-/// Notes a part of a field of elements.
-fn add_part(fields: &mut Vec<StoredField>, name: DataField, field: &Field) {
+/// Notes a part of a field of elements, and returns how many entries that adds to the list of parts.
+fn add_part(fields: &mut Vec<StoredField>, name: DataField, field: &Field) -> usize {
     let bytes = field.to - field.from;
     let at = fields.iter().position(|other| other.field == name).unwrap_or_else(|| {
         fields.push(StoredField { field: name, parts: Vec::new(), bytes: 0, listed: 0, singles: 0 });
         fields.len() - 1
     });
-    let Some(stored) = fields.get_mut(at) else { return };
+    let Some(stored) = fields.get_mut(at) else { return 0 };
     if name == DataField::RawData {
         // The last of several counts.
         (stored.parts, stored.bytes, stored.listed) = (vec![(field.from, bytes)], bytes, bytes);
-        return;
+        return 0;
     }
     let is_single = !field.is_delimited || name == DataField::StringData;
     stored.bytes += bytes;
     stored.singles += u64::from(is_single);
     stored.listed += if is_single { 0 } else { bytes };
     match stored.parts.last_mut().filter(|_| is_single) {
-        Some((from, length)) if *from + *length == field.at => *length = field.to - *from,
+        Some((from, length)) if *from + *length == field.at => {
+            *length = field.to - *from;
+            return 0;
+        }
         _ if is_single => stored.parts.push((field.at, field.to - field.at)),
         _ => stored.parts.push((field.from, bytes)),
     }
+    1
 }
 
 /// A field as messages name it: `field 7 of ModelProto`.

@@ -52,12 +52,29 @@ pub trait Folder {
 /// What a check may use.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The bytes of the decoded messages.
+    /// Bytes of memory.
     pub bytes: usize,
     /// When the check ends, if it has not before.
     pub deadline: Deadline,
-    /// The findings that are kept.
+    /// Findings of one level that are kept.
     pub findings: usize,
+}
+
+impl Limits {
+    /// Bytes that the decoded messages may take: the names, facts and uses of their values take several times as much.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.bytes / 8
+    }
+
+    /// Bytes that shapes and constants of values may take.
+    pub(crate) fn fact_bytes(&self) -> usize {
+        self.bytes / 32
+    }
+
+    /// Bytes that the findings of one level may take.
+    pub(crate) fn finding_bytes(&self) -> usize {
+        self.bytes / 64
+    }
 }
 
 impl Default for Limits {
@@ -167,5 +184,10 @@ pub(super) fn truncated(at: u64, rule: &str) -> Box<Finding> {
 
 pub(super) fn over(error: MeasureError) -> Box<Finding> {
     let rule = if error == MeasureError::Depth { RuleId::FileNesting } else { RuleId::FileLimit };
-    Box::new(Finding::new(rule, Place::default(), error.to_string()))
+    let finding = Finding::new(rule, Place::default(), error.to_string());
+    Box::new(match error {
+        MeasureError::Limit(_) => finding.with_edit("give the check more memory, with --memory"),
+        MeasureError::Deadline => finding.with_edit("give the check more time, with --timeout"),
+        MeasureError::Depth => finding,
+    })
 }

@@ -195,5 +195,7 @@ fn a_hundred_thousand_nodes_are_checked_in_a_line() {
     // The same in the other order: every node but the last is out of place, and the findings have a limit.
     model.graph.as_mut().unwrap().node.reverse();
     let report = check(model.encode_to_vec().as_slice(), None, &Limits { findings: 100, ..Limits::default() });
-    assert_eq!((report.findings.len(), report.findings[0].rule.id()), (100, "value/unsorted"));
+    assert_eq!((report.findings.len(), report.findings[0].rule.id()), (101, "value/unsorted"));
+    let cut = report.findings.last().unwrap();
+    assert_eq!((cut.rule.id(), cut.message.as_str()), ("file/limit", "only 100 of 99999 errors are listed"));
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::finding::{Finding, Place};
+use crate::findings::Findings;
 use crate::infer::{Bodies, BodyId, Inferred, NodeId};
 use crate::rules::RuleId;
 use crate::scan::{Folder, Limits, Scan};
@@ -14,7 +15,7 @@ pub(super) struct Context<'a, 'm> {
     pub(super) scan: &'m Scan,
     pub(super) folder: Option<&'a dyn Folder>,
     pub(super) limits: &'a Limits,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Findings,
 }
 
 impl<'a, 'm> Context<'a, 'm> {
@@ -22,11 +23,9 @@ impl<'a, 'm> Context<'a, 'm> {
         &self.inferred.bodies
     }
 
-    /// Keeps a finding, up to the limit.
+    /// Keeps a finding, up to the limit of its level.
     pub(super) fn push(&mut self, finding: Finding) {
-        if self.findings.len() < self.limits.findings {
-            self.findings.push(finding);
-        }
+        self.findings.push(finding);
     }
 
     /// Keeps a finding about the model itself.
@@ -37,7 +36,7 @@ impl<'a, 'm> Context<'a, 'm> {
 
     /// Keeps a finding about a graph or function.
     pub(super) fn body(&mut self, body: BodyId, rule: RuleId, message: impl Into<String>) {
-        if self.findings.len() < self.limits.findings {
+        if !self.findings.drops(rule.level()) {
             let place = self.bodies().place(body);
             self.push(Finding::new(rule, place, message));
         }
@@ -45,7 +44,7 @@ impl<'a, 'm> Context<'a, 'm> {
 
     /// Keeps a finding about a node.
     pub(super) fn node(&mut self, node: NodeId, rule: RuleId, message: impl Into<String>, edit: Option<String>) {
-        if self.findings.len() < self.limits.findings {
+        if !self.findings.drops(rule.level()) {
             let place = self.bodies().place_of(node);
             let finding = Finding { edit, ..Finding::new(rule, place, message) };
             self.push(finding);

@@ -27,10 +27,11 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
     let mut numbers = [None, None];
     for (number, key) in numbers.iter_mut().zip(["offset", "length"]) {
         let Some(text) = entry(key) else { continue };
-        if let Ok(value) = text.parse::<u64>() {
+        let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some(value) = text.parse::<u64>().ok().filter(|_| is_decimal) {
             *number = Some(value);
         } else {
-            let message = format!("its {key} '{text}' is not a number of bytes");
+            let message = format!("its {key} '{text}' is not a number of bytes in decimal digits");
             return vec![finding(RuleId::ExternalEntry, message)];
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::finding::Finding;
 use crate::infer::{BodyId, Definition, NodeId, ValueId};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
@@ -183,11 +182,8 @@ fn check_dead(context: &mut Context<'_, '_>, uses: &Uses) {
         let names = &context.bodies().body(id.body).names;
         let is_read = |name: &String| names.get(name.as_str()).is_some_and(|value| uses.read.contains(value));
         if !node.output.iter().any(is_read) {
-            let finding = Finding::new(RuleId::NodeDead, context.bodies().place_of(id), "no output of it is used");
-            context.push(finding.with_edit("remove the node"));
-        }
-        if context.findings.len() >= context.limits.findings {
-            return;
+            let edit = Some("remove the node".to_owned());
+            context.node(id, RuleId::NodeDead, "no output of it is used", edit);
         }
     }
 }

@@ -6,6 +6,7 @@ use onnx_conformance_reference::model::graph::plain_domain;
 use serde::Serialize;
 
 use crate::finding::{Finding, Place};
+use crate::findings::Findings;
 use crate::infer::{Bodies, Inferred, infer};
 use crate::rules::{Level, RuleId};
 use crate::scan::{Folder, Limits, Scan, Source, scan};
@@ -70,9 +71,10 @@ pub fn check<S: Source + ?Sized>(source: &S, folder: Option<&dyn Folder>, limits
 }
 
 /// Checks a model that has been scanned.
-pub fn check_model(scan: Scan, folder: Option<&dyn Folder>, limits: &Limits) -> Report {
+pub fn check_model(mut scan: Scan, folder: Option<&dyn Folder>, limits: &Limits) -> Report {
+    let findings = std::mem::replace(&mut scan.findings, Findings::new(limits));
     let inferred = infer(&scan.model, limits);
-    let mut context = Context { inferred: &inferred, scan: &scan, folder, limits, findings: scan.findings.clone() };
+    let mut context = Context { inferred: &inferred, scan: &scan, folder, limits, findings };
     let facts = facts(&inferred);
     if scan.model.graph.is_none() {
         let edit = "give a file that holds a whole model".to_owned();
@@ -85,15 +87,14 @@ pub fn check_model(scan: Scan, folder: Option<&dyn Folder>, limits: &Limits) -> 
     declarations::check(&mut context);
     attributes::check(&mut context);
     tensors::check(&mut context);
-    let mut findings = std::mem::take(&mut context.findings);
-    findings.extend(inferred.findings.iter().cloned());
+    let mut findings = context.findings;
+    findings.absorb(inferred.findings);
     if limits.deadline.is_over() {
         let message = "the time for the check is over, so that more may be wrong";
-        findings.push(Finding::new(RuleId::FileLimit, Place::default(), message));
+        let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
+        findings.push(finding.with_edit("give the check more time, with --timeout"));
     }
-    findings.sort_by_key(|finding| finding.level);
-    findings.truncate(limits.findings);
-    Report { findings, facts: Some(facts), scan: Some(scan) }
+    Report { findings: findings.into_sorted(), facts: Some(facts), scan: Some(scan) }
 }
 
 fn facts(inferred: &Inferred<'_>) -> ModelFacts {

@@ -55,6 +55,10 @@ const ROWS: &[(&str, &[&str])] = &[
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (int64 x) => (int64 y) { y = Ceil (x) }", &["node/type"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[2] x, float[3] z) => (float[2] y) { y = Add (x, z) }", &["node/constraint"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y) { y = Neg (x) z = Neg (x) }", &["node/dead"]),
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[a, b] x, int64[c] i) => (y) { y = Gather <axis = 1000> (x, i) }",
+      &["graph/output-type", "node/constraint"]),
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[a, b] x) => (float[a, b] y) { y = Softmax <axis = 2> (x) }", &["node/constraint"]),
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g (float[a, b] x, int64[c] i) => (float[a, c] y) { y = Gather <axis = 1> (x, i) }", &[]),
     // Names and order.
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y) { y = Neg (q) }", &["value/undefined"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y) { y = Neg (z) z = Neg (x) }", &["value/unsorted"]),
@@ -83,6 +87,8 @@ const ROWS: &[(&str, &[&str])] = &[
     ("<ir_version: 10, opset_import: [\"\" : 21]> g () => (float[3] y) <float[3] w = [\"location\": \"w.bin\"]> { y = Neg (w) }", &["external/size"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g () => (float[2] y) <float[2] w = [\"location\": \"v.bin\"]> { y = Neg (w) }", &["external/missing"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g () => (float[2] y) <float[2] w = [\"location\": \"../w.bin\"]> { y = Neg (w) }", &["external/location"]),
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g () => (float y) <float w = [\"location\": \"w.bin\", \"offset\": \"+4\"]> { y = Neg (w) }", &["external/entry"]),
+    ("<ir_version: 10, opset_import: [\"\" : 21]> g () => (float y) <float w = [\"location\": \"w.bin\", \"offset\": \"4\"]> { y = Neg (w) }", &[]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g () => (float[2] y) <float[2] w = [\"offset\": \"0\"]> { y = Neg (w) }", &["external/entry"]),
     ("<ir_version: 10, opset_import: [\"\" : 21]> g () => (float y) <float w = {1}, float w = {2}> { y = Neg (w) }", &["tensor/name"]),
     // Functions.

@@ -104,7 +104,7 @@ pub enum Dim {
     /// A fixed size.
     Size(usize),
     /// A name: any size, the same wherever the name stands.
-    Name(String),
+    Name(Arc<str>),
     /// Any size.
     Unknown,
 }

@@ -287,7 +287,7 @@ fn declared_shape(proto: &TypeProto) -> Option<Vec<Dim>> {
     let Some(onnx::type_proto::Value::TensorType(tensor)) = &proto.value else { return None };
     let dim = |dim: &onnx::tensor_shape_proto::Dimension| match &dim.value {
         Some(V::DimValue(size)) => usize::try_from(*size).map_or(Dim::Unknown, Dim::Size),
-        Some(V::DimParam(name)) if !name.is_empty() => Dim::Name(name.clone()),
+        Some(V::DimParam(name)) if !name.is_empty() => Dim::Name(name.as_str().into()),
         _ => Dim::Unknown,
     };
     tensor.shape.as_ref().map(|shape| shape.dim.iter().map(dim).collect())

@@ -45,8 +45,13 @@ pub enum KernelError {
     #[error(transparent)]
     Shape(#[from] ShapeMismatch),
     /// An axis outside the rank.
-    #[error(transparent)]
-    Axis(#[from] AxisError),
+    #[error("{error}{}", in_brackets(rule.as_deref()))]
+    Axis {
+        /// The axis and the rank.
+        error: AxisError,
+        /// The rule that forbids it, as of [`KernelError::Invalid`].
+        rule: Option<String>,
+    },
     /// Something inside a node: its own failure, or one of a subgraph or function body.
     #[error("{place}: {source}")]
     At {
@@ -66,6 +71,12 @@ impl From<TensorError> for KernelError {
             TensorError::Deadline => KernelError::Deadline,
             error => KernelError::Tensor(error),
         }
+    }
+}
+
+impl From<AxisError> for KernelError {
+    fn from(error: AxisError) -> KernelError {
+        KernelError::Axis { error, rule: None }
     }
 }
 
@@ -119,7 +130,7 @@ impl KernelError {
         let message = match self {
             KernelError::Invalid { message, rule: None } => message,
             KernelError::Shape(error) => error.to_string(),
-            KernelError::Axis(error) => error.to_string(),
+            KernelError::Axis { error, rule: None } => return KernelError::Axis { error, rule: Some(id.to_owned()) },
             other => return other,
         };
         KernelError::Invalid { message, rule: Some(id.to_owned()) }
@@ -131,6 +142,9 @@ impl KernelError {
         match self {
             KernelError::Invalid { message, rule: Some(id) } => {
                 KernelError::Invalid { message, rule: Some(format!("{name}/{id}")) }
+            }
+            KernelError::Axis { error, rule: Some(id) } => {
+                KernelError::Axis { error, rule: Some(format!("{name}/{id}")) }
             }
             other => other,
         }

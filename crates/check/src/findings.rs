@@ -1,0 +1,226 @@
+//! The findings of a check within its limits. Each level has room of its own, so that notes never displace errors, and what
+//! does not fit is counted.
+
+use crate::facts::Origin;
+use crate::finding::{Described, Finding, Place};
+use crate::rules::{Level, RuleId};
+use crate::scan::Limits;
+use crate::shorten::{MAX_NAME, cut};
+
+/// Longest message or edit, in bytes.
+const MAX_MESSAGE: usize = 2_000;
+
+/// Most inputs, and most dimensions of one, that a finding describes.
+const MAX_DESCRIBED: usize = 32;
+
+/// Findings by level, with the number of those that were dropped because a limit was reached.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    kept: Vec<Finding>,
+    levels: [Room; 3],
+    max_count: usize,
+    max_bytes: usize,
+}
+
+/// What the findings of one level take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    count: usize,
+    bytes: usize,
+    dropped: usize,
+}
+
+impl Findings {
+    /// An empty list with the limits of a check.
+    pub fn new(limits: &Limits) -> Findings {
+        Findings {
+            kept: Vec::new(),
+            levels: [Room::default(); 3],
+            max_count: limits.findings,
+            max_bytes: limits.finding_bytes(),
+        }
+    }
+
+    /// The findings that were kept, in the order in which they were found.
+    pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
+        self.kept.iter()
+    }
+
+    fn room(&mut self, level: Level) -> &mut Room {
+        let [errors, warnings, notes] = &mut self.levels;
+        match level {
+            Level::Error => errors,
+            Level::Warning => warnings,
+            Level::Note => notes,
+        }
+    }
+
+    /// Counts a finding of this level that is not built, because there is no room for it; false where there is room.
+    pub(crate) fn drops(&mut self, level: Level) -> bool {
+        let (max_count, max_bytes) = (self.max_count, self.max_bytes);
+        let room = self.room(level);
+        let is_full = room.count >= max_count || room.bytes >= max_bytes;
+        room.dropped = room.dropped.saturating_add(usize::from(is_full));
+        is_full
+    }
+
+    /// Keeps a finding, or counts it where its level has no room left. Long texts are cut.
+    pub(crate) fn push(&mut self, finding: Finding) {
+        if self.drops(finding.level) {
+            return;
+        }
+        let finding = bounded(finding);
+        let bytes = size(&finding);
+        let room = self.room(finding.level);
+        room.count += 1;
+        room.bytes = room.bytes.saturating_add(bytes);
+        self.kept.push(finding);
+    }
+
+    /// Takes over the findings of another list.
+    pub(crate) fn absorb(&mut self, other: Findings) {
+        for level in [Level::Error, Level::Warning, Level::Note] {
+            let dropped = { other.clone_room(level).dropped };
+            let room = self.room(level);
+            room.dropped = room.dropped.saturating_add(dropped);
+        }
+        for finding in other.kept {
+            self.push(finding);
+        }
+    }
+
+    fn clone_room(&self, level: Level) -> Room {
+        let [errors, warnings, notes] = self.levels;
+        match level {
+            Level::Error => errors,
+            Level::Warning => warnings,
+            Level::Note => notes,
+        }
+    }
+
+    /// The findings by level, worst first, with an error for each level of which some were dropped.
+    pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
+        for level in [Level::Error, Level::Warning, Level::Note] {
+            let room = self.clone_room(level);
+            if room.dropped > 0 {
+                let message =
+                    format!("only {} of {} {level}s are listed", room.count, room.count.saturating_add(room.dropped));
+                let finding = Finding::new(RuleId::FileLimit, Place::default(), message);
+                self.kept.push(finding.with_edit("mend those that are listed and check again"));
+            }
+        }
+        self.kept.sort_by_key(|finding| finding.level);
+        self.kept
+    }
+}
+
+/// The finding with its texts cut and its descriptions limited.
+fn bounded(finding: Finding) -> Finding {
+    Finding {
+        message: cut(finding.message, MAX_MESSAGE),
+        edit: finding.edit.map(|edit| cut(edit, MAX_MESSAGE)),
+        inputs: finding.inputs.into_iter().take(MAX_DESCRIBED).map(bounded_input).collect(),
+        origin: finding.origin.map(bounded_origin),
+        place: Place { item: finding.place.item.map(|item| cut(item, MAX_NAME)), ..finding.place },
+        ..finding
+    }
+}
+
+fn bounded_input(input: Described) -> Described {
+    let shape = input.shape.map(|mut shape| {
+        if shape.len() > MAX_DESCRIBED {
+            let hidden = shape.len() - MAX_DESCRIBED;
+            shape.truncate(MAX_DESCRIBED);
+            shape.push(format!("... ({hidden} more)"));
+        }
+        shape
+    });
+    Described { name: cut(input.name, MAX_NAME), shape, ..input }
+}
+
+fn bounded_origin(origin: Origin) -> Origin {
+    match origin {
+        Origin::GraphInput(name) => Origin::GraphInput(cut(name, MAX_NAME)),
+        Origin::SubgraphInput(name) => Origin::SubgraphInput(cut(name, MAX_NAME)),
+        Origin::FunctionInput(name) => Origin::FunctionInput(cut(name, MAX_NAME)),
+        Origin::Initializer(name) => Origin::Initializer(cut(name, MAX_NAME)),
+        Origin::Node(node) => Origin::Node(cut(node, MAX_NAME)),
+    }
+}
+
+/// Bytes that a finding takes, about.
+fn size(finding: &Finding) -> usize {
+    use crate::finding::{NodePlace, PathStep};
+    let node = |node: &NodePlace| size_of::<NodePlace>() + node.name.len() + node.operator.len() + node.output.len();
+    let step = |step: &PathStep| {
+        size_of::<PathStep>()
+            + match step {
+                PathStep::Graph(name) | PathStep::Function(name) => name.len(),
+                PathStep::Subgraph { node: place, attribute } => node(place) + attribute.len(),
+                PathStep::Call(place) => node(place),
+            }
+    };
+    let input = |input: &Described| {
+        let shape = input.shape.iter().flatten().map(|dim| size_of::<String>() + dim.len());
+        size_of::<Described>() + input.name.len() + shape.sum::<usize>()
+    };
+    size_of::<Finding>()
+        + finding.message.len()
+        + finding.edit.as_ref().map_or(0, String::len)
+        + finding.place.item.as_ref().map_or(0, String::len)
+        + finding.place.node.as_ref().map_or(0, node)
+        + finding.place.path.iter().map(step).sum::<usize>()
+        + finding.inputs.iter().map(input).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(findings: usize) -> Limits {
+        Limits { findings, ..Limits::default() }
+    }
+
+    fn finding(rule: RuleId) -> Finding {
+        Finding::new(rule, Place::default(), "x")
+    }
+
+    #[test]
+    fn notes_displace_no_error_and_what_is_dropped_is_an_error() {
+        let mut findings = Findings::new(&limits(2));
+        assert_eq!(RuleId::NodeDead.level(), Level::Note);
+        for _ in 0..5 {
+            findings.push(finding(RuleId::NodeDead));
+        }
+        findings.push(finding(RuleId::ValueCycle));
+        let sorted = findings.into_sorted();
+        let texts: Vec<(RuleId, &str)> = sorted.iter().map(|it| (it.rule, it.message.as_str())).collect();
+        let limit = (RuleId::FileLimit, "only 2 of 5 notes are listed");
+        assert_eq!(texts, [(RuleId::ValueCycle, "x"), limit, (RuleId::NodeDead, "x"), (RuleId::NodeDead, "x")]);
+    }
+
+    #[test]
+    fn lists_are_joined_within_one_limit() {
+        let (mut one, mut two) = (Findings::new(&limits(2)), Findings::new(&limits(2)));
+        for findings in [&mut one, &mut two] {
+            for _ in 0..3 {
+                findings.push(finding(RuleId::ValueCycle));
+            }
+        }
+        one.absorb(two);
+        let sorted = one.into_sorted();
+        assert_eq!(sorted.len(), 3);
+        assert_eq!(sorted[2].message, "only 2 of 6 errors are listed");
+    }
+
+    #[test]
+    fn few_large_findings_fill_the_memory() {
+        let mut findings = Findings::new(&Limits { bytes: 64 << 10, ..Limits::default() });
+        for _ in 0..10 {
+            findings.push(Finding::new(RuleId::ValueCycle, Place::default(), "n".repeat(1 << 20)));
+        }
+        assert!(findings.iter().all(|finding| finding.message.len() < 2_100));
+        assert_eq!(findings.iter().count(), 1);
+        assert_eq!(findings.into_sorted()[1].message, "only 1 of 10 errors are listed");
+    }
+}

@@ -1,0 +1,37 @@
+//! Long names and messages, which are cut before they are copied.
+
+use std::borrow::Cow;
+
+/// Longest name in a finding, in bytes.
+pub(crate) const MAX_NAME: usize = 500;
+
+/// Shortens a text to `max` bytes, and says how long it is.
+pub(crate) fn shorten(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    let head = text.get(..text.floor_char_boundary(max)).unwrap_or_default();
+    Cow::Owned(format!("{head}... ({} bytes)", text.len()))
+}
+
+/// Shortens a text that is owned.
+pub(crate) fn cut(text: String, max: usize) -> String {
+    if text.len() <= max { text } else { shorten(&text, max).into_owned() }
+}
+
+/// Shortens a name.
+pub(crate) fn name(text: &str) -> String {
+    shorten(text, MAX_NAME).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!(shorten("aä", 3), "aä");
+        assert_eq!(shorten("aä", 2), "a... (3 bytes)");
+        assert_eq!(name(&"n".repeat(1 << 20)).len(), MAX_NAME + "... (1048576 bytes)".len());
+    }
+}
