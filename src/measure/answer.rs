@@ -249,8 +249,8 @@ fn of_outcome(outcome: Outcome) -> NodeVerdict {
 
 #[cfg(test)]
 mod tests {
+    use onnx_conformance_check::Limits;
     use onnx_conformance_check::infer::infer;
-    use onnx_conformance_check::scan::Limits;
     use onnx_conformance_reference::model::text::parse_model;
 
     use super::*;

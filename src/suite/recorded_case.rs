@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use onnx_conformance_check::Limits;
 use onnx_conformance_check::infer::infer;
-use onnx_conformance_check::scan::Limits;
 use onnx_conformance_check::settings::{Settings, type_arguments};
 use onnx_conformance_reference::proto::{ModelProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs, canonical_domain};

@@ -4,6 +4,7 @@
 //! `LIMITS_ONLY=ai.onnx/Conv` drives the operators that begin so, and `LIMITS_ALL=1` every case of every version instead of
 //! one case an operator, which takes hours.
 
+mod check;
 mod hostile;
 mod inflate;
 

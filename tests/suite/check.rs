@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use onnx_conformance::case::{Case, RefusalClass};
 use onnx_conformance::suite::Suite;
 use onnx_conformance_check::rules::{Level, RuleId};
-use onnx_conformance_check::scan::{Folder, Limits};
+use onnx_conformance_check::{Folder, Limits};
 use onnx_conformance_check::{Report, check};
 use onnx_conformance_reference::spec::OperatorVersion;
 use rayon::prelude::*;

@@ -15,9 +15,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use onnx_conformance_fuzz_targets::{Random, TARGETS, Target};
+use peak_alloc::PeakAlloc;
 use rayon::prelude::*;
 
 use crate::workspace;
+
+/// The allocator of this program, which counts.
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
 
 /// A run that takes so long by the processor's clock is a hang; the machine may be busy.
 const HANG: Duration = Duration::from_secs(30);
@@ -168,20 +173,26 @@ fn worker(target: &Target, arguments: &Arguments) {
 }
 
 /// Runs an input and tells a finding by its kind. What takes over twice its time must do so three times, and by the
-/// processor's clock as well: the machine may be busy.
+/// processor's clock as well: the machine may be busy. So must what takes too much memory: some things are read once.
 fn watched(target: &Target, input: &[u8]) -> Result<bool, (&'static str, String)> {
-    let mut fastest = Duration::MAX;
+    let (mut fastest, mut smallest) = (Duration::MAX, usize::MAX);
     for _ in 0..3 {
-        let (started, worked) = (Instant::now(), processor_time("self"));
+        MEMORY.reset_peak_usage();
+        let (started, worked, before) = (Instant::now(), processor_time("self"), MEMORY.current_usage());
         let result = catch_unwind(AssertUnwindSafe(|| target.run(input)));
         let took = started.elapsed().min(processor_time("self").saturating_sub(worked));
         fastest = fastest.min(took);
+        smallest = smallest.min(MEMORY.peak_usage().saturating_sub(before));
+        let is_within_memory = target.memory.is_none_or(|memory| smallest <= memory);
         match result {
             Err(panic) => return Err(("panic", text_of(panic.as_ref()))),
             Ok(Err(finding)) => return Err(("finding", finding)),
-            Ok(Ok(taken)) if took <= 2 * target.time => return Ok(taken),
+            Ok(Ok(taken)) if took <= 2 * target.time && is_within_memory => return Ok(taken),
             Ok(Ok(_)) => {}
         }
+    }
+    if fastest <= 2 * target.time {
+        return Err(("large", format!("{smallest} bytes")));
     }
     Err(("slow", format!("{fastest:?}")))
 }

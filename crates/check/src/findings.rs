@@ -3,8 +3,8 @@
 
 use crate::facts::Origin;
 use crate::finding::{Described, Finding, Place};
+use crate::limits::Limits;
 use crate::rules::{Level, RuleId};
-use crate::scan::Limits;
 use crate::shorten::{MAX_NAME, cut};
 
 /// Longest message or edit, in bytes.
@@ -42,8 +42,8 @@ impl Findings {
     }
 
     /// The findings that were kept, in the order in which they were found.
-    pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
-        self.kept.iter()
+    pub fn kept(&self) -> &[Finding] {
+        &self.kept
     }
 
     fn room(&mut self, level: Level) -> &mut Room {
@@ -80,7 +80,7 @@ impl Findings {
     /// Takes over the findings of another list.
     pub(crate) fn absorb(&mut self, other: Findings) {
         for level in [Level::Error, Level::Warning, Level::Note] {
-            let dropped = { other.clone_room(level).dropped };
+            let dropped = other.room_of(level).dropped;
             let room = self.room(level);
             room.dropped = room.dropped.saturating_add(dropped);
         }
@@ -89,7 +89,7 @@ impl Findings {
         }
     }
 
-    fn clone_room(&self, level: Level) -> Room {
+    fn room_of(&self, level: Level) -> Room {
         let [errors, warnings, notes] = self.levels;
         match level {
             Level::Error => errors,
@@ -101,7 +101,7 @@ impl Findings {
     /// The findings by level, worst first, with an error for each level of which some were dropped.
     pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
         for level in [Level::Error, Level::Warning, Level::Note] {
-            let room = self.clone_room(level);
+            let room = self.room_of(level);
             if room.dropped > 0 {
                 let message =
                     format!("only {} of {} {level}s are listed", room.count, room.count.saturating_add(room.dropped));
@@ -219,8 +219,8 @@ mod tests {
         for _ in 0..10 {
             findings.push(Finding::new(RuleId::ValueCycle, Place::default(), "n".repeat(1 << 20)));
         }
-        assert!(findings.iter().all(|finding| finding.message.len() < 2_100));
-        assert_eq!(findings.iter().count(), 1);
+        assert!(findings.kept().iter().all(|finding| finding.message.len() < 2_100));
+        assert_eq!(findings.kept().iter().count(), 1);
         assert_eq!(findings.into_sorted()[1].message, "only 1 of 10 errors are listed");
     }
 }

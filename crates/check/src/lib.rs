@@ -10,11 +10,13 @@ pub mod facts;
 pub mod finding;
 pub mod findings;
 pub mod infer;
+pub mod limits;
 pub mod rules;
 pub mod scan;
 pub mod settings;
-mod shorten;
+pub mod shorten;
 pub mod validity;
 
-pub use scan::{Folder, Limits, Source};
+pub use limits::Limits;
+pub use scan::{Folder, Source};
 pub use validity::{Report, check};

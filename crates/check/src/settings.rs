@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
     use crate::infer::infer;
-    use crate::scan::Limits;
+    use crate::limits::Limits;
 
     /// The settings of the only node of a model.
     fn check(text: &str, expected: &str) {

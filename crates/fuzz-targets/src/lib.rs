@@ -1,6 +1,7 @@
 //! What is fuzzed: everything that reads what a user gives. A target is a function from bytes, seeds to begin with, and a
 //! way to change one input into another that keeps most of its structure.
 
+mod check;
 mod model;
 mod mutate;
 mod pick;

@@ -36,6 +36,32 @@ pub(crate) fn model(random: &mut Random) -> Vec<u8> {
     case.map_or_else(Vec::new, |case| with_inputs(&case))
 }
 
+/// A model as people have it: of a case, with inputs that are given or known, or of an exporter.
+pub(crate) fn checked(random: &mut Random) -> Vec<u8> {
+    static EXPORTED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+        let files = ["skl2onnx", "torch"].map(|name| std::fs::read_dir(project("testdata/exporters").join(name)));
+        let mut paths: Vec<PathBuf> = files.into_iter().flatten().flatten().flatten().map(|file| file.path()).collect();
+        paths.sort_unstable();
+        paths.iter().filter_map(|path| std::fs::read(path).ok()).collect()
+    });
+    match random.below(8) {
+        0 => pick(random, &EXPORTED).cloned().unwrap_or_default(),
+        1 | 2 => model(random),
+        3 => vendored(random).map_or_else(Vec::new, |case| case.model.to_vec()),
+        4 => {
+            // Constants instead of inputs.
+            let file = model(random);
+            let Ok(mut model) = ModelProto::decode(file.as_slice()) else { return file };
+            if let Some(graph) = &mut model.graph {
+                let known: Vec<String> = graph.initializer.iter().map(|it| it.name().to_owned()).collect();
+                graph.input.retain(|input| !known.iter().any(|name| name == input.name()));
+            }
+            model.encode_to_vec()
+        }
+        _ => generated(random).map_or_else(Vec::new, |case| case.model.to_vec()),
+    }
+}
+
 fn generated(random: &mut Random) -> Option<Case> {
     let version = pick(random, &VERSIONS)?;
     let ids = ids(&OPERATORS, version).ok()?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Random, model, mutate, seeds, text, texts};
+use crate::{Random, check as checking, model, mutate, seeds, text, texts};
 
 /// How long a text may take to be read, in a build that is not optimized.
 const READING: Duration = Duration::from_secs(1);
@@ -15,17 +15,38 @@ pub struct Target {
     pub summary: &'static str,
     /// How long one input may take.
     pub time: Duration,
+    /// Memory that one input may take besides what is read once; nothing where the target has no limit of its own.
+    pub memory: Option<usize>,
     run: fn(&[u8]) -> Result<bool, String>,
     seed: fn(&mut Random) -> Vec<u8>,
     mutate: fn(&mut Random, &[u8]) -> Vec<u8>,
 }
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 8] = [
+    Target {
+        name: "check",
+        summary: "a model: checked, reported in every form, its nodes saved, and held to what the executor gives",
+        time: checking::TIME,
+        memory: Some(2 * checking::BYTES),
+        run: checking::examined,
+        seed: seeds::checked,
+        mutate: mutate::model,
+    },
+    Target {
+        name: "convert",
+        summary: "a valid model: converted to other opsets, checked again, and run before and after",
+        time: checking::TIME,
+        memory: Some(2 * checking::BYTES),
+        run: checking::converted,
+        seed: seeds::checked,
+        mutate: mutate::model,
+    },
     Target {
         name: "model",
         summary: "a model: decoded, read, checked, varied and run on inputs that stand in it as initializers",
         time: model::TIME,
+        memory: None,
         run: model::run,
         seed: seeds::model,
         mutate: mutate::model,
@@ -34,6 +55,7 @@ pub const TARGETS: [Target; 6] = [
         name: "text",
         summary: "a model in ONNX's text syntax: parsed and read",
         time: READING,
+        memory: None,
         run: |input| Ok(texts::syntax(input)),
         seed: seeds::syntax,
         mutate: text::mutate,
@@ -42,6 +64,7 @@ pub const TARGETS: [Target; 6] = [
         name: "specs",
         summary: "a version file or an op.yaml: read, and its cases planned",
         time: READING,
+        memory: None,
         run: |input| Ok(texts::specs(input)),
         seed: seeds::specs,
         mutate: text::mutate,
@@ -50,6 +73,7 @@ pub const TARGETS: [Target; 6] = [
         name: "expectations",
         summary: "an expectation file: read, written, and updated by results",
         time: READING,
+        memory: None,
         run: texts::expectations,
         seed: seeds::expectations,
         mutate: text::mutate,
@@ -58,6 +82,7 @@ pub const TARGETS: [Target; 6] = [
         name: "results",
         summary: "a results file: read, and written again",
         time: READING,
+        memory: None,
         run: texts::results,
         seed: seeds::results,
         mutate: text::mutate,
@@ -66,6 +91,7 @@ pub const TARGETS: [Target; 6] = [
         name: "answers",
         summary: "an adapter's message, and behind it a type and the file of an output",
         time: READING,
+        memory: None,
         run: |input| Ok(texts::answers(input)),
         seed: seeds::answers,
         mutate: text::mutate,
@@ -105,6 +131,8 @@ pub fn check(name: &str, input: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -122,6 +150,22 @@ mod tests {
             }
             assert!(taken > 0, "{} takes none of its seeds", target.name);
         }
+    }
+
+    #[test]
+    fn inputs_that_were_findings_are_none_any_more() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+        for target in &TARGETS {
+            let Ok(files) = std::fs::read_dir(corpus.join(target.name)) else { continue };
+            for file in files {
+                let path = file.unwrap().path();
+                let input = std::fs::read(&path).unwrap();
+                if let Err(finding) = target.run(&input) {
+                    panic!("{}: {finding}", path.display());
+                }
+            }
+        }
+        assert!(std::fs::read_dir(corpus.join("check")).unwrap().count() >= 9);
     }
 
     #[test]

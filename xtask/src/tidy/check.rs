@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
-use crate::tidy::{circles, code, documents, files, layers, links, operators};
+use crate::tidy::{bounds, circles, code, documents, files, layers, links, operators};
 use crate::workspace;
 
 /// Prints every finding, and fails where there is one.
@@ -44,7 +44,7 @@ fn check_code(file: &File, findings: &mut Vec<Finding>) {
     code::check_attributes(file, findings);
     code::check_length(file, findings);
     code::check_declarations(file, findings);
-    code::check_bounds(file, findings);
+    bounds::check_bounds(file, findings);
     layers::check_order(file, findings);
     layers::check_io(file, findings);
 }

@@ -20,7 +20,10 @@ const LAYERS: [Layers; 3] = [
     Layers {
         folder: "crates/check/src/",
         heading: "## The check crate",
-        modules: &["rules", "facts", "finding", "scan", "infer", "settings", "validity", "convert"],
+        modules: &[
+            "limits", "shorten", "rules", "facts", "finding", "findings", "scan", "infer", "settings", "validity",
+            "convert",
+        ],
     },
     Layers {
         folder: "src/",

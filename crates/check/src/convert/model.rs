@@ -15,7 +15,7 @@ use super::draft::Names;
 use super::node::convert_node;
 use crate::facts::NodeFacts;
 use crate::infer::{Bodies, Entered, Inferred, NodePath, infer};
-use crate::scan::Limits;
+use crate::limits::Limits;
 use crate::validity::ir_facts;
 
 /// What a model is to import and to be.

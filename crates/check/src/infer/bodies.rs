@@ -16,6 +16,11 @@ use crate::shorten;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId(pub(crate) usize);
 
+impl BodyId {
+    /// The main graph.
+    pub const MAIN: BodyId = BodyId(0);
+}
+
 /// A node of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId {
@@ -281,6 +286,7 @@ impl<'m> Bodies<'m> {
 
     /// Every node of every body.
     pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
+        // bounded: by the nodes that there are.
         self.ids().flat_map(|body| (0..self.body(body).nodes().len()).map(move |index| NodeId { body, index }))
     }
 

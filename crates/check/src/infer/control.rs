@@ -11,6 +11,7 @@ use crate::finding::{Finding, Place};
 use crate::infer::attributes::{Attributes, CallAttributes, graphs_of};
 use crate::infer::bodies::{BodyId, NodeId};
 use crate::infer::declared::{Contradiction, contradiction};
+use crate::infer::shapes;
 use crate::infer::view::axis_of;
 use crate::infer::walk::Walk;
 use crate::rules::RuleId;
@@ -47,6 +48,7 @@ impl<'m> Walk<'_, 'm> {
     /// Walks the subgraphs of a node of which nothing is known.
     pub(super) fn unknown_subgraphs(&mut self, id: NodeId, node: &'m NodeProto, call: Option<&CallAttributes<'m>>) {
         for (attribute, at) in node.attribute.iter().zip(0..) {
+            // bounded: by the graphs that there are.
             for position in 0..graphs_of(attribute) {
                 if let Some(body) = self.bodies.subgraph(id, at, position) {
                     let outputs = self.body(body, None, call);
@@ -130,9 +132,9 @@ impl<'m> Walk<'_, 'm> {
     /// An input that has one element.
     fn check_single(&mut self, id: NodeId, node: &NodeProto, position: usize, what: &str) {
         let Some(name) = node.input.get(position).filter(|name| !name.is_empty()) else { return };
-        let count = self.fact_of(id.body, name).sizes().map(|sizes| sizes.iter().product::<usize>());
-        if let Some(count) = count.filter(|count| *count != 1) {
-            let message = format!("'{name}', {what}, has {count} elements, not one");
+        let sizes = self.fact_of(id.body, name).sizes().filter(|sizes| sizes.iter().any(|size| *size != 1));
+        if let Some(sizes) = sizes {
+            let message = format!("'{name}', {what}, has shape {sizes:?}, not one element");
             self.push(id, Finding::new(RuleId::NodeConstraint, Place::default(), message));
         }
     }
@@ -200,7 +202,7 @@ impl<'m> Walk<'_, 'm> {
         let along_first = attributes.ints("scan_output_axes").is_none_or(|axes| axes.iter().all(|axis| *axis == 0));
         results.extend(outputs.iter().skip(states).map(|fact| {
             let stacked = stacked(fact, batch);
-            let rank = stacked.rank().map(|rank| vec![Dim::Unknown; rank]);
+            let rank = stacked.rank().and_then(shapes::unknown);
             if along_first { stacked } else { ValueFact { shape: rank, ..stacked } }
         }));
         results
@@ -340,7 +342,9 @@ fn without_constant(fact: &ValueFact) -> ValueFact {
 /// A tensor that a body gives in every iteration, stacked: one axis more.
 fn stacked(fact: &ValueFact, batch: usize) -> ValueFact {
     let shape = fact.shape.as_ref().map(|shape| {
-        let mut dims = vec![Dim::Unknown; batch + 1];
+        // A scan has one batch axis at most.
+        let mut dims = vec![Dim::Unknown];
+        dims.extend((batch > 0).then_some(Dim::Unknown));
         // Sizes may differ from one iteration to the next only where they are no sizes.
         dims.extend(shape.iter().map(|dim| if let Dim::Size(size) = dim { Dim::Size(*size) } else { Dim::Unknown }));
         dims

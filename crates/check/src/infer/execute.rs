@@ -16,6 +16,7 @@ use onnx_conformance_reference::proto::{
 };
 use onnx_conformance_reference::spec::{FormalParameter, Specs};
 use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::tensor::shape::element_count;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Sequence, Value};
 
@@ -301,15 +302,15 @@ impl Fill {
     }
 
     fn tensor(self, element: ElementType, shape: &[usize]) -> Option<Tensor> {
-        let count = shape.iter().product();
+        let count = element_count(shape).ok()?;
         let tensor = match (element.kind(), self) {
-            (Kind::String, Fill::Ones) => Tensor::of_strings(shape, &vec!["1"; count]),
-            (Kind::String, Fill::Zeros) => Tensor::of_strings(shape, &vec!["0"; count]),
-            (Kind::String, Fill::Halves) => Tensor::of_strings(shape, &vec![""; count]),
-            (Kind::Float, Fill::Ones) => Tensor::of_floats(element, shape, &vec![1.0; count]),
-            (Kind::Float, Fill::Zeros) => Tensor::of_floats(element, shape, &vec![0.0; count]),
-            (Kind::Float, Fill::Halves) => Tensor::of_floats(element, shape, &vec![0.5; count]),
-            (_, fill) => Tensor::of_integers(element, shape, &vec![i128::from(fill == Fill::Ones); count]),
+            (Kind::String, Fill::Ones) => Tensor::of_strings(shape, &repeated("1", count)),
+            (Kind::String, Fill::Zeros) => Tensor::of_strings(shape, &repeated("0", count)),
+            (Kind::String, Fill::Halves) => Tensor::of_strings(shape, &repeated("", count)),
+            (Kind::Float, Fill::Ones) => Tensor::of_floats(element, shape, &repeated(1.0, count)),
+            (Kind::Float, Fill::Zeros) => Tensor::of_floats(element, shape, &repeated(0.0, count)),
+            (Kind::Float, Fill::Halves) => Tensor::of_floats(element, shape, &repeated(0.5, count)),
+            (_, fill) => Tensor::of_integers(element, shape, &repeated(i128::from(fill == Fill::Ones), count)),
         };
         tensor.ok()
     }
@@ -317,7 +318,7 @@ impl Fill {
 
 impl Neutral {
     fn tensor(self, view: &NodeView<'_, '_>, element: ElementType, shape: &[usize]) -> Option<Tensor> {
-        let count = shape.iter().product();
+        let count = element_count(shape).ok()?;
         let size = |dim: Option<&Dim>| match dim {
             Some(Dim::Size(size)) => i128::try_from(*size).ok(),
             _ => None,
@@ -325,8 +326,8 @@ impl Neutral {
         let first =
             |value: i128, rest: i128| std::iter::once(value).chain(std::iter::repeat(rest)).take(count).collect();
         let values: Vec<i128> = match self {
-            Neutral::Zeros => vec![0; count],
-            Neutral::Ones => vec![1; count],
+            Neutral::Zeros => repeated(0, count),
+            Neutral::Ones => repeated(1, count),
             Neutral::Counting => (0i128..).take(count).collect(),
             Neutral::Batch => first(size(view.shape(0)?.first())?, 1),
             // One length for all parts divides any axis.
@@ -338,6 +339,7 @@ impl Neutral {
             }
             Neutral::Same => {
                 let dims = view.shape(0)?;
+                // bounded: as `repeated`.
                 (0..count).map(|axis| size(dims.get(axis)).unwrap_or(1)).collect()
             }
             Neutral::SingleAxes => {
@@ -350,11 +352,17 @@ impl Neutral {
             Neutral::Window => {
                 let window = view.inputs.get(2).copied().flatten();
                 let length = window.map_or(Some(1), |_| size(view.shape(2)?.first()));
-                vec![length?; count]
+                repeated(length?, count)
             }
         };
         Tensor::of_integers(element, shape, &values).ok()
     }
+}
+
+/// Equal elements of an input that is not known.
+fn repeated<T: Clone>(element: T, count: usize) -> Vec<T> {
+    // bounded: by ELEMENTS, which was asked for the inputs of the node.
+    std::iter::repeat_n(element, count).collect()
 }
 
 /// Whether the node may run alone: without graphs inside, and without attributes that are not known.

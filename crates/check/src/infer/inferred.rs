@@ -7,7 +7,7 @@ use crate::finding::Described;
 use crate::findings::Findings;
 use crate::infer::bodies::{Bodies, BodyId, NodeId, NodePath, ValueId};
 use crate::infer::walk::Walk;
-use crate::scan::Limits;
+use crate::limits::Limits;
 
 /// What is known of every value of a model. In a function it is what holds of all its calls.
 #[derive(Debug)]

@@ -192,7 +192,8 @@ fn moved(view: &NodeView<'_, '_>) -> Option<Shape> {
 }
 
 /// A shape of which only the rank is known; nothing for a rank beyond the limit.
-fn unknown(rank: usize) -> Option<Shape> {
+pub(super) fn unknown(rank: usize) -> Option<Shape> {
+    // bounded: by the highest rank.
     (rank <= MAX_RANK).then(|| std::iter::repeat_n(Dim::Unknown, rank).collect())
 }
 
@@ -201,6 +202,7 @@ fn for_each(shape: Option<Shape>, outputs: usize) -> Vec<Option<Shape>> {
     const MAX_DIMS: usize = 1 << 16;
     let dims = shape.as_ref().map_or(0, Vec::len).saturating_mul(outputs);
     let shape = shape.filter(|_| dims <= MAX_DIMS);
+    // bounded: by the dimensions of all copies, and by the outputs that the node names.
     std::iter::repeat_n(shape, outputs).collect()
 }
 

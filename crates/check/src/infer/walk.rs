@@ -16,8 +16,8 @@ use crate::infer::digest::{Digest, Digester};
 use crate::infer::execute::Executor;
 use crate::infer::view::{NodeView, of_tensor};
 use crate::infer::{shapes, types};
+use crate::limits::Limits;
 use crate::rules::RuleId;
-use crate::scan::Limits;
 
 /// How deep calls of functions are followed.
 const DEEPEST_CALL: usize = 64;

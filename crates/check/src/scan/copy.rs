@@ -6,9 +6,10 @@ use onnx_conformance_reference::proto::{Message, ModelProto, TensorProto, onnx};
 
 use crate::finding::{Finding, Place};
 use crate::findings::Findings;
+use crate::limits::Limits;
 use crate::rules::RuleId;
 use crate::scan::other::{what_else, wrong_start};
-use crate::scan::source::{Limits, Reader, Source, malformed, over, truncated};
+use crate::scan::source::{Reader, Source, malformed, over, truncated};
 
 /// The deepest nesting of messages that decoders take.
 const DEEPEST: usize = 100;

@@ -8,4 +8,4 @@ mod source;
 mod tests;
 
 pub use copy::{DataField, Scan, StoredData, StoredField, scan};
-pub use source::{Folder, Limits, Source};
+pub use source::{Folder, Source};

@@ -75,6 +75,7 @@ pub(super) fn what_else<S: Source + ?Sized>(source: &S) -> Option<Finding> {
     if source.len() > SMALL {
         return None;
     }
+    // bounded: by SMALL.
     let mut bytes = vec![0; usize::try_from(source.len()).ok()?];
     source.read_at(0, &mut bytes).ok()?;
     if let Some(finding) = tensor(&bytes) {
@@ -113,6 +114,7 @@ fn text(head: &[u8]) -> Option<Finding> {
 }
 
 fn head<S: Source + ?Sized>(source: &S) -> Vec<u8> {
+    // bounded: by HEAD.
     let mut head = vec![0; usize::try_from(source.len()).map_or(HEAD, |length| length.min(HEAD))];
     match source.read_at(0, &mut head) {
         Ok(()) => head,

@@ -1,7 +1,7 @@
-//! Where the bytes of a model come from, and what a check of it may use.
+//! Sources of the bytes of a model.
 
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::proto::measure::{DEFAULT_BYTES, MeasureError};
+use onnx_conformance_reference::proto::measure::MeasureError;
 
 use crate::finding::{Finding, Place};
 use crate::rules::RuleId;
@@ -28,6 +28,7 @@ impl Source for [u8] {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
         let from = usize::try_from(offset).ok();
         let bytes = from.and_then(|from| self.get(from..)?.get(..buffer.len()));
+        // bounded: by the buffer, whose length the bytes have.
         buffer.copy_from_slice(bytes.ok_or_else(|| format!("there are no {} bytes at {offset}", buffer.len()))?);
         Ok(())
     }
@@ -47,40 +48,6 @@ impl Source for Vec<u8> {
 pub trait Folder {
     /// The bytes of the file at a relative location, which has been checked; nothing where there is no such file.
     fn size_of(&self, location: &str) -> Option<u64>;
-}
-
-/// What a check may use.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Bytes of memory.
-    pub bytes: usize,
-    /// When the check ends, if it has not before.
-    pub deadline: Deadline,
-    /// Findings of one level that are kept.
-    pub findings: usize,
-}
-
-impl Limits {
-    /// Bytes that the decoded messages may take: the names, facts and uses of their values take several times as much.
-    pub(crate) fn message_bytes(&self) -> usize {
-        self.bytes / 8
-    }
-
-    /// Bytes that shapes and constants of values may take.
-    pub(crate) fn fact_bytes(&self) -> usize {
-        self.bytes / 32
-    }
-
-    /// Bytes that the findings of one level may take.
-    pub(crate) fn finding_bytes(&self) -> usize {
-        self.bytes / 64
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { bytes: DEFAULT_BYTES, deadline: Deadline::never(), findings: 10_000 }
-    }
 }
 
 /// The least and the most that is read at once.
@@ -116,6 +83,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
             self.size = if at == end { (2 * self.size).min(WINDOW.1) } else { WINDOW.0 };
             let left = self.length.saturating_sub(at);
             let size = usize::try_from(left).map_or(self.size, |left| left.min(self.size));
+            // bounded: by the largest window.
             self.window.resize(size, 0);
             self.start = at;
             self.source
@@ -146,6 +114,7 @@ impl<'a, S: Source + ?Sized> Reader<'a, S> {
     pub(super) fn varint(&mut self, at: u64, end: u64) -> Result<(u64, u64), Box<Finding>> {
         let mut value = 0u64;
         let mut next = at;
+        // bounded: a step of 7 is one.
         for shift in (0..70).step_by(7) {
             if next >= end {
                 break;

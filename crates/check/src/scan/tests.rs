@@ -4,7 +4,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{Message, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 
-use crate::scan::{DataField, Limits, Source, scan};
+use crate::limits::Limits;
+use crate::scan::{DataField, Source, scan};
 use crate::validity::check;
 
 fn model() -> ModelProto {

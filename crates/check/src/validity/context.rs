@@ -6,8 +6,9 @@ use std::hash::Hash;
 use crate::finding::{Finding, Place};
 use crate::findings::Findings;
 use crate::infer::{Bodies, BodyId, Inferred, NodeId};
+use crate::limits::Limits;
 use crate::rules::RuleId;
-use crate::scan::{Folder, Limits, Scan};
+use crate::scan::{Folder, Scan};
 
 /// A model under check, and what was found so far.
 pub(super) struct Context<'a, 'm> {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{Message, ModelProto, onnx};
 
+use crate::limits::Limits;
 use crate::rules::RuleId;
-use crate::scan::{Folder, Limits};
+use crate::scan::Folder;
 use crate::validity::check;
 
 /// A folder of one file.

@@ -1,0 +1,218 @@
+//! The check of a model and its conversion, held to each other and to the executor.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use onnx_conformance::case::Named;
+use onnx_conformance::compare::{Accuracy, compare};
+use onnx_conformance::measure::Measurements;
+use onnx_conformance::models::{ModelReport, Saving, Wanted, examine_source, made_up_trials};
+use onnx_conformance::report::models::{markdown_report, page, sarif, table, text};
+use onnx_conformance_check::convert::{Target, convert};
+use onnx_conformance_check::facts::ValueFact;
+use onnx_conformance_check::infer::{BodyId, infer};
+use onnx_conformance_check::rules::{Level, RuleId};
+use onnx_conformance_check::{Limits, check};
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::executor::{Step, run_traced};
+use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
+use onnx_conformance_reference::model::graph::Dim;
+use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::proto::decode::{self, NoExternalData};
+use onnx_conformance_reference::proto::{Message as _, ModelProto};
+use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::value::Value;
+
+/// Processor time of one input, in a build that is not optimized.
+pub(crate) const TIME: Duration = Duration::from_secs(2);
+
+/// Memory of one input.
+pub(crate) const BYTES: usize = 64 << 20;
+
+/// Memory of a run on the executor.
+const RUN_BYTES: usize = 16 << 20;
+
+/// Distance that a converted model may have: roundings of other operators in the narrowest type.
+const CLOSE: Accuracy = Accuracy::Close { relative: 0.02, absolute: 1e-5 };
+
+fn limits() -> Limits {
+    let started = Instant::now();
+    Limits { bytes: BYTES, deadline: Deadline::new(move || started.elapsed() > TIME / 4), findings: 1000 }
+}
+
+/// Checks a model with all that can be asked about it, renders the report in every form, and holds what is inferred, and what is
+/// refused whatever the inputs are, to the executor.
+pub(crate) fn examined(input: &[u8]) -> Result<bool, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let onnxruntime = Measurements::embedded().newest("onnxruntime").ok().flatten();
+    let saving = Saving { folder: folder.path().to_owned(), nodes: Vec::new(), is_single: true };
+    let wanted = Wanted { runtimes: onnxruntime.into_iter().collect(), save: Some(saving), ..Wanted::default() };
+    let source = input.to_vec();
+    let plain = examine_source("m.onnx", &source, None, &Wanted::default(), &limits());
+    let with_runtime = examine_source("m.onnx", &source, None, &wanted, &limits());
+    for report in [&plain, &with_runtime] {
+        render(report);
+    }
+    let Ok(model) = decode::model(Bytes::from(source)) else { return Ok(false) };
+    agree_with_executor(&model, &plain)?;
+    Ok(!has_errors(&plain))
+}
+
+fn has_errors(report: &ModelReport) -> bool {
+    report.findings.iter().any(|finding| finding.level == Level::Error)
+}
+
+fn render(report: &ModelReport) {
+    let reports = std::slice::from_ref(report);
+    let _ = (text(report), table(reports), markdown_report(reports), page(reports), sarif(reports));
+}
+
+/// What is known of a value: its type, the sizes of its dimensions, and its elements.
+fn contradicts(fact: &ValueFact, value: &Value) -> Option<String> {
+    if let Some(known) = fact.value_type.as_ref().filter(|known| **known != value.value_type()) {
+        return Some(format!("is inferred as {known}, and is {}", value.value_type()));
+    }
+    let tensor = value.as_tensor()?;
+    if let Some(shape) = &fact.shape {
+        let fits = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Size(known) if known != size);
+        if shape.len() != tensor.rank() || !shape.iter().zip(tensor.shape()).all(fits) {
+            return Some(format!("is inferred with shape {shape:?}, and has {:?}", tensor.shape()));
+        }
+    }
+    let constant = fact.constant.as_ref()?;
+    (constant != value && compare(constant, value, &Accuracy::Exact).is_err())
+        .then(|| format!("is inferred as {constant:?}, and is {value:?}"))
+}
+
+/// What inference knows of the values of the main graph contains what they are, and no node runs that is refused whatever its
+/// inputs are.
+fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), String> {
+    // What contradicts its own declarations is inferred from both sides.
+    let is_about_nodes = |rule: RuleId| matches!(rule, RuleId::NodeConstraint | RuleId::NodeType | RuleId::NodeArity);
+    let errors: Vec<_> = report.findings.iter().filter(|finding| finding.level == Level::Error).collect();
+    if errors.iter().any(|finding| !is_about_nodes(finding.rule)) {
+        return Ok(());
+    }
+    // What a model declares of its values may be wrong where nothing is inferred of them.
+    let mut undeclared = model.clone();
+    if let Some(graph) = &mut undeclared.graph {
+        graph.value_info.clear();
+        graph.output.iter_mut().for_each(|output| output.r#type = None);
+    }
+    let limits = limits();
+    let inferred = infer(&undeclared, &limits);
+    let wrong = Mutex::new(None);
+    let step = |step: &Step<'_>| {
+        if step.depth > 0 {
+            return;
+        }
+        for (name, value) in step.node.outputs.iter().zip(step.outputs) {
+            let Some(value) = value else { continue };
+            let fact = inferred.value(BodyId::MAIN, name);
+            let contradiction = fact.and_then(|fact| contradicts(fact, value));
+            if let (Some(text), Ok(mut wrong)) = (contradiction, wrong.lock()) {
+                wrong.get_or_insert(format!("'{name}' of {} {text}", step.node.op_type));
+            }
+        }
+    };
+    let Some(ran) = run(model, &step) else { return Ok(()) };
+    if let Some(text) = wrong.into_inner().ok().flatten() {
+        return Err(text);
+    }
+    let in_main_graph = |finding: &&&onnx_conformance_check::finding::Finding| finding.place.path.len() == 1;
+    match errors.iter().find(in_main_graph) {
+        Some(error) if ran.is_ok() => Err(format!("the model runs, in spite of: {error}")),
+        _ => Ok(()),
+    }
+}
+
+/// The outputs of a model on inputs that are made up; nothing where none can be made up, or the model does not load.
+fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, String>> {
+    let (_, inputs) = made_up_trials(model.graph.as_ref()?, 1).ok()?.pop()?;
+    run_on(model, &inputs, step)
+}
+
+fn run_on(
+    model: &ModelProto,
+    inputs: &[Named],
+    step: &(dyn Fn(&Step<'_>) + Sync),
+) -> Option<Result<Vec<Value>, String>> {
+    let deadline = limits().deadline;
+    let loading = LoadLimits { deadline: deadline.clone(), bytes: RUN_BYTES };
+    let loaded = read_model(Bytes::from(model.encode_to_vec()), &NoExternalData, &loading).ok()?;
+    let limits =
+        ExecutionLimits { elements: 1 << 18, bytes: RUN_BYTES, trips: 100, deadline, ..ExecutionLimits::default() };
+    let inputs: BTreeMap<String, Value> =
+        inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
+    Some(run_traced(&loaded, inputs, limits, step).map_err(|error| error.to_string()))
+}
+
+/// Converts a valid model to other opsets: what comes out is valid, and gives what the model gave.
+pub(crate) fn converted(input: &[u8]) -> Result<bool, String> {
+    if has_error(input) {
+        return Ok(false);
+    }
+    let Ok(before) = decode::model(Bytes::copy_from_slice(input)) else { return Ok(false) };
+    let mut is_converted = false;
+    for target in targets(input, &before) {
+        let Ok(conversion) = convert(&before, &target) else { continue };
+        let after = conversion.model;
+        is_converted = true;
+        let file = after.encode_to_vec();
+        if let Some(error) = first_error(&file) {
+            return Err(format!("valid, and after its conversion to {target:?}: {error}"));
+        }
+        same_outputs(&before, &after).map_err(|text| format!("converted to {target:?}: {text}"))?;
+    }
+    Ok(is_converted)
+}
+
+fn first_error(file: &[u8]) -> Option<String> {
+    let report = check(file, None, &limits());
+    let error = report.findings.iter().find(|finding| finding.level == Level::Error);
+    error.filter(|error| error.rule != RuleId::FileLimit).map(ToString::to_string)
+}
+
+fn has_error(file: &[u8]) -> bool {
+    check(file, None, &limits()).findings.iter().any(|finding| finding.level == Level::Error)
+}
+
+/// Three opsets of each imported domain, which follow from the input.
+fn targets(input: &[u8], model: &ModelProto) -> Vec<Target> {
+    let mut targets = Vec::new();
+    let mixed = input.iter().fold(7_i64, |sum, byte| sum.wrapping_mul(31).wrapping_add(i64::from(*byte)));
+    for import in &model.opset_import {
+        let domain = onnx_conformance_reference::spec::canonical_domain(import.domain()).to_owned();
+        let Ok(newest) = Specs::embedded().newest_opset(&domain) else { continue };
+        for part in 0..3 {
+            let opset = 1 + mixed.wrapping_shr(8 * part).rem_euclid(i64::from(newest));
+            targets.push(Target { opsets: BTreeMap::from([(domain.clone(), opset)]), ir: None, relabel_only: false });
+        }
+    }
+    targets
+}
+
+fn same_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), String> {
+    let Some(graph) = &before.graph else { return Ok(()) };
+    let Some((_, inputs)) = made_up_trials(graph, 1).ok().and_then(|mut trials| trials.pop()) else { return Ok(()) };
+    let Some(Ok(expected)) = run_on(before, &inputs, &|_| ()) else { return Ok(()) };
+    let actual = match run_on(after, &inputs, &|_| ()) {
+        Some(Ok(actual)) => actual,
+        Some(Err(error)) if is_limit(&error) => return Ok(()),
+        Some(Err(error)) => return Err(format!("the model ran, and does not any more: {error}")),
+        None => return Err("the model loaded, and does not any more".to_owned()),
+    };
+    for (position, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
+        if let Err(difference) = compare(expected, actual, &CLOSE) {
+            return Err(format!("output {position} differs: {}", difference.message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run ended at a limit, which the nodes of a conversion may reach before the node that they stand for.
+fn is_limit(error: &str) -> bool {
+    error.contains("limit") || error.contains("the time for")
+}

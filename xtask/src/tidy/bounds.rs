@@ -1,0 +1,233 @@
+//! Sizes that a model decides: what is allocated for them is counted or bounded, and nothing panics on them.
+
+use crate::tidy::files::File;
+use crate::tidy::finding::Finding;
+use crate::tidy::paths::{is_word, line_of};
+
+/// The methods of a tensor that convert all of its elements into a vector.
+const WIDE_READS: [&str; 5] = ["floats", "integers", "complexes", "bools", "indices"];
+
+/// The folder whose code allocates what a model asks for.
+const KERNELS: &str = "crates/reference/src/kernels/";
+
+/// The crate that reads models that nobody has checked, whose sizes and positions may be anything.
+const CHECKER: &str = "crates/check/src/";
+
+/// Methods that panic for a position or a length that does not fit, or that allocate by a length. The lint against indexing does
+/// not see them.
+const PANICKING: [&str; 13] = [
+    ".swap(",
+    ".swap_remove(",
+    ".split_at(",
+    ".split_at_mut(",
+    ".split_off(",
+    ".drain(",
+    ".copy_from_slice(",
+    ".rotate_left(",
+    ".rotate_right(",
+    ".chunks(",
+    ".chunks_exact(",
+    ".windows(",
+    ".step_by(",
+];
+
+/// Methods and functions whose length may be one that a model declares.
+const LENGTHS: [&str; 3] = [".resize(", ".repeat(", "repeat_n("];
+
+/// What a kernel or the checker allocates is counted against the limits, or bounded by something that is.
+pub(crate) fn check_bounds(file: &File, findings: &mut Vec<Finding>) {
+    let is_kernel = file.path.starts_with(KERNELS);
+    if !is_kernel && !file.path.starts_with(CHECKER) {
+        return;
+    }
+    let code = file.production();
+    let lists = code.match_indices("vec![").map(|(at, open)| (at, repeated(&code[at + open.len()..])));
+    let capacities = code.match_indices("with_capacity(").map(|(at, open)| (at, argument(&code[at + open.len()..])));
+    for (at, size) in lists.chain(capacities) {
+        let line = line_of(code, at);
+        if size.is_some_and(|size| !is_constant(size) && (is_kernel || !is_length(size)))
+            && !file.masked.is_noted(line, "bounded: ")
+        {
+            let rule = format!("the size `{}` is counted against no limit", size.unwrap_or_default());
+            let fix = if is_kernel {
+                "allocate with Call::allocate or Budget::scratch, or say in `// bounded: ...` what bounds it"
+            } else {
+                "use crate::bounded, or say in `// bounded: ...` what bounds it"
+            };
+            findings.push(Finding::new(&file.path, line, rule, fix));
+        }
+    }
+    if is_kernel {
+        check_wide_reads(file, findings);
+    } else {
+        check_model_sizes(file, findings);
+    }
+}
+
+/// The checker neither panics on positions that a model gives, nor counts up to a number that it gives, nor multiplies its sizes
+/// without a check.
+fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
+    let code = file.production();
+    let mut push = |at: usize, rule: String, fix: &str| {
+        let line = line_of(code, at);
+        if !file.masked.is_noted(line, "bounded: ") {
+            let fix = format!("{fix}, or say in `// bounded: ...` why it cannot happen");
+            findings.push(Finding::new(&file.path, line, rule, &fix));
+        }
+    };
+    for method in PANICKING {
+        for (at, _) in code.match_indices(method) {
+            push(
+                at,
+                format!("`{method}...)` panics on what does not fit"),
+                "use get, get_mut, first_chunk or split_at_checked",
+            );
+        }
+    }
+    for method in LENGTHS {
+        for (at, open) in code.match_indices(method) {
+            let mut arguments = argument(&code[at + open.len()..]).unwrap_or_default().split(',');
+            let length = if method == "repeat_n(" { arguments.next_back() } else { arguments.next() };
+            let length = length.unwrap_or_default().trim();
+            if !is_constant(length) {
+                push(at, format!("`{method}{length})` may be of any length"), "use crate::bounded");
+            }
+        }
+    }
+    for form in [".product()", ".product::<"] {
+        for (at, _) in code.match_indices(form) {
+            push(at, format!("`{form}` of sizes overflows"), "use crate::bounded::elements or checked_mul");
+        }
+    }
+    for (at, range) in code.match_indices("0..") {
+        let end: String =
+            code[at + range.len()..].chars().take_while(|c| is_word(*c) || *c == '.' || *c == '(').collect();
+        let is_counted = end.is_empty() || is_constant(&end) || end == "rank" || end.contains(".len(");
+        if !is_counted && !code[..at].ends_with(is_word) {
+            push(at, format!("`0..{end}` counts to a number that a model may decide"), "use crate::bounded::items");
+        }
+    }
+}
+
+/// A kernel reads wide against a budget.
+fn check_wide_reads(file: &File, findings: &mut Vec<Finding>) {
+    let code = file.production();
+    for read in WIDE_READS {
+        for form in
+            [format!(".{read}()"), format!("map_or_else(Vec::new, Tensor::{read})"), format!(".map(Tensor::{read})")]
+        {
+            for (at, _) in code.match_indices(&form) {
+                let line = line_of(code, at);
+                if !file.masked.is_noted(line, "bounded: ") {
+                    let rule = format!("`{form}` reads a whole tensor wide, counted against no limit");
+                    let fix = format!(
+                        "read with Budget::read_{read} or Tensor::stream, or say in `// bounded: ...` what bounds it"
+                    );
+                    findings.push(Finding::new(&file.path, line, rule, fix));
+                }
+            }
+        }
+    }
+}
+
+/// The count in `value; count]`.
+fn repeated(rest: &str) -> Option<&str> {
+    let inside = argument(rest)?;
+    let mut depth = 0_usize;
+    for (at, c) in inside.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ';' if depth == 0 => return Some(inside[at + 1..].trim()),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Everything up to the bracket that closes.
+fn argument(rest: &str) -> Option<&str> {
+    let mut depth = 1_usize;
+    let end = rest.find(|c: char| {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    Some(rest[..end].trim())
+}
+
+/// The length of a list that the model holds, `names.len()`.
+fn is_length(size: &str) -> bool {
+    size.strip_suffix(".len()").is_some_and(|list| list.chars().all(|c| is_word(c) || c == '.'))
+}
+
+/// A number, or the name of a constant.
+fn is_constant(size: &str) -> bool {
+    size.starts_with(|c: char| c.is_ascii_digit()) && size.chars().all(is_word)
+        || size.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str, check: impl Fn(&File, &mut Vec<Finding>)) -> Vec<usize> {
+        let mut findings = Vec::new();
+        check(&File::new(path, text), &mut findings);
+        findings.sort();
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn sizes_that_a_model_decides_are_bounded_in_the_checker() {
+        let text = "\
+order.swap(at, rank - 1);
+vec![0.0; count];
+for _ in 0..number {}
+(0..rank).map(f);
+(0..names.len()).map(f);
+shape.iter().product();
+// bounded: by the nodes.
+for _ in 0..number {}
+nodes.zip(0..);
+input.resize(length, x);
+input.resize(4, x);
+a[0..3];
+";
+        assert_eq!(lines("crates/check/src/a.rs", text, check_bounds), [1, 2, 3, 6, 10]);
+        assert_eq!(lines("src/a.rs", text, check_bounds), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn sizes_of_kernels_are_bounded() {
+        let path = "crates/reference/src/kernels/a.rs";
+        let text = "\
+vec![0; 4];
+vec![a, b];
+vec![vec![0; RANK]; 2];
+vec![0; n];
+vec![0; n]; // bounded: by the rank
+// bounded: by the rank
+let mut v = Vec::with_capacity(rank);
+Vec::with_capacity(v.len() + 1);
+vec![
+    f(&[0; 3]);
+    n,
+];
+";
+        assert_eq!(lines(path, text, check_bounds), [4, 8, 9]);
+        let text = "\
+x.floats();
+call.budget.read_floats(x)?;
+// bounded: one element.
+x.indices();
+call.floats(element, shape, values);
+axes.map(Tensor::indices);
+";
+        assert_eq!(lines(path, text, check_bounds), [1, 6]);
+        assert_eq!(lines("src/a.rs", text, check_bounds), Vec::<usize>::new());
+    }
+}
