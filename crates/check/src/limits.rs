@@ -15,9 +15,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Bytes that the decoded messages may take: the names, facts and uses of their values take several times as much.
+    /// Bytes that the decoded messages may take: the names, facts and uses of their values take as much again.
     pub(crate) fn message_bytes(&self) -> usize {
-        self.bytes / 8
+        self.bytes / 4
     }
 
     /// Bytes that shapes and constants of values may take.

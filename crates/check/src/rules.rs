@@ -214,7 +214,7 @@ impl RuleId {
             RuleId::FileLimit => rule(
                 "file/limit",
                 Error,
-                "The model is over the limits of this check, in memory or time.",
+                "The model is over the limits of this check, in memory, time or findings.",
                 "this program",
             ),
             RuleId::FileText => rule("file/text", Error, "A text is not UTF-8.", "protobuf, string"),

@@ -252,7 +252,7 @@ fn broadcast_all(view: &NodeView<'_, '_>) -> Option<Shape> {
         return view.shape(0);
     }
     let mut result: Option<Shape> = None;
-    for position in 0..view.inputs.len() {
+    for position in (0..view.inputs.len()).filter(|position| view.is_given(*position)) {
         let next = view.shape(position)?;
         result = Some(match result {
             Some(result) => broadcast(&result, &next)?,
@@ -314,7 +314,7 @@ fn transpose(view: &NodeView<'_, '_>) -> Option<Shape> {
 fn concat(view: &NodeView<'_, '_>) -> Option<Shape> {
     let mut result = view.shape(0)?;
     let axis = axis_of(int(view, "axis", 1)?, Some(result.len()))?;
-    for position in 1..view.inputs.len() {
+    for position in (1..view.inputs.len()).filter(|position| view.is_given(*position)) {
         let next = view.shape(position)?;
         if next.len() != result.len() {
             return None;

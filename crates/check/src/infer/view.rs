@@ -31,6 +31,11 @@ impl NodeView<'_, '_> {
         self.inputs.get(position).copied().flatten()?.shape.clone()
     }
 
+    /// Whether an input is not left out.
+    pub(super) fn is_given(&self, position: usize) -> bool {
+        self.inputs.get(position).is_some_and(Option::is_some)
+    }
+
     /// The type of an input, where it is known.
     pub(super) fn value_type(&self, position: usize) -> Option<&ValueType> {
         self.inputs.get(position).copied().flatten()?.value_type.as_ref()
