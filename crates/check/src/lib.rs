@@ -5,6 +5,7 @@
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod bounded;
 pub mod convert;
 pub mod facts;
 pub mod finding;
@@ -14,7 +15,7 @@ pub mod limits;
 pub mod rules;
 pub mod scan;
 pub mod settings;
-pub mod shorten;
+mod shorten;
 pub mod validity;
 
 pub use limits::Limits;

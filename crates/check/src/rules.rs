@@ -37,6 +37,7 @@ pub enum RuleId {
     FileNesting,
     FileLimit,
     FileText,
+    FileUnknown,
     ModelNoGraph,
     IrMissing,
     IrUnknown,
@@ -119,7 +120,7 @@ const fn rule(id: &'static str, level: Level, sentence: &'static str, source: &'
 
 impl RuleId {
     /// Every rule, in the order of the documentation.
-    pub const ALL: [RuleId; 73] = [
+    pub const ALL: [RuleId; 74] = [
         RuleId::FileEmpty,
         RuleId::FileNoModel,
         RuleId::FileTruncated,
@@ -127,6 +128,7 @@ impl RuleId {
         RuleId::FileNesting,
         RuleId::FileLimit,
         RuleId::FileText,
+        RuleId::FileUnknown,
         RuleId::ModelNoGraph,
         RuleId::IrMissing,
         RuleId::IrUnknown,
@@ -218,6 +220,9 @@ impl RuleId {
                 "this program",
             ),
             RuleId::FileText => rule("file/text", Error, "A text is not UTF-8.", "protobuf, string"),
+            RuleId::FileUnknown => {
+                rule("file/unknown-field", Note, "All fields are of messages as ONNX has them.", "onnx.proto")
+            }
             RuleId::ModelNoGraph => rule("model/no-graph", Error, "A model has a graph.", "IR.md, Models"),
             RuleId::IrMissing => rule("ir/missing", Error, "A model states its IR version.", "IR.md, Models"),
             RuleId::IrUnknown => {

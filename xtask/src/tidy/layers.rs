@@ -21,8 +21,8 @@ const LAYERS: [Layers; 3] = [
         folder: "crates/check/src/",
         heading: "## The check crate",
         modules: &[
-            "limits", "shorten", "rules", "facts", "finding", "findings", "scan", "infer", "settings", "validity",
-            "convert",
+            "limits", "shorten", "bounded", "rules", "facts", "finding", "findings", "scan", "infer", "settings",
+            "validity", "convert",
         ],
     },
     Layers {

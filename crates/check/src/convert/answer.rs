@@ -2,6 +2,8 @@
 
 use onnx_conformance_reference::proto::{NodeProto, TensorProto};
 
+use crate::bounded::OverLimit;
+
 /// What becomes of a node when its model imports another opset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -26,11 +28,19 @@ pub enum Obstacle {
     Unknown(String),
 }
 
+impl From<OverLimit> for Obstacle {
+    fn from(error: OverLimit) -> Obstacle {
+        Obstacle::Impossible(error.to_string())
+    }
+}
+
 /// What takes the place of a node at another opset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fragment {
     /// The nodes, in order.
     pub nodes: Vec<NodeProto>,
+    /// The position among them of the node itself, as it is now.
+    pub kept: usize,
     /// Constants that no `Constant` node of that opset can hold.
     pub initializers: Vec<TensorProto>,
     /// What was done, each one sentence; nothing where the node is as it was.

@@ -5,6 +5,7 @@ use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto};
 use onnx_conformance_reference::spec::{AttributeType, DefaultValue};
 
 use super::answer::{Step, impossible, unknown};
+use crate::shorten::shorten;
 
 /// An attribute without a value.
 fn empty(name: &str, kind: AttributeType) -> AttributeProto {
@@ -79,9 +80,12 @@ pub(crate) fn is_default(attribute: &AttributeProto, default: &DefaultValue) -> 
         }
 }
 
+/// The characters of a text that messages show.
+const SHOWN: usize = 80;
+
 /// The value of an attribute for people.
 pub(crate) fn shown(attribute: &AttributeProto) -> String {
-    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &Bytes| shorten(&String::from_utf8_lossy(bytes), SHOWN).into_owned();
     match kind_of(attribute) {
         _ if !attribute.ref_attr_name().is_empty() => format!("the caller's {}", attribute.ref_attr_name()),
         Some(AttributeType::Int) => attribute.i().to_string(),

@@ -56,7 +56,7 @@ fn is_value(value: &AttributeValue, given: Option<&AttributeProto>, known: Known
             -1 => Some(true),
             axis => {
                 let rank = known.inputs.first().and_then(|fact| fact.as_ref()?.rank())?;
-                Some(usize::try_from(axis).is_ok_and(|axis| axis + 1 == rank))
+                Some(usize::try_from(axis).is_ok_and(|axis| axis.checked_add(1) == Some(rank)))
             }
         },
         AttributeValue::Text(_) if is_absent => Some(false),

@@ -1,6 +1,6 @@
 //! The draft of a conversion: a node, what is known around it, and what is put before and after it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
@@ -19,6 +19,8 @@ use crate::facts::{NodeFacts, ValueFact};
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     taken: HashSet<String>,
+    /// The last number behind each stem, so that a stem that is used often is not counted through again.
+    numbers: HashMap<String, u64>,
 }
 
 impl Names {
@@ -29,13 +31,17 @@ impl Names {
 
     /// A name that nothing has yet, which begins as `stem` does.
     pub fn fresh(&mut self, stem: &str) -> String {
-        let mut name = stem.to_owned();
-        let mut number = 1;
-        while name.is_empty() || !self.taken.insert(name.clone()) {
-            number += 1;
-            name = format!("{stem}_{number}");
+        if !stem.is_empty() && self.taken.insert(stem.to_owned()) {
+            return stem.to_owned();
         }
-        name
+        let number = self.numbers.entry(stem.to_owned()).or_insert(1);
+        loop {
+            *number += 1;
+            let name = format!("{stem}_{number}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 
@@ -196,7 +202,9 @@ impl<'a> Draft<'a> {
     /// Gives an input another name, with what is known of it; an empty name removes it.
     pub(crate) fn set_input(&mut self, position: usize, name: String, fact: Option<ValueFact>) {
         let length = self.node.input.len().max(position + 1);
+        // bounded: by the inputs of the operator's version, of which this is one.
         self.node.input.resize(length, String::new());
+        // bounded: by the inputs of the node.
         self.inputs.resize(self.inputs.len().max(length), None);
         if let Some(place) = self.node.input.get_mut(position) {
             *place = name;
@@ -329,6 +337,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn finish(mut self) -> Fragment {
         self.trim_inputs();
         let mut nodes = self.before;
+        let before = nodes.len();
         nodes.push(self.node);
         nodes.extend(self.after);
         let used: HashSet<&str> = nodes.iter().flat_map(|node| &node.input).map(String::as_str).collect();
@@ -342,8 +351,9 @@ impl<'a> Draft<'a> {
                 initializers.push(tensor);
             }
         }
+        let kept = constants.len() + before;
         constants.extend(nodes);
-        Fragment { nodes: constants, initializers, edits: self.edits }
+        Fragment { nodes: constants, kept, initializers, edits: self.edits }
     }
 }
 

@@ -10,14 +10,22 @@ mod draft;
 mod enums;
 mod model;
 mod node;
+mod patch;
 mod rules;
 mod settle;
+mod wire;
+mod write;
 
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod kept;
 #[cfg(test)]
 mod tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
 pub use behaviour::{Known, holds};
 pub use draft::Names;
-pub use model::{Conversion, PlacedEdit, Refusal, Target, convert};
+pub use model::{Conversion, PlacedEdit, Refusal, Target, convert, convert_inferred, convert_within};
 pub use node::{answer, convert_node};
+pub use write::{BrokenFile, ConvertedFile, WriteError};

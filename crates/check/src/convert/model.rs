@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::{
     FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
@@ -13,10 +14,16 @@ use onnx_conformance_reference::types::ValueType;
 use super::answer::{Fragment, Obstacle};
 use super::draft::Names;
 use super::node::convert_node;
+use super::patch::{NodePatch, NodesPatch, Patch};
+use super::write::{ConvertedFile, WriteError, write};
 use crate::facts::NodeFacts;
 use crate::infer::{Bodies, Entered, Inferred, NodePath, infer};
 use crate::limits::Limits;
+use crate::shorten::shorten;
 use crate::validity::ir_facts;
+
+/// The characters of a name that a place shows.
+const SHOWN: usize = 80;
 
 /// What a model is to import and to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +43,15 @@ pub struct Conversion {
     pub model: ModelProto,
     /// What was done.
     pub edits: Vec<PlacedEdit>,
+    patch: Patch,
+}
+
+impl Conversion {
+    /// The file of the converted model; `before` is the model that was converted, and `file` the file that it was read from, whose
+    /// bytes stay as they are wherever the conversion changed nothing. So do fields that ONNX does not have.
+    pub fn file(&self, before: &ModelProto, file: &[u8]) -> Result<ConvertedFile, WriteError> {
+        write(file, before, &self.model, &self.patch)
+    }
 }
 
 /// What was done at a place, or why nothing can be.
@@ -80,22 +96,34 @@ impl std::error::Error for Refusal {}
 
 /// Brings a model to other opsets and another IR version, or says what stands against it. Nothing is half done.
 pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusal> {
-    let inferred = infer(model, &Limits::default());
-    let mut work = Work::new(model, &inferred, target);
-    let mut model = model.clone();
+    convert_within(model, target, &Limits::default())
+}
+
+/// As [`convert`], within limits. When the time is over, that is what stands against it.
+pub fn convert_within(model: &ModelProto, target: &Target, limits: &Limits) -> Result<Conversion, Refusal> {
+    convert_inferred(&infer(model, limits), target, &limits.deadline)
+}
+
+/// As [`convert_within`], with what has been inferred of the model.
+pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadline) -> Result<Conversion, Refusal> {
+    let model = inferred.bodies.model;
+    let mut work = Work::new(model, inferred, target, deadline);
+    let (mut model, mut patch) = (model.clone(), Patch::default());
     let imports = work.retarget("model", &mut model.opset_import);
     let ir = ir_version(&model, target);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
         let place = Place { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
-        let added = work.graph(graph, &place);
+        let (added, changed) = work.graph(graph, &place);
         graph.initializer.extend(added);
+        patch.graph = changed;
         if ir < 4 {
             work.declare_initializers(graph);
         }
     }
     for (index, function) in functions.iter_mut().enumerate() {
-        work.function(index, function);
+        let changed = work.function(index, function);
+        patch.functions.insert(index, changed);
     }
     model.functions = functions;
     if !model.training_info.is_empty() && !work.edits.is_empty() {
@@ -110,7 +138,14 @@ pub fn convert(model: &ModelProto, target: &Target) -> Result<Conversion, Refusa
         model.ir_version = Some(ir);
     }
     work.check_ir(&model, target);
-    if work.refusal.reasons.is_empty() { Ok(Conversion { model, edits: work.edits }) } else { Err(work.refusal) }
+    if deadline.is_over() {
+        let text = "the time for the conversion is over".to_owned();
+        return Err(Refusal { reasons: vec![PlacedEdit { place: "model".to_owned(), text }] });
+    }
+    if work.refusal.reasons.is_empty() {
+        return Ok(Conversion { model, edits: work.edits, patch });
+    }
+    Err(work.refusal)
 }
 
 /// The imported and the wanted opset of each domain, in its canonical spelling.
@@ -130,6 +165,7 @@ struct Place<'a> {
 struct Work<'a> {
     inferred: &'a Inferred<'a>,
     target: &'a Target,
+    deadline: &'a Deadline,
     functions: BTreeSet<(String, String)>,
     names: Names,
     /// The opset of ai.onnx for new nodes where the model imports none.
@@ -140,7 +176,7 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(model: &ModelProto, inferred: &'a Inferred<'a>, target: &'a Target) -> Work<'a> {
+    fn new(model: &ModelProto, inferred: &'a Inferred<'a>, target: &'a Target, deadline: &'a Deadline) -> Work<'a> {
         let mut names = Names::default();
         model.graph.iter().for_each(|graph| take_names(graph, &mut names));
         for function in &model.functions {
@@ -156,6 +192,7 @@ impl<'a> Work<'a> {
         Work {
             inferred,
             target,
+            deadline,
             functions: model.functions.iter().map(name).collect(),
             names,
             helpers: known.and_then(|release| release.opsets.get(DEFAULT_DOMAIN)).map_or(13, |opset| i64::from(*opset)),
@@ -214,32 +251,48 @@ impl<'a> Work<'a> {
     }
 
     /// Converts the nodes of a graph; the tensors returned are to be its initializers.
-    fn graph(&mut self, graph: &mut GraphProto, place: &Place) -> Vec<TensorProto> {
+    fn graph(&mut self, graph: &mut GraphProto, place: &Place) -> (Vec<TensorProto>, NodesPatch) {
         let nodes = std::mem::take(&mut graph.node);
-        let (nodes, added) = self.nodes(nodes, place);
+        let (nodes, added, patch) = self.nodes(nodes, place);
         graph.node = nodes;
-        added
+        (added, patch)
     }
 
-    fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Place) -> (Vec<NodeProto>, Vec<TensorProto>) {
-        let (mut done, mut added) = (Vec::with_capacity(nodes.len()), Vec::new());
+    fn nodes(&mut self, nodes: Vec<NodeProto>, place: &Place) -> (Vec<NodeProto>, Vec<TensorProto>, NodesPatch) {
+        // bounded: by the nodes that there are.
+        let (mut done, mut added, mut patches) = (Vec::with_capacity(nodes.len()), Vec::new(), NodesPatch::new());
         for (at, node) in nodes.into_iter().enumerate() {
-            let fragment = self.node(at, node, place);
+            if self.deadline.is_over() {
+                break;
+            }
+            let mut patch = NodePatch::default();
+            let fragment = self.node(at, node, place, &mut patch);
+            patch.before = fragment.kept;
+            patch.after = fragment.nodes.len().saturating_sub(fragment.kept + 1);
+            if !patch.is_empty() {
+                patches.insert(at, patch);
+            }
             done.extend(fragment.nodes);
             added.extend(fragment.initializers);
         }
-        (done, added)
+        (done, added, patches)
     }
 
-    fn node(&mut self, at: usize, mut node: NodeProto, place: &Place) -> Fragment {
-        let name = if node.name().is_empty() { String::new() } else { format!(" '{}'", node.name()) };
-        let here = format!("{}node {at}{name} ({})", place.text, node.op_type());
+    fn node(&mut self, at: usize, mut node: NodeProto, place: &Place, patch: &mut NodePatch) -> Fragment {
+        let name = match node.name() {
+            "" => String::new(),
+            name => format!(" '{}'", shorten(name, SHOWN)),
+        };
+        let here = format!("{}node {at}{name} ({})", place.text, shorten(node.op_type(), SHOWN));
         for (attribute, message) in node.attribute.iter_mut().enumerate() {
             for (number, graph) in message.g.iter_mut().chain(&mut message.graphs).enumerate() {
                 let mut entered = place.entered.clone();
                 entered.push(Entered { node: at, attribute, graph: number });
-                let added = self.graph(graph, &Place { text: format!("{here} > "), entered, ..*place });
+                let (added, changed) = self.graph(graph, &Place { text: format!("{here} > "), entered, ..*place });
                 graph.initializer.extend(added);
+                if !changed.is_empty() {
+                    patch.graphs.insert((attribute, number), changed);
+                }
             }
         }
         let domain = canonical_domain(node.domain()).to_owned();
@@ -257,7 +310,10 @@ impl<'a> Work<'a> {
         let facts = NodeFacts { node: &node, opset, inputs: known.inputs, outputs: known.outputs };
         let helpers = place.imports.get(DEFAULT_DOMAIN).map_or(self.helpers, |(_, helpers)| *helpers);
         match convert_node(&facts, target, helpers, &mut self.names) {
-            Ok(fragment) => self.accept(&here, fragment, place),
+            Ok(fragment) => {
+                patch.is_edited = fragment.nodes.get(fragment.kept).is_none_or(|kept| *kept != node);
+                self.accept(&here, fragment, place)
+            }
             Err(Obstacle::Impossible(reason) | Obstacle::Unknown(reason)) => {
                 self.refuse(&here, reason);
                 keep(node)
@@ -278,14 +334,16 @@ impl<'a> Work<'a> {
         fragment
     }
 
-    fn function(&mut self, index: usize, function: &mut FunctionProto) {
-        let name = format!("function {}", function.name());
+    fn function(&mut self, index: usize, function: &mut FunctionProto) -> NodesPatch {
+        let name = format!("function {}", shorten(function.name(), SHOWN));
         let imports = self.retarget(&name, &mut function.opset_import);
         let text = format!("{name} > ");
         let place = Place { text, imports: &imports, function: Some(index), entered: Vec::new() };
         let nodes = std::mem::take(&mut function.node);
-        (function.node, _) = self.nodes(nodes, &place);
+        let (nodes, _, patch) = self.nodes(nodes, &place);
+        function.node = nodes;
         self.import_helpers(&mut function.opset_import);
+        patch
     }
 
     /// Imports ai.onnx where new nodes need it.

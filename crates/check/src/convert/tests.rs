@@ -178,3 +178,21 @@ fn the_ir_version_is_what_the_file_and_the_opset_need() {
     let low = Target { ir: Some(8), ..Target::default() };
     refused(float8, &low, "model: ir_version cannot be 8: needs IR 9 or newer: float8e4m3fn");
 }
+
+#[test]
+fn celu_of_large_elements_is_expanded() {
+    let text = |alpha: f32| {
+        format!(
+            r#"<ir_version: 7, opset_import: ["" : 12]>
+            g (float[2, 3] x) => (float[2, 3] y) <float large = {{1e30}}>
+            {{ z = Mul (x, large) a = Celu <alpha = {alpha:?}> (z) b = Celu <alpha = {alpha:?}> (x) y = Add (a, b) }}"#
+        )
+    };
+    let expanded = "Celu is expanded by its body";
+    check(&text(1e-20), 7, &[2, 3], &[expanded, expanded]);
+    check(&text(2.0), 11, &[2, 3], &[expanded, expanded]);
+    for alpha in ["0.0", "-1.0", "1e-40"] {
+        let refusal = convert(&parse_model(&text(1.0).replace("1.0", alpha)).unwrap(), &target(11)).unwrap_err();
+        assert!(refusal.to_string().contains("divides by alpha"), "{refusal}");
+    }
+}

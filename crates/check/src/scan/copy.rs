@@ -8,8 +8,11 @@ use crate::finding::{Finding, Place};
 use crate::findings::Findings;
 use crate::limits::Limits;
 use crate::rules::RuleId;
+use crate::scan::field::{Field, place};
 use crate::scan::other::{what_else, wrong_start};
 use crate::scan::source::{Reader, Source, malformed, over, truncated};
+use crate::scan::stored::{DataField, StoredData, add_part};
+use crate::scan::unknown::UnknownFields;
 
 /// The deepest nesting of messages that decoders take.
 const DEEPEST: usize = 100;
@@ -31,86 +34,12 @@ const LENGTH_BYTES: usize = 5;
 pub struct Scan {
     /// The message. A tensor whose elements were left out has a mark that [`Scan::stored`] reads.
     pub model: ModelProto,
-    /// What was found on the way: texts that are not UTF-8, which are mended in the message.
+    /// What was found on the way: texts that are not UTF-8, which are mended in the message, and fields that ONNX does not have.
     pub findings: Findings,
+    /// The fields that ONNX does not have.
+    pub unknown: UnknownFields,
     /// Where the elements stand that were left out.
     data: Vec<StoredData>,
-}
-
-/// Where the elements of a tensor stand in the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoredData {
-    /// The fields that hold elements, in the order of their first appearance.
-    pub fields: Vec<StoredField>,
-    /// Whether the elements were left out of the message.
-    pub is_elided: bool,
-    /// Whether the tensor says that it is a segment of another.
-    pub is_segment: bool,
-}
-
-impl StoredData {
-    /// The bytes of all elements as they are encoded.
-    pub fn bytes(&self) -> u64 {
-        self.fields.iter().map(|field| field.bytes).sum()
-    }
-}
-
-/// Where one field of a tensor's elements stands in the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredField {
-    /// Which field.
-    pub field: DataField,
-    /// Offset and length of its parts: the payload of a list or of raw bytes; elements that follow one another each with a
-    /// key of its own are one part with their keys.
-    pub parts: Vec<(u64, u64)>,
-    /// The bytes of lists and raw data, and of single elements, without keys.
-    pub bytes: u64,
-    /// The bytes of lists alone.
-    pub listed: u64,
-    /// The elements that have a key of their own, as texts always have.
-    pub singles: u64,
-}
-
-/// A field of `TensorProto` that holds elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names are ONNX's own")]
-pub enum DataField {
-    FloatData = 4,
-    Int32Data = 5,
-    StringData = 6,
-    Int64Data = 7,
-    RawData = 9,
-    DoubleData = 10,
-    Uint64Data = 11,
-}
-
-impl DataField {
-    const ALL: [DataField; 7] = [
-        DataField::FloatData,
-        DataField::Int32Data,
-        DataField::StringData,
-        DataField::Int64Data,
-        DataField::RawData,
-        DataField::DoubleData,
-        DataField::Uint64Data,
-    ];
-
-    fn from_number(number: u64) -> Option<DataField> {
-        Self::ALL.into_iter().find(|field| *field as u64 == number)
-    }
-
-    /// ONNX's name of the field.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DataField::FloatData => "float_data",
-            DataField::Int32Data => "int32_data",
-            DataField::StringData => "string_data",
-            DataField::Int64Data => "int64_data",
-            DataField::RawData => "raw_data",
-            DataField::DoubleData => "double_data",
-            DataField::Uint64Data => "uint64_data",
-        }
-    }
 }
 
 impl Scan {
@@ -135,26 +64,32 @@ pub fn scan<S: Source + ?Sized>(source: &S, limits: &Limits) -> Result<Scan, Box
         parts: 0,
         data: Vec::new(),
         findings: Findings::new(limits),
+        unknown: UnknownFields::default(),
     };
     if let Some(finding) = wrong_start(source) {
         return Err(Box::new(finding));
     }
-    match copier.scan(limits) {
-        Ok(model) if model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty() => {
-            Ok(Scan { model, findings: copier.findings, data: copier.data })
-        }
-        Ok(model) => match what_else(source) {
-            Some(other) => Err(Box::new(other)),
-            None => Ok(Scan { model, findings: copier.findings, data: copier.data }),
-        },
-        Err(error) => Err(what_else(source).map_or(error, Box::new)),
+    let model = match copier.scan(limits) {
+        Ok(model) => model,
+        Err(error) => return Err(what_else(source).map_or(error, Box::new)),
+    };
+    let is_one = model.graph.is_some() || model.ir_version.is_some() && !model.opset_import.is_empty();
+    if !is_one && let Some(other) = what_else(source) {
+        return Err(Box::new(other));
     }
+    let Copier { mut findings, data, unknown, .. } = copier;
+    if let Some(finding) = unknown.finding() {
+        findings.push(finding);
+    }
+    Ok(Scan { model, findings, unknown, data })
 }
 
 /// A message that is being copied.
 #[derive(Clone, Copy)]
 struct Open {
     kind: Kind,
+    /// The message around it, and the number of its field there.
+    holder: Option<(Kind, u64)>,
     /// Where it ends in the file.
     end: u64,
     /// Where its length stands in the copy, where that may change.
@@ -170,19 +105,7 @@ struct Copier<'a, S: Source + ?Sized> {
     parts: usize,
     data: Vec<StoredData>,
     findings: Findings,
-}
-
-/// A field as its key tells it.
-struct Field {
-    number: u64,
-    /// Where the key stands.
-    at: u64,
-    /// Where the payload begins.
-    from: u64,
-    /// Where it ends.
-    to: u64,
-    /// Whether the payload has a length of its own.
-    is_delimited: bool,
+    unknown: UnknownFields,
 }
 
 impl<S: Source + ?Sized> Copier<'_, S> {
@@ -197,7 +120,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
 
     fn copy_model(&mut self) -> Result<(), Box<Finding>> {
         let mut at = 0;
-        let mut open = vec![Open { kind: Kind::Model, end: self.reader.length(), length_at: None }];
+        let mut open = vec![Open { kind: Kind::Model, holder: None, end: self.reader.length(), length_at: None }];
         while let Some(&message) = open.last() {
             if at >= message.end {
                 self.close(message);
@@ -207,6 +130,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
             let field = self.field(at, message)?;
             let child = message.kind.field(field.number);
             at = field.to;
+            self.unknown.note(message.kind, message.holder, &field);
             if child.is_message() && !field.is_delimited {
                 return Err(malformed(field.at, &format!("{} is no message", place(message.kind, field.number))));
             }
@@ -217,7 +141,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
                     let finding = over(MeasureError::Depth);
                     return Err(Box::new(finding.with_offset(field.at)));
                 }
-                open.push(self.open(&field, child)?);
+                open.push(self.open(&field, child, message.kind)?);
                 at = field.from;
             } else {
                 self.copy_field(message.kind, &field, child)?;
@@ -269,14 +193,14 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 
     /// Begins the copy of a message, whose length is written when it ends.
-    fn open(&mut self, field: &Field, kind: Kind) -> Result<Open, Box<Finding>> {
+    fn open(&mut self, field: &Field, kind: Kind, around: Kind) -> Result<Open, Box<Finding>> {
         let may_shrink = matches!(
             kind,
             Kind::Graph | Kind::Function | Kind::Node | Kind::Attribute | Kind::SparseTensor | Kind::Training
         );
         if !may_shrink {
             self.reader.copy(field.at, field.from - field.at, &mut self.out)?;
-            return Ok(Open { kind, end: field.to, length_at: None });
+            return Ok(Open { kind, holder: Some((around, field.number)), end: field.to, length_at: None });
         }
         Ok(self.open_shrinking(field, kind))
     }
@@ -285,7 +209,7 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         self.key(field.number);
         let length_at = Some(self.out.len());
         self.out.extend([0; LENGTH_BYTES]);
-        Open { kind, end: field.to, length_at }
+        Open { kind, holder: None, end: field.to, length_at }
     }
 
     fn key(&mut self, number: u64) {
@@ -325,13 +249,14 @@ impl<S: Source + ?Sized> Copier<'_, S> {
 
     /// Copies a tensor, without its elements where they are many.
     fn tensor(&mut self, tensor: &Field) -> Result<(), Box<Finding>> {
-        let message = Open { kind: Kind::Tensor, end: tensor.to, length_at: None };
+        let message = Open { kind: Kind::Tensor, holder: None, end: tensor.to, length_at: None };
         let mut data = StoredData::default();
         let mut at = tensor.from;
         while at < tensor.to {
             let field = self.field(at, message)?;
             at = field.to;
             data.is_segment |= field.number == SEGMENT;
+            self.note_of_tensor(&field)?;
             if let Some(name) = DataField::from_number(field.number) {
                 self.parts += add_part(&mut data.fields, name, &field);
                 self.check_size()?;
@@ -369,42 +294,24 @@ impl<S: Source + ?Sized> Copier<'_, S> {
     }
 }
 
+impl<S: Source + ?Sized> Copier<'_, S> {
+    /// Notes a field of a tensor that ONNX does not have, and those of an entry of a tensor.
+    fn note_of_tensor(&mut self, field: &Field) -> Result<(), Box<Finding>> {
+        self.unknown.note(Kind::Tensor, None, field);
+        let kind = Kind::Tensor.field(field.number);
+        if !kind.is_message() || !field.is_delimited {
+            return Ok(());
+        }
+        let entry = Open { kind, holder: Some((Kind::Tensor, field.number)), end: field.to, length_at: None };
+        let mut at = field.from;
+        while at < field.to {
+            let inner = self.field(at, entry)?;
+            at = inner.to;
+            self.unknown.note(kind, entry.holder, &inner);
+        }
+        Ok(())
+    }
+}
+
 /// `TensorProto.segment`, which no release of ONNX reads.
 const SEGMENT: u64 = 3;
-
-/// Notes a part of a field of elements, and returns how many entries that adds to the list of parts.
-fn add_part(fields: &mut Vec<StoredField>, name: DataField, field: &Field) -> usize {
-    let bytes = field.to - field.from;
-    let at = fields.iter().position(|other| other.field == name).unwrap_or_else(|| {
-        fields.push(StoredField { field: name, parts: Vec::new(), bytes: 0, listed: 0, singles: 0 });
-        fields.len() - 1
-    });
-    let Some(stored) = fields.get_mut(at) else { return 0 };
-    if name == DataField::RawData {
-        // The last of several counts.
-        (stored.parts, stored.bytes, stored.listed) = (vec![(field.from, bytes)], bytes, bytes);
-        return 0;
-    }
-    let is_single = !field.is_delimited || name == DataField::StringData;
-    stored.bytes += bytes;
-    stored.singles += u64::from(is_single);
-    stored.listed += if is_single { 0 } else { bytes };
-    match stored.parts.last_mut().filter(|_| is_single) {
-        Some((from, length)) if *from + *length == field.at => {
-            *length = field.to - *from;
-            return 0;
-        }
-        _ if is_single => stored.parts.push((field.at, field.to - field.at)),
-        _ => stored.parts.push((field.from, bytes)),
-    }
-    1
-}
-
-/// A field as messages name it: `field 7 of ModelProto`.
-fn place(kind: Kind, number: u64) -> String {
-    let message = kind.message_name().unwrap_or("a message");
-    match kind.field_name(number) {
-        Some(name) => format!("field {number} ({name}) of {message}"),
-        None => format!("field {number} of {message}"),
-    }
-}

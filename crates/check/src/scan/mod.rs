@@ -1,11 +1,16 @@
 //! Scanning: the message of a model without its weights, however large its file is.
 
 mod copy;
+mod field;
 mod other;
 mod source;
+mod stored;
+mod unknown;
 
 #[cfg(test)]
 mod tests;
 
-pub use copy::{DataField, Scan, StoredData, StoredField, scan};
+pub use copy::{Scan, scan};
 pub use source::{Folder, Source};
+pub use stored::{DataField, StoredData, StoredField};
+pub use unknown::{UnknownField, UnknownFields};

@@ -200,3 +200,37 @@ fn a_hundred_thousand_nodes_are_checked_in_a_line() {
     let cut = report.findings.last().unwrap();
     assert_eq!((cut.rule.id(), cut.message.as_str()), ("file/limit", "only 100 of 99999 errors are listed"));
 }
+
+#[test]
+fn fields_that_onnx_does_not_have_are_noted_with_their_place() {
+    let field = |number: u32, payload: &[u8]| {
+        onnx_conformance_reference::proto::encode::field(number, payload.len() as u64, payload)
+    };
+    let mut bytes = model().encode_to_vec();
+    assert!(scan(bytes.as_slice(), &Limits::default()).unwrap().unknown.first.is_empty());
+    let at = bytes.len() as u64;
+    bytes.extend(field(8, &[field(1, b"local"), vec![0x10, 1], field(3, b"x")].concat()));
+    bytes.extend(field(99, b"a"));
+    bytes.extend(field(7, &field(5, &[field(13, &field(4, b"y")), field(15, b"z")].concat())));
+    let unknown = scan(bytes.as_slice(), &Limits::default()).unwrap().unknown;
+    let places: Vec<String> = unknown.first.iter().map(crate::scan::UnknownField::place).collect();
+    assert_eq!(
+        places,
+        [
+            "field 3 of field 8 (opset_import) of ModelProto",
+            "field 99 of ModelProto",
+            "field 4 of field 13 (external_data) of TensorProto",
+            "field 15 of TensorProto",
+        ]
+    );
+    assert_eq!((unknown.count, unknown.first[0].offset), (4, at + 11));
+    bytes.extend((0..1000).flat_map(|_| field(100, b"b")));
+    let report = check(bytes.as_slice(), None, &Limits::default());
+    let finding = report.findings.iter().find(|finding| finding.rule.id() == "file/unknown-field").unwrap();
+    let expected = format!(
+        "byte {}: field 3 of field 8 (opset_import) of ModelProto is not of ONNX 1.23, and 1003 more such fields",
+        at + 11
+    );
+    assert_eq!((finding.message.as_str(), finding.offset), (expected.as_str(), Some(at + 11)));
+    assert_eq!(report.scan.unwrap().unknown.first.len(), 100);
+}

@@ -22,6 +22,22 @@ impl Kind {
         }
     }
 
+    /// Whether ONNX has a field of this number in messages of this kind. `holder` is the message around it and the number of the
+    /// field there, which tell apart the small messages that are one kind.
+    pub const fn has_field(self, holder: Option<(Kind, u64)>, number: u64) -> bool {
+        match (self, number) {
+            (_, 0)
+            | (Kind::Model, 9..=13 | 15..=19 | 21..=24)
+            | (Kind::Graph, 3 | 4 | 6..=9)
+            | (Kind::Function, 2 | 3)
+            | (Kind::Attribute, 12 | 16..=19)
+            | (Kind::Tensor, 15)
+            | (Kind::Type, 2 | 3) => false,
+            (Kind::Entry, 3) => matches!(holder, Some((Kind::Shape | Kind::ShardedDim, _))),
+            _ => number <= self.last_field(),
+        }
+    }
+
     /// ONNX's name of a field of the larger messages.
     pub const fn field_name(self, number: u64) -> Option<&'static str> {
         Some(match (self, number) {
@@ -88,6 +104,21 @@ mod tests {
             assert!(numbers.count() > 5, "{kind:?}");
             assert_eq!(kind.field_name(kind.last_field() + 1), None);
             assert_eq!(kind.field(kind.last_field() + 1), Kind::Text);
+        }
+    }
+
+    #[test]
+    fn fields_that_onnx_has_given_away_are_known() {
+        let known = |kind: Kind| (0..40).filter(|number| kind.has_field(None, *number)).collect::<Vec<u64>>();
+        assert_eq!(known(Kind::Model), [1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26]);
+        assert_eq!(known(Kind::Graph), [1, 2, 5, 10, 11, 12, 13, 14, 15, 16]);
+        assert_eq!(known(Kind::Type), [1, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(known(Kind::Entry), [1, 2]);
+        assert!(Kind::Entry.has_field(Some((Kind::Shape, 1)), 3));
+        assert!(!Kind::Entry.has_field(Some((Kind::Model, 8)), 3));
+        // Whatever holds a message is known.
+        for kind in [Kind::Model, Kind::Graph, Kind::Function, Kind::Node, Kind::Attribute, Kind::Tensor, Kind::Type] {
+            assert!((1..40).all(|number| kind.has_field(None, number) || !kind.field(number).is_message()), "{kind:?}");
         }
     }
 }

@@ -138,15 +138,16 @@ pub(super) fn count_from_front(draft: &mut Draft, to: &OpSpec, rank: impl Fn(&Dr
     if let Some(axis) = get_int(&draft.node, "axis")?
         && axis < 0
     {
-        let axis = axis + as_int(rank(draft)?);
+        let axis = as_int(axis_of(axis, rank(draft)?)?);
         attributes::set(&mut draft.node, attributes::int("axis", axis));
         draft.edit(format!("axis is written {axis}, since those of {} count from the front", to.version));
     }
     if let Some(axes) = get_ints(&draft.node, "axes")?
         && axes.iter().any(|axis| *axis < 0)
     {
-        let rank = as_int(rank(draft)?);
-        let axes: Vec<i64> = axes.iter().map(|axis| if *axis < 0 { axis + rank } else { *axis }).collect();
+        let rank = rank(draft)?;
+        let counted = |axis: &i64| if *axis < 0 { axis_of(*axis, rank).map(as_int) } else { Ok(*axis) };
+        let axes = axes.iter().map(counted).collect::<Step<Vec<i64>>>()?;
         draft.edit(format!("axes is written {axes:?}, since those of {} count from the front", to.version));
         attributes::set(&mut draft.node, attributes::ints("axes", &axes));
     }
@@ -158,11 +159,19 @@ pub(super) fn as_int(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
-/// The axis that a number stands for, counted from the front.
+/// The place between axes that a number stands for, counted from the front: 0 to `rank`.
 pub(super) fn normal(axis: i64, rank: usize) -> Step<usize> {
-    let counted = if axis < 0 { axis + as_int(rank) } else { axis };
+    let counted = if axis < 0 { axis.saturating_add(as_int(rank)) } else { axis };
     match usize::try_from(counted) {
         Ok(counted) if counted <= rank => Ok(counted),
+        _ => impossible(format!("axis {axis} is none of {rank}")),
+    }
+}
+
+/// The axis that a number stands for, counted from the front: 0 to `rank - 1`.
+pub(super) fn axis_of(axis: i64, rank: usize) -> Step<usize> {
+    match normal(axis, rank)? {
+        counted if counted < rank => Ok(counted),
         _ => impossible(format!("axis {axis} is none of {rank}")),
     }
 }
@@ -224,7 +233,7 @@ fn scan_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             let rank = facts.get(states + at).and_then(|fact| fact.as_ref()?.rank());
             match rank {
                 _ if *axis >= 0 => {}
-                Some(rank) => *axis += as_int(rank),
+                Some(rank) => *axis = as_int(axis_of(*axis, rank)?),
                 None => return unknown(format!("the rank that {name} counts from the back of is not known")),
             }
         }

@@ -48,6 +48,7 @@ fn trailing(draft: &mut Draft, own: usize, behind: usize) -> Step {
     let mut fact = draft.fact(1);
     fact.constant = None;
     if let Some(shape) = &mut fact.shape {
+        // bounded: by the highest rank of a shape.
         shape.extend(std::iter::repeat_n(Dim::Size(1), behind));
     }
     let name = unsqueeze(draft, 1, &axes)?;
@@ -141,6 +142,7 @@ fn request_of(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
     if inner.into_iter().any(|(own, other)| is_one(own) && !is_one(other)) {
         return impossible(format!("{} repeats no axis between others", to.version));
     }
+    // bounded: by the axes of B.
     let ones: Vec<i64> = (0..first).chain(last + 1..b.len()).map(as_int).collect();
     if !ones.is_empty() {
         let mut fact = draft.fact(1);
@@ -218,25 +220,14 @@ fn shrink_slope(draft: &mut Draft, rank: usize) -> Step {
 fn slope_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (data, slope) = (draft.shape(0)?, draft.shape(1)?);
     let is_one = |dim: &Dim| *dim == Dim::Size(1);
-    let larger: Vec<usize> = slope
-        .iter()
-        .enumerate()
-        .filter(|(_, dim)| !is_one(dim))
-        .map(|(axis, _)| axis + data.len() - slope.len())
-        .collect();
-    let wanted: Option<usize> = match larger.as_slice() {
-        [] => {
-            draft.mended();
-            None
-        }
-        [1] => {
-            draft.mended();
-            Some(1)
-        }
+    let larger: Vec<usize> = slope.iter().enumerate().filter(|(_, dim)| !is_one(dim)).map(|(axis, _)| axis).collect();
+    let keep = match larger.as_slice() {
+        [] => slope.len().saturating_sub(1),
+        // Aligned at the end, it is the axis of channels.
+        [axis] if axis + data.len() == 1 + slope.len() => *axis,
         _ => return impossible(format!("{} has one slope, or one per channel", to.version)),
     };
-    let own = wanted.map(|axis| axis + slope.len() - data.len());
-    let keep = own.unwrap_or_else(|| slope.len().saturating_sub(1));
+    draft.mended();
     let ones: Vec<i64> = (0..slope.len()).filter(|axis| *axis != keep).map(as_int).collect();
     if ones.is_empty() {
         return Ok(());

@@ -5,6 +5,7 @@ use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
 
 use super::rule::{Rule, keep};
+use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
 use crate::convert::draft::Draft;
@@ -106,15 +107,8 @@ fn zero_point_of_type(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return impossible(format!("output_dtype {code} is no type"));
     };
     if !draft.has_input(2) {
-        let Some(shape) = draft.fact(1).shape else { return unknown("the shape of the scale is not known") };
-        let size = |dim: &onnx_conformance_reference::model::graph::Dim| match dim {
-            onnx_conformance_reference::model::graph::Dim::Size(size) => Some(*size),
-            _ => None,
-        };
-        let Some(shape) = shape.iter().map(size).collect::<Option<Vec<usize>>>() else {
-            return unknown("the shape of the scale is not known");
-        };
-        let zeros = vec![0.0; shape.iter().product()];
+        let Some(shape) = draft.fact(1).sizes() else { return unknown("the shape of the scale is not known") };
+        let zeros = bounded::zeros(&shape)?;
         draft.set_constant(2, "zero_point", &super::inputs::numbers(element, &shape, &zeros)?);
     }
     attributes::remove(&mut draft.node, "output_dtype");

@@ -9,6 +9,7 @@ use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
 use super::rule::{Rule, keep};
+use crate::bounded;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get};
 use crate::convert::draft::Draft;
@@ -61,11 +62,10 @@ fn dense(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let sparse =
         attribute.sparse_tensor.as_ref().and_then(|sparse| decode::sparse_tensor(sparse, &NoExternalData).ok());
     let Some(sparse) = sparse else { return impossible("sparse_value cannot be read") };
-    let count: usize = sparse.shape.iter().product();
-    if count > 1 << 20 || !(sparse.values.element_type().is_float()) {
+    if !sparse.values.element_type().is_float() {
         return impossible(format!("{} has no sparse values, and this one is not written dense", to.version));
     }
-    let mut values = vec![0.0; count];
+    let mut values = bounded::zeros(&sparse.shape)?;
     for (value, place) in sparse.values.floats().into_iter().zip(sparse.positions()) {
         if let Some(place) = place.and_then(|place| values.get_mut(place)) {
             *place = value;

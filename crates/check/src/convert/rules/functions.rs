@@ -5,7 +5,7 @@ use onnx_conformance_reference::proto::AttributeProto;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::types::ValueType;
 
-use super::axes::{as_int, normal};
+use super::axes::{as_int, axis_of};
 use super::inputs::numbers;
 use super::rule::Replacement;
 use crate::convert::answer::{Step, impossible};
@@ -79,12 +79,21 @@ fn cast_like(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
 
 fn celu(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let alpha = get_float(&draft.node, "alpha")?.unwrap_or(1.0);
+    if !(alpha.is_normal() && alpha > 0.0) {
+        return impossible(format!("the body of Celu divides by alpha, which is {alpha:?} here"));
+    }
     let x = draft.input(0);
     let mut body = Body::of_floats(draft)?;
     let alpha = body.number(f64::from(alpha))?;
-    let scaled = body.node("Div", &[&x, &alpha], Vec::new())?;
+    // Only what is negative is divided: what is positive may be too large for that.
+    let positive = body.node("Relu", &[&x], Vec::new())?;
+    let opposite = body.node("Neg", &[&x], Vec::new())?;
+    let size = body.node("Relu", &[&opposite], Vec::new())?;
+    let negative = body.node("Neg", &[&size], Vec::new())?;
+    let scaled = body.node("Div", &[&negative, &alpha], Vec::new())?;
     let elu = body.node("Elu", &[&scaled], vec![attributes::float("alpha", 1.0)])?;
-    body.last("Mul", &[&alpha, &elu]);
+    let bent = body.node("Mul", &[&alpha, &elu], Vec::new())?;
+    body.last("Add", &[&positive, &bent]);
     Ok(())
 }
 
@@ -139,7 +148,7 @@ fn layer_normalization(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         return impossible("LayerNormalization is expanded where all is float");
     }
     let (rank, axis) = (draft.rank(0)?, get_int(&draft.node, "axis")?.unwrap_or(-1));
-    let axes: Vec<i64> = (normal(axis, rank)?..rank).map(as_int).collect();
+    let axes: Vec<i64> = (axis_of(axis, rank)?..rank).map(as_int).collect();
     let epsilon = get_float(&draft.node, "epsilon")?.unwrap_or(1e-5);
     let (x, scale, bias) = (draft.input(0), draft.input(1), draft.input(2));
     let mut body = Body::of_floats(draft)?;

@@ -3,7 +3,7 @@
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::{as_int, normal, tensor};
+use super::axes::{as_int, axis_of, tensor};
 use super::inputs::numbers;
 use super::rule::{Replacement, Rule, keep};
 use crate::convert::answer::{Step, impossible};
@@ -238,7 +238,7 @@ fn dft_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn dft_down(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let axis = if draft.has_input(2) { draft.known_ints(2, "axis")?.first().copied().unwrap_or(-2) } else { -2 };
-    let axis = as_int(normal(axis, draft.rank(0)?)?);
+    let axis = as_int(axis_of(axis, draft.rank(0)?)?);
     draft.clear_input(2);
     attributes::set(&mut draft.node, attributes::int("axis", axis));
     draft.edit(format!("axis moves from input 2 to an attribute of {}", to.version));

@@ -4,8 +4,9 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::OpSpec;
 use onnx_conformance_reference::tensor::Tensor;
 
-use super::axes::{as_int, count_from_front, normal, tensor, vector};
+use super::axes::{as_int, axis_of, count_from_front, tensor, vector};
 use super::rule::{Rule, keep};
+use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_ints};
 use crate::convert::draft::Draft;
@@ -130,9 +131,9 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return Ok(());
     }
     let (pads, axes, rank) = (draft.known_ints(1, "pads")?, draft.known_ints(3, "axes")?, draft.rank(0)?);
-    let mut all = vec![0; 2 * rank];
+    let mut all = bounded::repeated(0, 2 * rank)?;
     for (at, axis) in axes.iter().enumerate() {
-        let axis = normal(*axis, rank)?;
+        let axis = axis_of(*axis, rank)?;
         for (target, source) in [(axis, at), (rank + axis, axes.len() + at)] {
             if let (Some(place), Some(pad)) = (all.get_mut(target), pads.get(source)) {
                 *place = *pad;
@@ -222,7 +223,7 @@ fn slice_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let rank = draft.rank(0)?;
     let mut counted = Vec::new();
     for axis in axes.indices() {
-        counted.push(as_int(normal(axis, rank)?));
+        counted.push(as_int(axis_of(axis, rank)?));
     }
     draft.set_constant(3, "axes", &tensor(axes.element_type(), axes.shape(), &counted)?);
     draft.edit(format!("axes is written {counted:?}, since those of {} count from the front", to.version));
@@ -286,7 +287,7 @@ fn reshape_zero(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 fn tile_up(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (tiles, axis) = (draft.known(1, "tiles")?, draft.known(2, "axis")?);
     let rank = draft.rank(0)?;
-    let (tiles, axis) = (whole(&tiles)?, normal(whole(&axis)?, rank)?);
+    let (tiles, axis) = (whole(&tiles)?, axis_of(whole(&axis)?, rank)?);
     let repeats: Vec<i64> = (0..rank).map(|at| if at == axis { tiles } else { 1 }).collect();
     draft.clear_input(2);
     draft.set_constant(1, "repeats", &vector(&repeats)?);
@@ -366,7 +367,7 @@ fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     attributes::remove(&mut draft.node, "num_outputs");
     draft.edit(format!("attribute num_outputs, which {} has not, is removed", to.version));
     let (shape, axis) = (draft.shape(0)?, get_int(&draft.node, "axis")?.unwrap_or(0));
-    let Some(onnx_conformance_reference::model::graph::Dim::Size(size)) = shape.get(normal(axis, shape.len())?) else {
+    let Some(onnx_conformance_reference::model::graph::Dim::Size(size)) = shape.get(axis_of(axis, shape.len())?) else {
         return unknown("the size of the axis that is split is not known");
     };
     let size = as_int(*size);
@@ -376,7 +377,7 @@ fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let part = size / number + 1;
     let mut lengths = Vec::new();
     let mut left = size;
-    for _ in 0..number {
+    for _ in 0..bounded::items(number)? {
         let length = part.min(left);
         lengths.push(length);
         left -= length;

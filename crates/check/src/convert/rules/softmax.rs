@@ -2,7 +2,7 @@
 
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::axes::{as_int, normal};
+use super::axes::{as_int, axis_of, normal};
 use super::rule::Rule;
 use crate::convert::answer::Step;
 use crate::convert::attributes::{self, get_int};
@@ -39,13 +39,20 @@ fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         return Ok(());
     }
     let rank = draft.rank(0)?;
-    let at = normal(axis, rank)?;
-    if at + 1 == rank {
+    let (at, last) = (axis_of(axis, rank)?, rank.saturating_sub(1));
+    if at == last {
         return Ok(());
     }
-    let mut order: Vec<usize> = (0..rank).collect();
-    order.swap(at, rank - 1);
-    let order: Vec<i64> = order.into_iter().map(as_int).collect();
+    let swapped = |axis: usize| {
+        if axis == at {
+            last
+        } else if axis == last {
+            at
+        } else {
+            axis
+        }
+    };
+    let order: Vec<i64> = (0..rank).map(swapped).map(as_int).collect();
     let (data, element) = (draft.input(0), draft.element(0).ok());
     let perm = || vec![attributes::ints("perm", &order)];
     let moved = draft.before("Transpose", &[&data], perm(), element)?;
@@ -55,12 +62,9 @@ fn transpose(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         order.iter().filter_map(at).collect()
     });
     draft.set_input(0, moved, Some(fact));
-    attributes::set(&mut draft.node, attributes::int("axis", as_int(rank - 1)));
+    attributes::set(&mut draft.node, attributes::int("axis", as_int(last)));
     let (inner, output) = draft.redirect_output(0)?;
     draft.after("Transpose", &[&inner], &output, perm(), element)?;
-    draft.edit(format!(
-        "axis {axis} is brought to the end: Transpose(perm={order:?}) before and after, axis={}",
-        rank - 1
-    ));
+    draft.edit(format!("axis {axis} is brought to the end: Transpose(perm={order:?}) before and after, axis={last}"));
     Ok(())
 }

@@ -2,15 +2,16 @@
 
 use onnx_conformance_reference::spec::OpSpec;
 
-use super::rule::Rule;
+use super::rule::{Rule, keep};
 use crate::convert::answer::{Step, impossible, unknown};
-use crate::convert::attributes::{get_floats, get_int, get_ints, get_string};
+use crate::convert::attributes::{self, get_floats, get_int, get_ints, get_string};
 use crate::convert::draft::Draft;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["MaxPool"], versions: (11, 12), up: whole_windows, down: whole_windows },
     Rule { operators: &["AveragePool"], versions: (11, 19), up: whole_windows, down: whole_windows },
-    Rule { operators: &["Attention"], versions: (23, 24), up: super::rule::keep, down: whole_mask },
+    Rule { operators: &["Attention"], versions: (23, 24), up: keep, down: whole_mask },
+    Rule { operators: &["Attention"], versions: (24, 25), up: without_heads, down: keep },
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
 ];
 
@@ -25,19 +26,16 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(sizes) = draft.fact(0).sizes() else {
         return unknown("the shape of input 0, on which ceil_mode depends, is not known");
     };
-    let list = |name: &str, default: i64, count: usize| -> Step<Vec<i64>> {
-        Ok(get_ints(&draft.node, name)?.unwrap_or_else(|| vec![default; count]))
-    };
-    let axes = kernel.len();
-    let (strides, dilations) = (list("strides", 1, axes)?, list("dilations", 1, axes)?);
-    let pads = list("pads", 0, 2 * axes)?;
+    let list = |name: &str| -> Step<Vec<i64>> { Ok(get_ints(&draft.node, name)?.unwrap_or_default()) };
+    let (axes, strides, dilations, pads) = (kernel.len(), list("strides")?, list("dilations")?, list("pads")?);
     for (axis, size) in sizes.iter().skip(2).enumerate() {
-        let at = |values: &[i64], index: usize, default: i64| values.get(index).copied().unwrap_or(default);
+        // Twice as wide, so that no product of two attributes is too large.
+        let at = |values: &[i64], index: usize, default: i64| i128::from(values.get(index).copied().unwrap_or(default));
         let (stride, begin, end) = (at(&strides, axis, 1).max(1), at(&pads, axis, 0), at(&pads, axes + axis, 0));
-        let size = super::axes::as_int(*size);
+        let size = i128::from(super::axes::as_int(*size));
         let extent = at(&dilations, axis, 1) * (at(&kernel, axis, 1) - 1) + 1;
         let windows = (size + begin + end - extent).max(0).div_euclid(stride)
-            + i64::from((size + begin + end - extent).rem_euclid(stride) != 0)
+            + i128::from((size + begin + end - extent).rem_euclid(stride) != 0)
             + 1;
         if (windows - 1) * stride >= size + begin {
             return impossible(format!(
@@ -60,10 +58,29 @@ fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         return unknown("the shapes of mask and keys are not known");
     };
     let length = |shape: &[usize]| shape.iter().rev().nth(1).copied().unwrap_or(0);
-    if mask.last().copied() == Some(length(&keys) + length(&past)) {
+    if mask.last().copied() == length(&keys).checked_add(length(&past)) {
         return Ok(());
     }
     impossible(format!("the mask of {} is as long as the keys", to.version))
+}
+
+/// From version 25 on the numbers of heads are for inputs of 3 axes alone, and the lengths of caches outside of the operator go
+/// with no cache of its own.
+fn without_heads(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    if draft.has_input(6) && (draft.has_output(1) || draft.has_output(2)) {
+        return impossible(format!("{} gives no present_key and present_value beside nonpad_kv_seqlen", to.version));
+    }
+    let heads = ["q_num_heads", "kv_num_heads"];
+    let is_given = |name: &str| draft.node.attribute.iter().any(|attribute| attribute.name() == name);
+    if !heads.into_iter().any(is_given) || draft.rank(0)? != 4 {
+        return Ok(());
+    }
+    for name in heads {
+        if attributes::remove(&mut draft.node, name) {
+            draft.edit(format!("attribute {name}, which {} has for inputs of 3 axes, is removed", to.version));
+        }
+    }
+    Ok(())
 }
 
 /// Keys that are neither zeros nor NaN match the same in both versions.

@@ -1,0 +1,120 @@
+//! Conversions of nodes whose attributes and declared shapes are beyond any use: each is refused in words, and takes neither time
+//! nor memory for the size that it names.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::proto::ModelProto;
+
+use super::{Names, Target, convert};
+
+fn model(opset: i64, graph: &str) -> ModelProto {
+    let text = format!("<ir_version: 10, opset_import: [\"\" : {opset}]>\n{graph}");
+    parse_model(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn target(opset: i64) -> Target {
+    Target { opsets: BTreeMap::from([("ai.onnx".to_owned(), opset)]), ..Target::default() }
+}
+
+/// Converts a model, which is refused for this reason.
+fn refused(from: i64, to: i64, graph: &str, reason: &str) {
+    let refusal = convert(&model(from, graph), &target(to)).expect_err(graph);
+    assert!(refusal.to_string().contains(reason), "{graph}: {refusal}");
+}
+
+#[test]
+fn an_axis_that_is_the_rank_is_none() {
+    for operator in ["Softmax", "LogSoftmax", "Hardmax"] {
+        for axis in [2, 3, i64::MAX, i64::MIN] {
+            let graph = format!("g (float[2, n] x) => (float[2, n] y) {{ y = {operator} <axis = {axis}> (x) }}");
+            refused(13, 12, &graph, &format!("axis {axis} is none of 2"));
+        }
+    }
+    let reduced = "g (float[2, n] x) => (float[2] y) { y = ReduceMax <axes = [-9], keepdims = 0> (x) }";
+    refused(11, 10, reduced, "axis -9 is none of 2");
+    let padded = "g (float[2, n] x, int64[2] a) => (float[2, n] y) <int64[2] pads = {1, 1}, int64[1] axes = {2}>
+        { y = Pad (x, pads, , axes) }";
+    refused(18, 13, padded, "axis 2 is none of 2");
+}
+
+#[test]
+fn a_number_of_outputs_is_no_number_of_items_to_make() {
+    for number in [1_i64 << 40, i64::MAX] {
+        let graph =
+            format!("g (float[7] x) => (float[n] y, float[m] z) {{ y, z = Split <num_outputs = {number}> (x) }}");
+        refused(18, 13, &graph, "over 65536 items would be made");
+    }
+}
+
+#[test]
+fn a_declared_shape_is_no_number_of_elements_to_make() {
+    for shape in ["1099511627776", "4611686018427387904", "4294967296, 4294967296", "2147483648, 2147483648, 4"] {
+        let graph =
+            format!("g (float[n] x, float[{shape}] s) => (y) {{ y = QuantizeLinear <output_dtype = 2> (x, s) }}");
+        refused(21, 19, &graph, "over 1048576 elements would be made");
+    }
+}
+
+#[test]
+fn products_of_attributes_are_wide_enough() {
+    let far = i64::MAX;
+    let graph = format!(
+        "g (float[1, 1, 4] x) => (float[1, 1, n] y) {{ y = MaxPool
+            <ceil_mode = 1, kernel_shape = [{far}], dilations = [{far}], strides = [{far}], pads = [{far}, {far}]> (x) }}"
+    );
+    for (from, to) in [(11, 12), (12, 11)] {
+        let _ = convert(&model(from, &graph), &target(to));
+    }
+    let lengths =
+        "g (float[1, 1, 9223372036854775807, 8] q, float[1, 1, 9223372036854775807, 8] k, float[1, 1, 4, 8] v,
+        float[4, 4] m, float[1, 1, 9223372036854775807, 8] pk, float[1, 1, 4, 8] pv) => (float[1, 1, n, 8] y)
+        { y = Attention (q, k, v, m, pk, pv) }";
+    refused(24, 23, lengths, "the mask of Attention-23 is as long as the keys");
+}
+
+#[test]
+fn a_slope_of_more_axes_than_the_data_is_refused() {
+    refused(
+        9,
+        6,
+        "g (float[3] x, float[2, 2, 3] s) => (y) { y = PRelu (x, s) }",
+        "PRelu-6 has one slope, or one per channel",
+    );
+}
+
+#[test]
+fn many_names_of_one_stem_take_no_time() {
+    let mut names = Names::default();
+    names.take("a");
+    names.take("a_3");
+    let made: Vec<String> = (0..3).map(|_| names.fresh("a")).collect();
+    assert_eq!(made, ["a_2", "a_4", "a_5"]);
+    (0..100_000).for_each(|_| drop(names.fresh("a")));
+    assert_eq!(names.fresh("a"), "a_100006");
+    assert_eq!((names.fresh(""), names.fresh("")), ("_2".to_owned(), "_3".to_owned()));
+}
+
+#[test]
+fn attention_of_four_axes_loses_its_numbers_of_heads() {
+    let graph = |shape: &str| {
+        format!(
+            "g (float{shape} q, float{shape} k, float{shape} v) => (y)
+            {{ y = Attention <q_num_heads = 2, kv_num_heads = 2> (q, k, v) }}"
+        )
+    };
+    let conversion = convert(&model(23, &graph("[1, 2, 3, 4]")), &target(28)).unwrap();
+    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.is_of_model()).map(|it| it.text.as_str()).collect();
+    assert_eq!(
+        edits,
+        [
+            "attribute q_num_heads, which Attention-25 has for inputs of 3 axes, is removed",
+            "attribute kv_num_heads, which Attention-25 has for inputs of 3 axes, is removed"
+        ]
+    );
+    let packed = convert(&model(23, &graph("[1, 3, 8]")), &target(28)).unwrap();
+    assert!(packed.edits.iter().all(super::PlacedEdit::is_of_model), "{:?}", packed.edits);
+    refused(23, 28, &graph("[]"), "the rank of input 0 is not known");
+    let only = Target { relabel_only: true, ..target(25) };
+    assert!(convert(&model(23, &graph("[1, 2, 3, 4]")), &only).is_err());
+}

@@ -1,0 +1,239 @@
+//! Encoded messages field by field, and their bytes put together anew.
+
+use std::ops::Range;
+
+use onnx_conformance_reference::proto::Message;
+use onnx_conformance_reference::proto::measure::Kind;
+
+/// A file that is no encoding of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("byte {0}: the encoding is broken")]
+pub(crate) struct BrokenEncoding(usize);
+
+/// A field of a message in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct WireField {
+    /// Its number.
+    pub(crate) number: u64,
+    /// The whole field.
+    pub(crate) whole: Range<usize>,
+    /// The payload, where it has a length of its own.
+    pub(crate) payload: Option<Range<usize>>,
+}
+
+/// The fields of the message that stands in this part of a file. A group is one field.
+pub(crate) fn fields(file: &[u8], part: Range<usize>) -> impl Iterator<Item = Result<WireField, BrokenEncoding>> {
+    let mut at = part.start;
+    let mut is_broken = false;
+    std::iter::from_fn(move || {
+        if at >= part.end || is_broken {
+            return None;
+        }
+        let found = field(file, at..part.end).ok_or(BrokenEncoding(at));
+        match &found {
+            Ok(found) => at = found.whole.end,
+            Err(_) => is_broken = true,
+        }
+        Some(found)
+    })
+}
+
+/// The field at the start of a part of a file.
+fn field(file: &[u8], part: Range<usize>) -> Option<WireField> {
+    let (key, mut at) = varint(file, part.clone())?;
+    let number = key >> 3;
+    let mut payload = None;
+    match key & 7 {
+        0 => at = varint(file, at..part.end)?.1,
+        1 => at = at.checked_add(8)?,
+        2 => {
+            let (length, from) = varint(file, at..part.end)?;
+            at = from.checked_add(usize::try_from(length).ok()?)?;
+            payload = Some(from..at);
+        }
+        3 => at = end_of_group(file, at..part.end)?,
+        5 => at = at.checked_add(4)?,
+        _ => return None,
+    }
+    (at <= part.end).then_some(WireField { number, whole: part.start..at, payload })
+}
+
+/// The end of a group whose content begins here.
+fn end_of_group(file: &[u8], part: Range<usize>) -> Option<usize> {
+    let (mut at, mut open) = (part.start, 1_u64);
+    while open > 0 {
+        let (key, next) = varint(file, at..part.end)?;
+        at = match key & 7 {
+            3 => {
+                open += 1;
+                next
+            }
+            4 => {
+                open -= 1;
+                next
+            }
+            _ => field(file, at..part.end)?.whole.end,
+        };
+    }
+    Some(at)
+}
+
+fn varint(file: &[u8], part: Range<usize>) -> Option<(u64, usize)> {
+    let mut value = 0_u64;
+    for (position, byte) in file.get(part.clone())?.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f).checked_shl(7 * u32::try_from(position).ok()?).unwrap_or(0);
+        if *byte < 0x80 {
+            return Some((value, part.start + position + 1));
+        }
+    }
+    None
+}
+
+/// A field of a message of this kind, or of a message in it, that ONNX does not have: the kind and the number.
+pub(crate) fn unknown_field(
+    file: &[u8],
+    part: Range<usize>,
+    kind: Kind,
+    holder: Option<(Kind, u64)>,
+) -> Result<Option<(Kind, u64)>, BrokenEncoding> {
+    for field in fields(file, part) {
+        let field = field?;
+        if !kind.has_field(holder, field.number) {
+            return Ok(Some((kind, field.number)));
+        }
+        let child = kind.field(field.number);
+        if let Some(payload) = field.payload.filter(|_| child.is_message())
+            && let Some(found) = unknown_field(file, payload, child, Some((kind, field.number)))?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Bytes that are put together of parts of a file and of new ones, with their length.
+#[derive(Debug, Default)]
+pub(crate) struct Rope {
+    pieces: Vec<Piece>,
+    length: usize,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Kept(Range<usize>),
+    New(Vec<u8>),
+}
+
+impl Rope {
+    /// Adds a part of the file.
+    pub(crate) fn keep(&mut self, part: Range<usize>) {
+        self.length += part.len();
+        match self.pieces.last_mut() {
+            Some(Piece::Kept(last)) if last.end == part.start => last.end = part.end,
+            _ => self.pieces.push(Piece::Kept(part)),
+        }
+    }
+
+    /// Adds new bytes, which `write` appends to what it is given.
+    fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if !matches!(self.pieces.last(), Some(Piece::New(_))) {
+            self.pieces.push(Piece::New(Vec::new()));
+        }
+        if let Some(Piece::New(bytes)) = self.pieces.last_mut() {
+            let before = bytes.len();
+            write(bytes);
+            self.length += bytes.len() - before;
+        }
+    }
+
+    /// Adds a number.
+    pub(crate) fn number(&mut self, field: u64, value: i64) {
+        self.add(|out| {
+            prost::encoding::encode_varint(field << 3, out);
+            prost::encoding::encode_varint(value.cast_unsigned(), out);
+        });
+    }
+
+    /// Adds a field that has a length of its own: a text, or an encoded message.
+    pub(crate) fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.add(|out| {
+            prost::encoding::encode_varint(field << 3 | 2, out);
+            prost::encoding::encode_varint(bytes.len() as u64, out);
+            out.extend_from_slice(bytes);
+        });
+    }
+
+    /// Adds a message.
+    pub(crate) fn message(&mut self, field: u64, message: &impl Message) {
+        self.bytes(field, &message.encode_to_vec());
+    }
+
+    /// Adds the fields of a message, which are those of the message that is put together here.
+    pub(crate) fn message_fields(&mut self, message: &impl Message) {
+        self.add(|out| out.extend(message.encode_to_vec()));
+    }
+
+    /// Adds a message that is put together already.
+    pub(crate) fn nested(&mut self, field: u64, message: Rope) {
+        self.add(|out| {
+            prost::encoding::encode_varint(field << 3 | 2, out);
+            prost::encoding::encode_varint(message.length as u64, out);
+        });
+        self.append(message);
+    }
+
+    /// Adds the bytes of another.
+    pub(crate) fn append(&mut self, other: Rope) {
+        for piece in other.pieces {
+            match piece {
+                Piece::Kept(part) => self.keep(part),
+                Piece::New(bytes) => self.add(|out| out.extend_from_slice(&bytes)),
+            }
+        }
+    }
+
+    /// The bytes, with the parts of the file that were kept.
+    pub(crate) fn bytes_of(&self, file: &[u8]) -> Vec<u8> {
+        // bounded: by the file and by what was made already.
+        let mut bytes = Vec::with_capacity(self.length);
+        for piece in &self.pieces {
+            bytes.extend_from_slice(match piece {
+                Piece::Kept(part) => file.get(part.clone()).unwrap_or_default(),
+                Piece::New(new) => new,
+            });
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_and_groups_are_one() {
+        // A number, a group with a number and an empty group in it, a text.
+        let file = [0x08, 0x96, 0x01, 0x9b, 0x06, 0x08, 0x05, 0x13, 0x14, 0x9c, 0x06, 0x12, 0x02, 0x61, 0x62];
+        let found: Vec<WireField> = fields(&file, 0..file.len()).collect::<Result<_, _>>().unwrap();
+        let shown: Vec<_> = found.iter().map(|it| (it.number, it.whole.clone(), it.payload.clone())).collect();
+        assert_eq!(shown, [(1, 0..3, None), (99, 3..11, None), (2, 11..15, Some(13..15))]);
+        for broken in [&[0x08][..], &[0x12, 0x05, 0x61], &[0x0b, 0x08, 0x01], &[0x0c], &[0x0f], &[0xff; 11]] {
+            assert_eq!(fields(broken, 0..broken.len()).last().map(|it| it.is_err()), Some(true), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_rope_keeps_parts_and_adds_messages() {
+        let file = b"abcdef";
+        let mut inner = Rope::default();
+        inner.keep(1..3);
+        inner.keep(3..4);
+        inner.number(1, -1);
+        let mut rope = Rope::default();
+        rope.nested(2, inner);
+        rope.bytes(3, b"x");
+        let minus_one = [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        let expected = [&[0x12, 14][..], b"bcd", &minus_one, &[0x1a, 1], b"x"].concat();
+        assert_eq!((rope.bytes_of(file), rope.length), (expected.clone(), expected.len()));
+    }
+}
