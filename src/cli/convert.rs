@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use onnx_conformance_check::Limits;
-use onnx_conformance_check::convert::{Conversion, Refusal, Target, convert};
-use onnx_conformance_check::scan::scan;
-use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
+use onnx_conformance_check::convert::{Conversion, Refusal, Target, convert_within};
+use onnx_conformance_check::rules::{Level, RuleId};
+use onnx_conformance_check::scan::{Scan, scan};
+use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::canonical_domain;
 
-use crate::case::{MOST_BINARY, external_locations, read_file};
+use crate::case::external_locations;
+use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
-use crate::cli::verify::{Trials, verify};
+use crate::cli::verify::{Verification, verify};
 use crate::cli::{exit, options, print};
-use crate::models::Proof;
+use crate::models::{Proof, broken_rule};
 use crate::report::escape::line;
 use crate::whole_file::write_whole;
 
@@ -44,24 +45,48 @@ pub(crate) struct Arguments {
     /// Write over a file that exists
     #[arg(long)]
     force: bool,
+
+    #[command(flatten)]
+    limits: LimitOptions,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let name = arguments.model.display().to_string();
-    let bytes = read_file(&arguments.model, MOST_BINARY).with_context(|| name.clone())?;
-    if let Err(finding) = scan(bytes.as_slice(), &Limits::default()) {
-        bail!("{name} holds no model: {}", finding.message);
-    }
-    let model = decode::model(bytes.into()).with_context(|| format!("{name} holds no model"))?;
+    let (name, allowance) = (arguments.model.display().to_string(), arguments.limits.start());
+    let file = allowance.read(&arguments.model)?;
+    let model = scanned(&name, &file, &allowance)?.model;
     let target = target(arguments, &model)?;
     check_output(arguments, &model)?;
-    let conversion = match convert(&model, &target) {
+    let conversion = match convert_within(&model, &target, &allowance.limits()) {
         Ok(conversion) => conversion,
+        Err(_) if allowance.deadline().is_over() => return Err(allowance.over(&format!("{name} is not converted"))),
         Err(refusal) => return refused(&refusal),
     };
+    let converted = match conversion.file(&model, &file) {
+        Ok(converted) => converted,
+        Err(error) => {
+            print::line("the model cannot be converted as a whole")?;
+            print::line(&format!("  {}", line(&error.to_string())))?;
+            return Ok(exit::REGRESSION);
+        }
+    };
     tell(&conversion)?;
-    let trials = Trials { model: &arguments.model, count: arguments.verify, inputs: arguments.inputs.as_deref() };
-    match verify(&trials, &model, &conversion.model)? {
+    let verification = Verification {
+        model: &arguments.model,
+        count: arguments.verify,
+        inputs: arguments.inputs.as_deref(),
+        allowance,
+    };
+    let was_valid = broken_rule(&file, &allowance.limits()).is_none();
+    let convert = |file: bytes::Bytes| converted.bytes(&file).into();
+    let (proof, converted) = verify(&verification, model.graph.as_ref(), file, convert)?;
+    if let Some(finding) = broken_rule(&converted, &allowance.limits()).filter(|_| was_valid) {
+        if finding.rule == RuleId::FileLimit {
+            return Err(allowance.over(&format!("{name} is not checked after its conversion, and nothing is written")));
+        }
+        print::line(&line(&format!("the converted model breaks a rule, and is not written: {finding}")))?;
+        return Ok(exit::REGRESSION);
+    }
+    match proof {
         Proof::Same(text) | Proof::NotVerified(text) => print::line(&line(&text))?,
         Proof::Differs(text) => {
             print::line(&line(&format!("the converted model gives something else, and is not written: {text}")))?;
@@ -69,10 +94,25 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         }
     }
     if let Some(output) = &arguments.output {
-        write_whole(output, &conversion.model.encode_to_vec()).with_context(|| output.display().to_string())?;
+        write_whole(output, &converted).with_context(|| output.display().to_string())?;
         print::line(&line(&format!("wrote {}", output.display())))?;
     }
     Ok(exit::SUCCESS)
+}
+
+/// The model in a file, without the elements of its large tensors.
+fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Scan> {
+    let scan = match scan(file, &allowance.limits()) {
+        Ok(scan) => scan,
+        Err(finding) if finding.rule == RuleId::FileLimit => {
+            return Err(allowance.over(&format!("{name} is not read ({})", finding.message)));
+        }
+        Err(finding) => bail!("{name} holds no model: {}", finding.message),
+    };
+    match scan.findings.iter().find(|finding| finding.level == Level::Error) {
+        Some(finding) => bail!("{name} holds no model: {}", finding.message),
+        None => Ok(scan),
+    }
 }
 
 /// What the arguments ask for.

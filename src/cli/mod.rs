@@ -33,6 +33,8 @@ mod json_reporter;
 #[cfg(feature = "cli")]
 mod last_failures;
 #[cfg(feature = "cli")]
+mod limits;
+#[cfg(feature = "cli")]
 mod list;
 #[cfg(feature = "cli")]
 mod manual;

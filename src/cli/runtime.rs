@@ -132,7 +132,7 @@ fn jobs(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// A time that is longer than nothing.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     // A deadline that far away is none.
     duration

@@ -1,25 +1,22 @@
 //! `trace`: the value of every node of a case on the built-in executor.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
-use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::executor::{Step, run_traced};
+use onnx_conformance_reference::executor::{RunError, Step, run_traced};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
-use onnx_conformance_reference::model::{LoadLimits, read_model};
+use onnx_conformance_reference::kernels::framework::error::KernelError;
+use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
 
 use crate::case::{Case, FolderData, Named};
 use crate::cli::body::function_body;
+use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::show::find;
 use crate::cli::{exit, options, print};
 use crate::report::describe_case::{describe_expected, shown};
 use crate::report::escape::line;
-
-/// How long a case may take.
-const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -33,9 +30,13 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     sources: options::Sources,
+
+    #[command(flatten)]
+    limits: LimitOptions,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let allowance = arguments.limits.start();
     let case = find(&arguments.sources, &arguments.case)?;
     print::line(&format!("case {}", line(&case.id)))?;
     if let Some(rule) = &case.rule {
@@ -48,9 +49,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         if arguments.body {
             let body = function_body(&arguments.sources, &case, data)?;
             print::line(&format!("function body from {}", line(&body.id)))?;
-            trace(&case, &body.model, &body.inputs)?;
+            trace(&case, &body.model, &body.inputs, &allowance)?;
         } else {
-            trace(&case, &case.model, &data.inputs)?;
+            trace(&case, &case.model, &data.inputs, &allowance)?;
         }
         if case.refusal.is_none() {
             print::line(&describe_expected(data))?;
@@ -60,15 +61,19 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 /// Runs a model and prints its inputs, and each node's outputs once it has run. A run that fails ends with its error.
-fn trace(case: &Case, model: &Bytes, inputs: &[Named]) -> anyhow::Result<()> {
+fn trace(case: &Case, model: &Bytes, inputs: &[Named], allowance: &Allowance) -> anyhow::Result<()> {
     for input in inputs {
         print::line(&format!("  input {} = {}", line(&input.name), shown(&input.value)))?;
     }
-    let started = Instant::now();
-    let deadline = Deadline::new(move || started.elapsed() > TIMEOUT);
+    let (deadline, bytes) = (allowance.deadline(), allowance.memory());
     let external = FolderData::new(case.folder.as_deref(), deadline.clone());
-    let loading = LoadLimits { deadline: deadline.clone(), ..LoadLimits::default() };
-    let model = read_model(model.clone(), &external, &loading).context("the model does not load")?;
+    let loading = LoadLimits { deadline: deadline.clone(), bytes };
+    let over =
+        |error: &dyn std::fmt::Display| allowance.over(&format!("{} is not traced to its end ({error})", case.id));
+    let model = match read_model(model.clone(), &external, &loading) {
+        Err(error @ ModelError::Limit(_)) => return Err(over(&error)),
+        model => model.context("the model does not load")?,
+    };
     let values = inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
     let printed = Mutex::new(Ok(()));
     let step = |step: &Step<'_>| {
@@ -78,8 +83,13 @@ fn trace(case: &Case, model: &Bytes, inputs: &[Named]) -> anyhow::Result<()> {
             *printed = print_step(step);
         }
     };
-    let ran = run_traced(&model, values, ExecutionLimits { deadline, ..ExecutionLimits::default() }, &step);
+    let ran = run_traced(&model, values, ExecutionLimits { deadline, bytes, ..ExecutionLimits::default() }, &step);
     printed.into_inner().unwrap_or(Ok(()))?;
+    if let Err(RunError::Kernel(error)) = &ran
+        && matches!(error.root(), KernelError::Limit(_) | KernelError::Deadline)
+    {
+        return Err(over(error));
+    }
     if let Err(error) = ran {
         let expected = if case.refusal.is_some() { ", as it must be" } else { "" };
         print::line(&format!("  refused{expected}: {}", line(&error.to_string())))?;

@@ -2,46 +2,80 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use onnx_conformance_reference::proto::{ModelProto, ValueInfoProto, decode};
+use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{MOST_BINARY, Named, read_file};
-use crate::models::{Proof, TrialInputs, inputs_to_give, made_up_trials, prove};
+use crate::cli::limits::Allowance;
+use crate::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
 use crate::runtime::{Builtin, Ended, Host as _, Request, Response};
 
-/// How long one run may take.
-const TIMEOUT: Duration = Duration::from_mins(1);
-
 /// What both models are run on.
-pub(crate) struct Trials<'a> {
+pub(crate) struct Verification<'a> {
     /// The file of the model before, beside which its external data is.
     pub(crate) model: &'a Path,
     /// How many inputs are made up.
     pub(crate) count: usize,
     /// A folder of inputs.
     pub(crate) inputs: Option<&'a Path>,
+    /// What all runs together may take.
+    pub(crate) allowance: Allowance,
 }
 
-/// Runs both models on the inputs, and compares.
-pub(crate) fn verify(trials: &Trials, before: &ModelProto, after: &ModelProto) -> anyhow::Result<Proof> {
-    let Some(graph) = &before.graph else { return Ok(Proof::not_verified("the model has no graph")) };
-    let wanted = inputs_to_give(graph);
-    let mut inputs = trials.inputs.map(|folder| of_folder(folder, &wanted)).transpose()?.unwrap_or_default();
-    match made_up_trials(graph, trials.count) {
-        Ok(made) => inputs.extend(made),
-        Err(why) if inputs.is_empty() => return Ok(Proof::not_verified(&format!("{why}; give inputs by --inputs"))),
-        Err(_) => {}
+/// Runs the model in `file`, whose graph is `graph`, and what `convert` makes of the file, and compares; the converted model is
+/// returned with the proof.
+pub(crate) fn verify(
+    verification: &Verification,
+    graph: Option<&GraphProto>,
+    file: Bytes,
+    convert: impl FnOnce(Bytes) -> Bytes,
+) -> anyhow::Result<(Proof, Bytes)> {
+    let Some(graph) = graph else { return Ok((Proof::not_verified("the model has no graph"), convert(file))) };
+    let (wanted, limits) = (inputs_to_give(graph), verification.allowance.limits());
+    let folders = verification.inputs.map(folders_of_inputs).transpose()?.unwrap_or_default();
+    let mut made = verification.count;
+    if made > 0
+        && let Err(failure) = made_up_trial(&wanted, 0, &limits)
+    {
+        match failure {
+            RunFailure::Limit(why) => return Err(over(verification, &why)),
+            RunFailure::Model(why) if folders.is_empty() => {
+                return Ok((Proof::not_verified(&format!("{why}; give inputs by --inputs")), convert(file)));
+            }
+            RunFailure::Model(_) => made = 0,
+        }
     }
-    let folder = trials.model.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(prove(before, after, &inputs, &|model, values| run(model, folder, values)))
+    // What cannot be read is an error before anything runs.
+    for folder in &folders {
+        of_folder(folder, &wanted)?;
+    }
+    let inputs = |number: usize| match folders.get(number) {
+        Some(folder) => of_folder(folder, &wanted).map_err(|error| RunFailure::Model(format!("{error:#}"))),
+        None => made_up_trial(&wanted, number - folders.len(), &limits),
+    };
+    let folder = verification.model.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let run = |model: &Bytes, inputs: &[Named], held: usize| run(model, folder, inputs, verification.allowance, held);
+    let trials = Trials { count: folders.len() + made, inputs: &inputs, run: &run };
+    let expected = trials.before(&file).map_err(|error| over(verification, &error.0))?;
+    let converted = convert(file);
+    let proof = trials.after(&expected, &converted).map_err(|error| over(verification, &error.0))?;
+    Ok((proof, converted))
 }
 
-/// The inputs in a folder, or in the folders in it.
-fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<Vec<TrialInputs>> {
+fn over(verification: &Verification, why: &str) -> anyhow::Error {
+    let name = verification.model.display();
+    verification
+        .allowance
+        .over(&format!("{name} is not verified, and nothing is written ({why})"))
+        .context("the proof did not end; --verify 0 does without it")
+}
+
+/// The folder, and the folders in it, as far as they hold inputs.
+fn folders_of_inputs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         folders.push(entry.with_context(|| folder.display().to_string())?.path());
@@ -51,35 +85,42 @@ fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<Vec<Tr
     if folders.is_empty() {
         bail!("{}: neither it nor a folder in it has a file input_0.pb", folder.display());
     }
-    let mut all = Vec::new();
-    for folder in folders {
-        let mut inputs = Vec::new();
-        for (position, input) in wanted.iter().enumerate() {
-            let path = folder.join(format!("input_{position}.pb"));
-            let context = || path.display().to_string();
-            let declared = input
-                .r#type
-                .as_ref()
-                .context("an input has no type")
-                .and_then(|declared| Ok(decode::value_type(declared)?));
-            let bytes = read_file(&path, MOST_BINARY).with_context(context)?;
-            let value = decode::value(bytes.into(), &declared.with_context(context)?).with_context(context)?;
-            inputs.push(Named { name: input.name().to_owned(), value });
-        }
-        all.push((folder.display().to_string(), inputs));
-    }
-    Ok(all)
+    Ok(folders)
 }
 
-/// The outputs of a model on the built-in executor.
-fn run(model: &Bytes, folder: &Path, inputs: &[Named]) -> Result<Vec<Value>, String> {
+/// The inputs in a folder.
+fn of_folder(folder: &Path, wanted: &[&ValueInfoProto]) -> anyhow::Result<TrialInputs> {
+    let mut inputs = Vec::new();
+    for (position, input) in wanted.iter().enumerate() {
+        let path = folder.join(format!("input_{position}.pb"));
+        let context = || path.display().to_string();
+        let declared = input
+            .r#type
+            .as_ref()
+            .context("an input has no type")
+            .and_then(|declared| Ok(decode::value_type(declared)?));
+        let bytes = read_file(&path, MOST_BINARY).with_context(context)?;
+        let value = decode::value(bytes.into(), &declared.with_context(context)?).with_context(context)?;
+        inputs.push(Named { name: input.name().to_owned(), value });
+    }
+    Ok((folder.display().to_string(), inputs))
+}
+
+/// The outputs of a model on the built-in executor, while so many bytes are held besides.
+fn run(
+    model: &Bytes,
+    folder: &Path,
+    inputs: &[Named],
+    allowance: Allowance,
+    held: usize,
+) -> Result<Vec<Value>, RunFailure> {
     let request = Request { id: "convert", model, folder: Some(folder), inputs, outputs: &[] };
-    match Builtin::new(TIMEOUT).run(&request).ended {
+    let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory().saturating_sub(held));
+    match builtin.run(&request).ended {
         Ended::Answered(Response::Outputs { values, .. }) => Ok(values),
+        Ended::Timeout(message) | Ended::OutOfMemory(message) => Err(RunFailure::Limit(message)),
         Ended::Answered(Response::Unsupported { message, .. } | Response::Error { message, .. })
-        | Ended::Timeout(message)
-        | Ended::OutOfMemory(message)
         | Ended::Crash(message)
-        | Ended::ProtocolError(message) => Err(message),
+        | Ended::ProtocolError(message) => Err(RunFailure::Model(message)),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use onnx_conformance_check::convert::{Target, convert};
+use onnx_conformance_check::convert::{Target, convert_inferred, convert_within};
 use onnx_conformance_check::infer::infer;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::validity::{IrFacts, ModelFacts};
@@ -67,7 +67,7 @@ pub fn examine_source(
         return ModelReport { findings: report.findings, ..unreadable(file.to_owned(), first) };
     };
     let has_errors = report.findings.iter().any(|finding| finding.level == Level::Error);
-    let target = (wanted.is_something() && !has_errors).then(|| target_of(&scan.model, wanted));
+    let target = (wanted.is_something() && !has_errors).then(|| target_of(&scan.model, wanted, limits));
     let mut all = ModelReport {
         file: file.to_owned(),
         status: if has_errors { Status::Findings } else { Status::Valid },
@@ -128,11 +128,11 @@ fn on_runtimes(origin: &Origin<'_>, facts: &ModelFacts, wanted: &Wanted) -> Vec<
     runtimes.map(|runtime| RuntimeReport::new(&runtime, facts, &nodes, origin)).collect()
 }
 
-fn target_of(model: &ModelProto, wanted: &Wanted) -> TargetReport {
+fn target_of(model: &ModelProto, wanted: &Wanted, limits: &Limits) -> TargetReport {
     let pairs = |places: Vec<onnx_conformance_check::convert::PlacedEdit>| {
         places.into_iter().map(|edit| (edit.place, edit.text)).collect::<Vec<_>>()
     };
-    let (edits, reasons) = match convert(model, &wanted.target(model)) {
+    let (edits, reasons) = match convert_within(model, &wanted.target(model), limits) {
         Ok(conversion) => (pairs(conversion.edits), Vec::new()),
         Err(refusal) => (Vec::new(), pairs(refusal.reasons)),
     };
@@ -173,13 +173,14 @@ fn unedited(model: &ModelProto, facts: &ModelFacts, limits: &Limits) -> BTreeMap
     if facts.nodes > MOST_TRIED {
         return ranges;
     }
+    let inferred = infer(model, limits);
     for (domain, &opset) in &facts.opsets {
         let Ok(newest) = Specs::embedded().newest_opset(domain) else { continue };
         let newest = i64::from(newest);
         let holds = |opset: i64| {
             let opsets = BTreeMap::from([(canonical_domain(domain).to_owned(), opset)]);
             let target = Target { opsets, ir: None, relabel_only: true };
-            !limits.deadline.is_over() && convert(model, &target).is_ok()
+            convert_inferred(&inferred, &target, &limits.deadline).is_ok()
         };
         if (1..=newest).contains(&opset) {
             let first = (1..opset).rev().take_while(|opset| holds(*opset)).last().unwrap_or(opset);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use onnx_conformance_check::Limits;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::dimension;
 use onnx_conformance_reference::proto::onnx::type_proto;
@@ -18,12 +19,18 @@ const MOST_ELEMENTS: usize = 1 << 22;
 
 /// A tensor for each input of the declared type, the same for the same number; or why there is none. A dimension without a size
 /// is 1 to 4, the same wherever its name stands.
-pub fn made_up_inputs(wanted: &[&ValueInfoProto], number: usize) -> Result<Vec<Named>, String> {
-    let mut sizes = BTreeMap::new();
-    let mut inputs = Vec::new();
+pub fn made_up_inputs(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<Vec<Named>, String> {
+    let (mut sizes, mut inputs, mut bytes) = (BTreeMap::new(), Vec::new(), 0_usize);
     for input in wanted {
         let random = Random::new(&format!("{number} {}", input.name()));
         let value = made_up(input, random, &mut sizes)?;
+        bytes = bytes.saturating_add(value.size());
+        if bytes > limits.bytes {
+            return Err(format!("the inputs up to '{}' are too large to be made up", input.name()));
+        }
+        if limits.deadline.is_over() {
+            return Err("inputs were not made up in time".to_owned());
+        }
         inputs.push(Named { name: input.name().to_owned(), value });
     }
     Ok(inputs)

@@ -15,7 +15,10 @@ pub use examine::{examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, model_files};
 pub use made_up::made_up_inputs;
 pub use probe::RuntimeProbe;
-pub use proof::{Proof, RunModel, TrialInputs, inputs_to_give, made_up_trials, prove};
+pub use proof::{
+    Expectation, OverLimit, Proof, RunFailure, RunModel, TrialInputs, Trials, broken_rule, inputs_to_give,
+    made_up_trial,
+};
 pub use report::{Answer, ModelReport, Status, TargetReport};
 pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use onnx_conformance_check::Limits;
 use onnx_conformance_check::infer::RANDOM;
 use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
@@ -98,7 +99,7 @@ fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), 
     for (number, size) in sizes.enumerate() {
         let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
         let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
-        let inputs = made_up_inputs(&wanted, number)?;
+        let inputs = made_up_inputs(&wanted, number, &Limits::default())?;
         let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
         match Builtin::new(TIMEOUT).run(&request).ended {
             Ended::Answered(Response::Outputs { values, .. }) => return Ok((inputs, values)),

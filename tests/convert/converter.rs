@@ -49,6 +49,10 @@ impl Converter {
             return match convert(model, target) {
                 Ok(conversion) => {
                     let is_edited = conversion.edits.iter().any(|edit| !edit.is_of_model());
+                    // The file that is written holds the model that was made.
+                    let file = model.encode_to_vec();
+                    let written = conversion.file(model, &file).unwrap().bytes(&file);
+                    assert_eq!(decode::model(written.into()).unwrap(), conversion.model);
                     Converted::Model { model: Box::new(conversion.model), is_edited }
                 }
                 Err(Refusal { reasons }) => {

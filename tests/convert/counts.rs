@@ -14,10 +14,14 @@ const HEAD: &str = "\
 
 /// What became of a case, converted.
 pub(crate) enum Outcome {
-    Right { is_edited: bool },
+    Right {
+        is_edited: bool,
+    },
     Refused(String),
     Different(String),
     DoesNotRun(String),
+    /// Valid before, and no longer.
+    Invalid(String),
     Crashed,
 }
 
@@ -29,6 +33,7 @@ pub(crate) struct Counts {
     refused: BTreeMap<String, usize>,
     different: Vec<String>,
     does_not_run: Vec<String>,
+    invalid: Vec<String>,
     crashed: usize,
 }
 
@@ -43,6 +48,7 @@ impl Counts {
             Outcome::Refused(reason) => *self.refused.entry(reason).or_default() += 1,
             Outcome::Different(message) => self.different.push(message),
             Outcome::DoesNotRun(message) => self.does_not_run.push(message),
+            Outcome::Invalid(message) => self.invalid.push(message),
             Outcome::Crashed => self.crashed += 1,
         }
     }
@@ -102,12 +108,13 @@ pub(crate) fn report(pairs: &Pairs) -> String {
     text + &wrong(pairs).join("\n")
 }
 
-/// The cases that give something else or do not run.
+/// The cases that give something else, do not run, or are no longer valid.
 pub(crate) fn wrong(pairs: &Pairs) -> Vec<String> {
     let of_pair = |((version, since), counts): (&(OperatorVersion, u32), &Counts)| {
         let different = counts.different.iter().map(|it| format!("{version} at {since} differs: {it}"));
         let does_not_run = counts.does_not_run.iter().map(|it| format!("{version} at {since} does not run: {it}"));
-        different.chain(does_not_run).collect::<Vec<String>>()
+        let invalid = counts.invalid.iter().map(|it| format!("{version} at {since} is no longer valid: {it}"));
+        different.chain(does_not_run).chain(invalid).collect::<Vec<String>>()
     };
     pairs.iter().flat_map(of_pair).collect()
 }

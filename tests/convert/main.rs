@@ -17,8 +17,10 @@ use std::time::Duration;
 
 use converter::{Converted, Converter};
 use counts::{Counts, Outcome, Pairs, Totals};
-use onnx_conformance::case::{Case, Level, Variant, vary};
+use onnx_conformance::case::{Case, Level as CaseLevel, Variant, vary};
 use onnx_conformance::check::convert::Target;
+use onnx_conformance::check::rules::Level;
+use onnx_conformance::check::{Limits, check};
 use onnx_conformance::generate::{OperatorCatalog, cases};
 use onnx_conformance::runtime::{Builtin, Ended, Host, Output, Request, Response};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
@@ -27,6 +29,9 @@ use rayon::prelude::*;
 
 /// How many cases of an operator version are taken unless all are.
 const SOME: usize = 24;
+
+/// Of so many cases one is checked before and after, unless all are taken or some operators.
+const CHECKED: usize = 8;
 
 fn target(version: &OperatorVersion, since: u32) -> Target {
     Target { opsets: BTreeMap::from([(version.domain.clone(), i64::from(since))]), ..Target::default() }
@@ -57,10 +62,25 @@ fn run(case: &Case, model: &ModelProto, is_edited: bool) -> Outcome {
     Outcome::Right { is_edited }
 }
 
+/// Why a model that was valid is none any more.
+fn invalid(converter: &Converter, case: &Case, before: &ModelProto, after: &ModelProto) -> Option<String> {
+    let is_looked_at = converter.is_own() && (are_all_taken() || selected().is_some() || case.id.len() % CHECKED == 0);
+    let findings = |model: &ModelProto| check(model.encode_to_vec().as_slice(), None, &Limits::default());
+    if !is_looked_at {
+        return None;
+    }
+    let after = findings(after);
+    let first = after.findings.iter().find(|finding| finding.level == Level::Error)?;
+    findings(before).is_valid().then(|| first.to_string())
+}
+
 fn try_form(converter: &Converter, case: &Case, version: &OperatorVersion, since: u32) -> Outcome {
     let model = decode::model(case.model.clone()).unwrap();
     match converter.convert(&model, &version.domain, &target(version, since)) {
-        Converted::Model { model, is_edited } => run(case, &model, is_edited),
+        Converted::Model { model: after, is_edited } => match invalid(converter, case, &model, &after) {
+            Some(message) => Outcome::Invalid(format!("{}: {message}", case.id)),
+            None => run(case, &after, is_edited),
+        },
         Converted::Refused(reason) => Outcome::Refused(reason),
         Converted::Crashed => Outcome::Crashed,
     }
@@ -90,7 +110,7 @@ fn are_all_taken() -> bool {
 fn cases_of(operators: &OperatorCatalog, version: &OperatorVersion) -> Vec<Case> {
     let made = cases(operators, version, &|id| !id.contains("/refuse/")).unwrap_or_else(|error| panic!("{error}"));
     let mut judged: Vec<Case> =
-        made.into_iter().filter(|case| case.refusal.is_none() && case.level != Level::Open).collect();
+        made.into_iter().filter(|case| case.refusal.is_none() && case.level != CaseLevel::Open).collect();
     if !are_all_taken() && judged.len() > SOME {
         let step = judged.len().div_ceil(SOME);
         judged = judged.into_iter().step_by(step).collect();

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use onnx_conformance::measure::Measurements;
-use onnx_conformance::models::{Proof, RuntimeReport, Wanted, examine_source, made_up_trials, prove};
+use onnx_conformance::models::{
+    Proof, RunFailure, RuntimeReport, Trials, Wanted, broken_rule, examine_source, inputs_to_give, made_up_trial,
+};
 use onnx_conformance_check::Limits;
-use onnx_conformance_check::convert::{PlacedEdit, Target};
+use onnx_conformance_check::convert::{PlacedEdit, Target, convert_within};
 use onnx_conformance_check::finding::Finding;
+use onnx_conformance_check::rules::Level;
+use onnx_conformance_check::scan::scan;
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
+use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -89,8 +93,12 @@ fn runtime(report: &RuntimeReport) -> Value {
 
 /// The model as it was asked for, its edits and the proof; or why there is none.
 pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), String> {
-    let model =
-        decode::model(Bytes::copy_from_slice(file)).map_err(|error| format!("the file holds no model: {error}"))?;
+    let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
+    let scan = scan(file, &limits).map_err(|finding| format!("the file holds no model: {}", finding.message))?;
+    if let Some(error) = scan.findings.iter().find(|finding| finding.level == Level::Error) {
+        return Err(format!("the file holds no model: {}", error.message));
+    }
+    let model = scan.model;
     let domain = canonical_domain(&wanted.domain).to_owned();
     if !model.opset_import.iter().any(|import| canonical_domain(import.domain()) == domain) {
         return Err(format!("the model imports no opset of {domain}"));
@@ -98,15 +106,21 @@ pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline)
     let opsets = wanted.opset.map(|opset| BTreeMap::from([(domain, opset)])).unwrap_or_default();
     let target = Target { opsets, ir: wanted.ir, relabel_only: false };
     let sentences = |edits: &[PlacedEdit]| edits.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let conversion = match onnx_conformance_check::convert::convert(&model, &target) {
+    let conversion = match convert_within(&model, &target, &limits) {
         Ok(conversion) => conversion,
         Err(refusal) => return Ok((json!({ "reasons": sentences(&refusal.reasons) }), Vec::new())),
     };
     let edits = sentences(&conversion.edits);
-    Ok(match proof(&model, &conversion.model, deadline) {
-        Proof::Same(text) | Proof::NotVerified(text) => {
-            (json!({ "edits": edits, "proof": text }), conversion.model.encode_to_vec())
-        }
+    let converted = match conversion.file(&model, file) {
+        Ok(converted) => Bytes::from(converted.bytes(file)),
+        Err(error) => return Ok((json!({ "edits": edits, "reasons": [error.to_string()] }), Vec::new())),
+    };
+    if let Some(finding) = broken_rule(&converted, &limits).filter(|_| broken_rule(file, &limits).is_none()) {
+        let reason = format!("the converted model breaks a rule, and is not given: {finding}");
+        return Ok((json!({ "edits": edits, "reasons": [reason] }), Vec::new()));
+    }
+    Ok(match proof(model.graph.as_ref(), &Bytes::copy_from_slice(file), &converted, &limits)? {
+        Proof::Same(text) | Proof::NotVerified(text) => (json!({ "edits": edits, "proof": text }), converted.into()),
         Proof::Differs(text) => {
             let reason = format!("the converted model gives something else, and is not given: {text}");
             (json!({ "edits": edits, "reasons": [reason] }), Vec::new())
@@ -114,11 +128,22 @@ pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline)
     })
 }
 
-fn proof(before: &ModelProto, after: &ModelProto, deadline: &Deadline) -> Proof {
-    let Some(graph) = &before.graph else { return Proof::not_verified("the model has no graph") };
-    let inputs = match made_up_trials(graph, TRIALS) {
-        Ok(inputs) => inputs,
-        Err(why) => return Proof::not_verified(&format!("{why}; the program's `convert` takes --inputs")),
+fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Limits) -> Result<Proof, String> {
+    let Some(graph) = graph else { return Ok(Proof::not_verified("the model has no graph")) };
+    let wanted = inputs_to_give(graph);
+    match made_up_trial(&wanted, 0, limits) {
+        Ok(_) => {}
+        Err(RunFailure::Limit(why)) => return Err(why),
+        Err(RunFailure::Model(why)) => {
+            return Ok(Proof::not_verified(&format!("{why}; the program's `convert` takes --inputs")));
+        }
+    }
+    let run = |model: &Bytes, values: &[onnx_conformance::case::Named], _: usize| {
+        run_model(model, values, &limits.deadline).map_err(|error| {
+            if limits.deadline.is_over() { RunFailure::Limit(error) } else { RunFailure::Model(error) }
+        })
     };
-    prove(before, after, &inputs, &|model, values| run_model(model, values, deadline))
+    let trials = Trials { count: TRIALS, inputs: &|number| made_up_trial(&wanted, number, limits), run: &run };
+    let expected = trials.before(before).map_err(|error| error.0)?;
+    trials.after(&expected, after).map_err(|error| error.0)
 }

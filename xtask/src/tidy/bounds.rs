@@ -100,9 +100,13 @@ fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
         }
     }
     for (at, range) in code.match_indices("0..") {
-        let end: String =
-            code[at + range.len()..].chars().take_while(|c| is_word(*c) || *c == '.' || *c == '(').collect();
-        let is_counted = end.is_empty() || is_constant(&end) || end == "rank" || end.contains(".len(");
+        let after = &code[at + range.len()..];
+        let end: String = after.chars().take_while(|c| is_word(*c) || *c == '.' || *c == '(').collect();
+        let is_counted = end.is_empty()
+            || is_constant(&end)
+            || end == "rank"
+            || end.contains(".len(")
+            || after.starts_with("bounded::");
         if !is_counted && !code[..at].ends_with(is_word) {
             push(at, format!("`0..{end}` counts to a number that a model may decide"), "use crate::bounded::items");
         }
