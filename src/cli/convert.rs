@@ -109,7 +109,7 @@ fn scanned(name: &str, file: &[u8], allowance: &Allowance) -> anyhow::Result<Sca
         }
         Err(finding) => bail!("{name} holds no model: {}", finding.message),
     };
-    match scan.findings.iter().find(|finding| finding.level == Level::Error) {
+    match scan.findings.kept().iter().find(|finding| finding.level == Level::Error) {
         Some(finding) => bail!("{name} holds no model: {}", finding.message),
         None => Ok(scan),
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use onnx_conformance::case::Named;
 use onnx_conformance::compare::{Accuracy, compare};
 use onnx_conformance::measure::Measurements;
-use onnx_conformance::models::{ModelReport, Saving, Wanted, examine_source, made_up_trials};
+use onnx_conformance::models::{ModelReport, Saving, Wanted, examine_source, inputs_to_give, made_up_trial};
 use onnx_conformance::report::models::{markdown_report, page, sarif, table, text};
 use onnx_conformance_check::convert::{Target, convert};
 use onnx_conformance_check::facts::ValueFact;
@@ -130,7 +130,7 @@ fn agree_with_executor(model: &ModelProto, report: &ModelReport) -> Result<(), S
 
 /// The outputs of a model on inputs that are made up; nothing where none can be made up, or the model does not load.
 fn run(model: &ModelProto, step: &(dyn Fn(&Step<'_>) + Sync)) -> Option<Result<Vec<Value>, String>> {
-    let (_, inputs) = made_up_trials(model.graph.as_ref()?, 1).ok()?.pop()?;
+    let (_, inputs) = made_up_trial(&inputs_to_give(model.graph.as_ref()?), 0, &limits()).ok()?;
     run_on(model, &inputs, step)
 }
 
@@ -196,7 +196,7 @@ fn targets(input: &[u8], model: &ModelProto) -> Vec<Target> {
 
 fn same_outputs(before: &ModelProto, after: &ModelProto) -> Result<(), String> {
     let Some(graph) = &before.graph else { return Ok(()) };
-    let Some((_, inputs)) = made_up_trials(graph, 1).ok().and_then(|mut trials| trials.pop()) else { return Ok(()) };
+    let Some((_, inputs)) = made_up_trial(&inputs_to_give(graph), 0, &limits()).ok() else { return Ok(()) };
     let Some(Ok(expected)) = run_on(before, &inputs, &|_| ()) else { return Ok(()) };
     let actual = match run_on(after, &inputs, &|_| ()) {
         Some(Ok(actual)) => actual,

@@ -152,7 +152,9 @@ impl Writer<'_> {
                 _ => rope.keep(field.whole),
             }
         }
-        ir.into_iter().for_each(|ir| rope.number(1, ir));
+        if let Some(ir) = ir {
+            rope.number(1, ir);
+        }
         imports.rest(&mut rope);
         Ok(rope)
     }
@@ -204,7 +206,9 @@ impl Writer<'_> {
                 _ => import.keep(inner.whole),
             }
         }
-        version.into_iter().for_each(|version| import.number(2, version));
+        if let Some(version) = version {
+            import.number(2, version);
+        }
         rope.nested(imports.number, import);
         Ok(())
     }
@@ -222,9 +226,13 @@ impl Writer<'_> {
         if graph.parts == 0 {
             let added: &[TensorProto] =
                 graph.after.initializer.get(graph.before.initializer.len()..).unwrap_or_default();
-            added.iter().for_each(|tensor| rope.message(5, tensor));
+            for tensor in added {
+                rope.message(5, tensor);
+            }
             let inputs = graph.after.input.get(graph.before.input.len()..).unwrap_or_default();
-            inputs.iter().for_each(|input| rope.message(11, input));
+            for input in inputs {
+                rope.message(11, input);
+            }
         }
         Ok(rope)
     }
@@ -259,7 +267,9 @@ impl Imports<'_> {
     /// Adds the imports that are new.
     fn rest(&self, rope: &mut Rope) {
         let new = self.after.get(self.before.len()..).unwrap_or_default();
-        new.iter().for_each(|import| rope.message(self.number, import));
+        for import in new {
+            rope.message(self.number, import);
+        }
     }
 }
 
@@ -302,7 +312,9 @@ impl OneNode<'_> {
             }
         }
         if self.patch.is_edited {
-            [1, 2, 4, 7].into_iter().for_each(|number| self.texts(number, &mut done, &mut rope));
+            for number in [1, 2, 4, 7] {
+                self.texts(number, &mut done, &mut rope);
+            }
             let new = self.after.attribute.iter().filter(|attribute| !given.contains(attribute.name()));
             new.for_each(|attribute| rope.message(5, attribute));
         }

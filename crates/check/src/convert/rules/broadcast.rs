@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule] = &[
         up: align,
         down: request,
     },
-    Rule { operators: &["Max", "Mean", "Min", "Sum"], versions: (6, 8), up: keep, down: same_shapes },
+    Rule { operators: &["Max", "Mean", "Min", "Sum"], versions: (6, 8), up: same_ranks, down: same_shapes },
     Rule { operators: &["Gemm"], versions: (9, 11), up: keep, down: gemm_with_c },
     Rule { operators: &["Gemm"], versions: (6, 7), up: gemm_up, down: gemm_down },
     Rule { operators: &["PRelu"], versions: (6, 7), up: slope_up, down: slope_down },
@@ -31,7 +31,10 @@ fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if removed.contains(&true) {
         draft.edit(format!("attributes axis and broadcast, which {} has not, are removed", to.version));
     }
-    let Some(axis) = axis.filter(|_| broadcast.unwrap_or(0) != 0) else { return Ok(()) };
+    if broadcast.unwrap_or(0) == 0 {
+        return of_one_rank(draft);
+    }
+    let Some(axis) = axis else { return Ok(()) };
     let (rank, own) = (draft.rank(0)?, draft.rank(1)?);
     let axis = normal(axis, rank)?;
     match rank.checked_sub(axis + own) {
@@ -39,6 +42,23 @@ fn align(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         _ if own == 0 => Ok(()),
         Some(behind) => trailing(draft, own, behind),
         None => impossible(format!("B has {own} axes from axis {axis} of A on, which has {rank}")),
+    }
+}
+
+/// Inputs that are not broadcast have one shape: what breaks that is not made to mean something else.
+fn same_ranks(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
+    of_one_rank(draft)
+}
+
+fn of_one_rank(draft: &Draft) -> Step {
+    let ranks = (0..draft.node.input.len()).filter_map(|position| draft.fact(position).rank());
+    let ranks: Vec<usize> = ranks.collect();
+    match ranks.iter().find(|rank| Some(*rank) != ranks.first()) {
+        Some(other) => impossible(format!(
+            "ranks {} and {other} are refused before, and broadcast after",
+            ranks.first().unwrap_or(other)
+        )),
+        None => Ok(()),
     }
 }
 
