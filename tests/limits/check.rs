@@ -23,16 +23,12 @@ const MAX_BYTES: usize = 2 * BYTES;
 /// Time of a check.
 const TIME: Duration = Duration::from_secs(2);
 
-fn text_of(name: &str) -> Option<String> {
-    Some(name.to_owned())
-}
-
 fn import(domain: &str, version: i64) -> OperatorSetIdProto {
-    OperatorSetIdProto { domain: text_of(domain), version: Some(version) }
+    OperatorSetIdProto { domain: Some(domain.to_owned()), version: Some(version) }
 }
 
 fn node(operator: &str, input: String, output: String) -> NodeProto {
-    NodeProto { op_type: text_of(operator), input: vec![input], output: vec![output], ..NodeProto::default() }
+    NodeProto { op_type: Some(operator.to_owned()), input: vec![input], output: vec![output], ..NodeProto::default() }
 }
 
 fn value(name: &str, dims: Vec<dimension::Value>) -> ValueInfoProto {
@@ -40,15 +36,15 @@ fn value(name: &str, dims: Vec<dimension::Value>) -> ValueInfoProto {
     let shape = Some(TensorShapeProto { dim });
     let value = Some(type_proto::Value::TensorType(type_proto::Tensor { elem_type: Some(1), shape }));
     ValueInfoProto {
-        name: text_of(name),
+        name: Some(name.to_owned()),
         r#type: Some(TypeProto { denotation: None, value }),
         ..ValueInfoProto::default()
     }
 }
 
 fn graph(node: Vec<NodeProto>, input: ValueInfoProto, output: &str) -> GraphProto {
-    let output = ValueInfoProto { name: text_of(output), ..ValueInfoProto::default() };
-    GraphProto { name: text_of("g"), node, input: vec![input], output: vec![output], ..GraphProto::default() }
+    let output = ValueInfoProto { name: Some(output.to_owned()), ..ValueInfoProto::default() };
+    GraphProto { name: Some("g".to_owned()), node, input: vec![input], output: vec![output], ..GraphProto::default() }
 }
 
 fn model(graph: GraphProto, functions: Vec<FunctionProto>) -> Vec<u8> {
@@ -79,8 +75,8 @@ fn scalar() -> ValueInfoProto {
 
 fn function(name: &str, node: Vec<NodeProto>, attribute: Vec<String>) -> FunctionProto {
     FunctionProto {
-        name: text_of(name),
-        domain: text_of("l"),
+        name: Some(name.to_owned()),
+        domain: Some("l".to_owned()),
         input: vec!["x".to_owned()],
         output: vec!["v1".to_owned()],
         attribute,
@@ -91,7 +87,7 @@ fn function(name: &str, node: Vec<NodeProto>, attribute: Vec<String>) -> Functio
 }
 
 fn call(name: &str) -> NodeProto {
-    NodeProto { domain: text_of("l"), ..node(name, "x".to_owned(), "y".to_owned()) }
+    NodeProto { domain: Some("l".to_owned()), ..node(name, "x".to_owned(), "y".to_owned()) }
 }
 
 /// Models that asked for memory as their names, dimensions, findings and calls multiply, and what is said of them.

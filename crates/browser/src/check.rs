@@ -95,7 +95,7 @@ fn runtime(report: &RuntimeReport) -> Value {
 pub(crate) fn convert(wanted: &ConvertRequest, file: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), String> {
     let limits = Limits { deadline: deadline.clone(), ..Limits::default() };
     let scan = scan(file, &limits).map_err(|finding| format!("the file holds no model: {}", finding.message))?;
-    if let Some(error) = scan.findings.iter().find(|finding| finding.level == Level::Error) {
+    if let Some(error) = scan.findings.kept().iter().find(|finding| finding.level == Level::Error) {
         return Err(format!("the file holds no model: {}", error.message));
     }
     let model = scan.model;

@@ -108,7 +108,7 @@ impl<'m> Walk<'_, 'm> {
         self.check_single(id, node, 0, "the trip count");
         self.check_single(id, node, 1, "the condition");
         let carried: Vec<ValueFact> =
-            node.input.iter().skip(2).map(|name| type_only(&self.fact_of(id.body, name))).collect();
+            inputs_given(node).iter().skip(2).map(|name| type_only(&self.fact_of(id.body, name))).collect();
         let count = carried.len();
         let scalar = |element| ValueFact { shape: Some(Vec::new()), ..ValueFact::of_type(ValueType::Tensor(element)) };
         let mut given = vec![scalar(ElementType::Int64), type_only(&scalar(ElementType::Bool))];
@@ -159,7 +159,7 @@ impl<'m> Walk<'_, 'm> {
         let (first, batch) = if spec.version.since < 9 { (1, 1) } else { (0, 0) };
         let attributes = Attributes::new(node, call);
         let scanned = attributes.int("num_scan_inputs").and_then(|count| usize::try_from(count).ok());
-        let given = node.input.len().saturating_sub(first);
+        let given = inputs_given(node).len().saturating_sub(first);
         let Some(states) = scanned.and_then(|scanned| given.checked_sub(scanned)) else {
             if let Some(scanned) = scanned {
                 let message =
@@ -169,7 +169,8 @@ impl<'m> Walk<'_, 'm> {
             self.body(body, None, call);
             return Vec::new();
         };
-        let facts: Vec<ValueFact> = node.input.iter().skip(first).map(|name| self.fact_of(id.body, name)).collect();
+        let facts: Vec<ValueFact> =
+            inputs_given(node).iter().skip(first).map(|name| self.fact_of(id.body, name)).collect();
         let axes = attributes.ints("scan_input_axes").unwrap_or_default();
         self.check_scan_lists(id, given - states, node.output.len().saturating_sub(states), attributes);
         let inner = facts.iter().enumerate().map(|(at, fact)| match at.checked_sub(states) {
@@ -244,7 +245,7 @@ impl<'m> Walk<'_, 'm> {
 
     /// All scan inputs are cut into as many slices.
     fn check_slices(&mut self, id: NodeId, node: &NodeProto, scanned: &[ValueFact], axes: &[i64]) {
-        let first = node.input.len().saturating_sub(scanned.len());
+        let first = inputs_given(node).len().saturating_sub(scanned.len());
         let mut lengths: Vec<(usize, &str)> = Vec::new();
         for (at, fact) in scanned.iter().enumerate() {
             let name = node.input.get(first + at).map_or("", String::as_str);
@@ -272,10 +273,11 @@ impl<'m> Walk<'_, 'm> {
             Some(ValueType::Sequence(item)) => ValueFact::of_type((**item).clone()),
             _ => without_constant(fact),
         };
-        let given: Vec<ValueFact> = node.input.iter().map(|name| item(&self.fact_of(id.body, name))).collect();
+        let given: Vec<ValueFact> = inputs_given(node).iter().map(|name| item(&self.fact_of(id.body, name))).collect();
+        let inputs = given.len();
         let outputs = self.body(body, Some(given), call);
         let count = node.output.len();
-        self.check_counts(id, body, "body", &Expected { inputs: node.input.len(), outputs: (count, Some(count)) });
+        self.check_counts(id, body, "body", &Expected { inputs, outputs: (count, Some(count)) });
         let sequence = |fact: &ValueFact| ValueFact {
             value_type: fact.value_type.clone().map(|item| ValueType::Sequence(Box::new(item))),
             ..ValueFact::default()
@@ -333,6 +335,12 @@ impl<'m> Walk<'_, 'm> {
 
 fn type_only(fact: &ValueFact) -> ValueFact {
     ValueFact { value_type: fact.value_type.clone(), ..ValueFact::default() }
+}
+
+/// The inputs of a node up to the last that is not left out.
+fn inputs_given(node: &NodeProto) -> &[String] {
+    let count = node.input.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
+    node.input.get(..count).unwrap_or_default()
 }
 
 fn without_constant(fact: &ValueFact) -> ValueFact {

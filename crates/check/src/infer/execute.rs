@@ -55,8 +55,6 @@ enum Neutral {
     Batch,
     /// The whole axis, then 0.
     Parts,
-    /// The shape of the first input.
-    Same,
     /// The axes of one element, then the others.
     SingleAxes,
     /// The length of the window, where there is one.
@@ -78,7 +76,6 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
     ("GRU", "sequence_lens", Neutral::Ones),
     ("LSTM", "sequence_lens", Neutral::Ones),
     ("MaxUnpool", "I", Neutral::Zeros),
-    ("MaxUnpool", "output_shape", Neutral::Same),
     ("Momentum", "T", Neutral::Zeros),
     ("NegativeLogLikelihoodLoss", "target", Neutral::Zeros),
     ("NonMaxSuppression", "max_output_boxes_per_class", Neutral::Ones),
@@ -336,11 +333,6 @@ impl Neutral {
                 let dims = view.shape(0)?;
                 let axis = axis_of(view.attributes.int("axis").unwrap_or(0), Some(dims.len()))?;
                 first(size(dims.get(axis))?, 0)
-            }
-            Neutral::Same => {
-                let dims = view.shape(0)?;
-                // bounded: as `repeated`.
-                (0..count).map(|axis| size(dims.get(axis)).unwrap_or(1)).collect()
             }
             Neutral::SingleAxes => {
                 let dims = view.shape(0)?;
