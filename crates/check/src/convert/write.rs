@@ -137,7 +137,11 @@ impl Writer<'_> {
         for field in self.fields(all) {
             let field = field?;
             match (field.number, field.payload.clone()) {
-                (1, None) if is_other_ir => ir.take().into_iter().for_each(|ir| rope.number(1, ir)),
+                (1, None) if is_other_ir => {
+                    if let Some(ir) = ir.take() {
+                        rope.number(1, ir);
+                    }
+                }
                 (7, Some(part)) => rope.nested(7, self.graph(&mut graph, part)?),
                 (8, Some(part)) => self.import(&mut imports, &field, part, &mut rope)?,
                 (25, Some(part)) => {
@@ -152,7 +156,9 @@ impl Writer<'_> {
                 _ => rope.keep(field.whole),
             }
         }
-        ir.into_iter().for_each(|ir| rope.number(1, ir));
+        if let Some(ir) = ir {
+            rope.number(1, ir);
+        }
         imports.rest(&mut rope);
         Ok(rope)
     }
@@ -200,11 +206,17 @@ impl Writer<'_> {
         for inner in self.fields(part) {
             let inner = inner?;
             match inner.number {
-                2 => version.take().into_iter().for_each(|version| import.number(2, version)),
+                2 => {
+                    if let Some(version) = version.take() {
+                        import.number(2, version);
+                    }
+                }
                 _ => import.keep(inner.whole),
             }
         }
-        version.into_iter().for_each(|version| import.number(2, version));
+        if let Some(version) = version {
+            import.number(2, version);
+        }
         rope.nested(imports.number, import);
         Ok(())
     }
@@ -222,9 +234,13 @@ impl Writer<'_> {
         if graph.parts == 0 {
             let added: &[TensorProto] =
                 graph.after.initializer.get(graph.before.initializer.len()..).unwrap_or_default();
-            added.iter().for_each(|tensor| rope.message(5, tensor));
+            for tensor in added {
+                rope.message(5, tensor);
+            }
             let inputs = graph.after.input.get(graph.before.input.len()..).unwrap_or_default();
-            inputs.iter().for_each(|input| rope.message(11, input));
+            for input in inputs {
+                rope.message(11, input);
+            }
         }
         Ok(rope)
     }
@@ -259,7 +275,9 @@ impl Imports<'_> {
     /// Adds the imports that are new.
     fn rest(&self, rope: &mut Rope) {
         let new = self.after.get(self.before.len()..).unwrap_or_default();
-        new.iter().for_each(|import| rope.message(self.number, import));
+        for import in new {
+            rope.message(self.number, import);
+        }
     }
 }
 
@@ -302,7 +320,9 @@ impl OneNode<'_> {
             }
         }
         if self.patch.is_edited {
-            [1, 2, 4, 7].into_iter().for_each(|number| self.texts(number, &mut done, &mut rope));
+            for number in [1, 2, 4, 7] {
+                self.texts(number, &mut done, &mut rope);
+            }
             let new = self.after.attribute.iter().filter(|attribute| !given.contains(attribute.name()));
             new.for_each(|attribute| rope.message(5, attribute));
         }
