@@ -186,6 +186,9 @@ pub fn made_up_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits)
 mod tests {
     use std::time::{Duration, Instant};
 
+    use onnx_conformance_reference::model::text::parse_model;
+    use onnx_conformance_reference::proto::Message as _;
+
     use super::*;
 
     #[test]
@@ -199,6 +202,19 @@ mod tests {
         let started = Instant::now();
         assert_eq!(inputs_to_give(&graph), [&graph.input[0]]);
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn the_first_broken_rule_of_a_file_is_named() {
+        let text = |shape: &str| {
+            let text = format!(
+                r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[{shape}] y) {{ y = Neg (x) }}"#
+            );
+            parse_model(&text).unwrap().encode_to_vec()
+        };
+        assert_eq!(broken_rule(&text("2"), &Limits::default()), None);
+        let finding = broken_rule(&text("3"), &Limits::default()).unwrap();
+        assert_eq!(finding.rule.id(), "value/shape");
     }
 
     #[test]

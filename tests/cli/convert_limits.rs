@@ -29,11 +29,8 @@ fn doubling() -> ModelProto {
         g (float x) => (float y) { y = local.f39 (x) }"#;
     let mut model = parse_model(text).unwrap();
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<String>>();
-    let import = |domain: &str, version: i64| OperatorSetIdProto {
-        domain: Some(domain.to_owned()),
-        version: Some(version),
-        ..OperatorSetIdProto::default()
-    };
+    let import =
+        |domain: &str, version: i64| OperatorSetIdProto { domain: Some(domain.to_owned()), version: Some(version) };
     model.functions = (0..40)
         .map(|level| {
             let called = if level == 0 { "Neg".to_owned() } else { format!("f{}", level - 1) };

@@ -52,7 +52,8 @@ impl Converter {
                     // The file that is written holds the model that was made.
                     let file = model.encode_to_vec();
                     let written = conversion.file(model, &file).unwrap().bytes(&file);
-                    assert_eq!(decode::model(written.into()).unwrap(), conversion.model);
+                    let read = decode::model(written.into()).unwrap();
+                    assert_eq!(read.encode_to_vec(), conversion.model.encode_to_vec());
                     Converted::Model { model: Box::new(conversion.model), is_edited }
                 }
                 Err(Refusal { reasons }) => {

@@ -64,7 +64,8 @@ fn run(case: &Case, model: &ModelProto, is_edited: bool) -> Outcome {
 
 /// Why a model that was valid is none any more.
 fn invalid(converter: &Converter, case: &Case, before: &ModelProto, after: &ModelProto) -> Option<String> {
-    let is_looked_at = converter.is_own() && (are_all_taken() || selected().is_some() || case.id.len() % CHECKED == 0);
+    let is_looked_at =
+        converter.is_own() && (are_all_taken() || selected().is_some() || case.id.len().is_multiple_of(CHECKED));
     let findings = |model: &ModelProto| check(model.encode_to_vec().as_slice(), None, &Limits::default());
     if !is_looked_at {
         return None;

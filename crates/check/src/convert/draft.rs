@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto, encode};
-use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Specs};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
@@ -222,15 +222,34 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes the empty names at the end of the inputs and of the outputs.
-    pub(crate) fn trim_inputs(&mut self) {
+    /// Removes the empty names at the end of the inputs.
+    fn trim_inputs(&mut self) {
         while self.node.input.last().is_some_and(String::is_empty) {
             self.node.input.pop();
         }
         self.inputs.truncate(self.node.input.len());
+    }
+
+    /// Removes the empty names at the end of the outputs.
+    pub(crate) fn trim_outputs(&mut self) {
         while self.node.output.last().is_some_and(String::is_empty) {
             self.node.output.pop();
         }
+        self.outputs.truncate(self.node.output.len());
+    }
+
+    /// Removes the empty names at the end of the inputs and of the outputs for which a version has no parameter. Others stay: some
+    /// operators count them.
+    pub(crate) fn trim_to(&mut self, to: &OpSpec) {
+        let trim = |names: &mut Vec<String>, formals: &[FormalParameter]| {
+            let is_bounded = !formals.last().is_some_and(FormalParameter::is_variadic);
+            while is_bounded && names.len() > formals.len() && names.last().is_some_and(String::is_empty) {
+                names.pop();
+            }
+        };
+        trim(&mut self.node.input, &to.inputs);
+        trim(&mut self.node.output, &to.outputs);
+        self.inputs.truncate(self.node.input.len());
         self.outputs.truncate(self.node.output.len());
     }
 
@@ -335,7 +354,6 @@ impl<'a> Draft<'a> {
 
     /// The fragment that takes the node's place.
     pub(crate) fn finish(mut self) -> Fragment {
-        self.trim_inputs();
         let mut nodes = self.before;
         let before = nodes.len();
         nodes.push(self.node);

@@ -23,7 +23,7 @@ pub(crate) fn settle(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
         write_out(draft, from, to, name, attribute)?;
     }
     check_texts(draft, from, to)?;
-    draft.trim_inputs();
+    draft.trim_to(to);
     check_signature(draft, to)?;
     check_types_known(draft, from, to)
 }

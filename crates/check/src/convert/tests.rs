@@ -196,3 +196,38 @@ fn celu_of_large_elements_is_expanded() {
         assert!(refusal.to_string().contains("divides by alpha"), "{refusal}");
     }
 }
+
+#[test]
+fn empty_names_at_the_end_stay_where_they_count() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 9]>
+        g (float[2, 3, 4] x, float[3] a, float[3] b, float[3] m, float[3] v) => (float[2, 3, 4] y)
+        { y, none = BatchNormalization (x, a, b, m, v) }"#;
+    let mut model = parse_model(text).unwrap();
+    model.graph.as_mut().unwrap().node[0].output[1].clear();
+    let conversion = convert(&model, &target(14)).unwrap();
+    // Its number of outputs tells that it trains.
+    let node = conversion.model.graph.unwrap().node.remove(0);
+    assert_eq!((node.output, node.attribute[0].name()), (vec!["y".to_owned(), String::new()], "training_mode"));
+    // Clip-6 has one input.
+    let text =
+        r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2, 3] x) => (float[2, 3] y) { y = Clip (x, "", "") }"#;
+    let conversion = convert(&parse_model(text).unwrap(), &target(6)).unwrap();
+    assert_eq!(conversion.model.graph.unwrap().node[0].input, ["x"]);
+}
+
+#[test]
+fn limits_of_float16_are_written_out() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 1]> g (float16[2] x) => (float16[2] y) { y = Clip (x) }"#;
+    let model = parse_model(text).unwrap();
+    let conversion = convert(&model, &target(6)).unwrap();
+    let edits: Vec<&str> = conversion.edits.iter().filter(|it| !it.is_of_model()).map(|it| it.text.as_str()).collect();
+    assert_eq!(
+        edits,
+        [
+            "attribute min=-65504 keeps Clip-6 from giving infinities",
+            "attribute max=65504 keeps Clip-6 from giving infinities"
+        ]
+    );
+    let back = convert(&conversion.model, &target(1)).unwrap();
+    assert_eq!(back.model.graph.unwrap().node, conversion.model.graph.unwrap().node);
+}

@@ -137,7 +137,11 @@ impl Writer<'_> {
         for field in self.fields(all) {
             let field = field?;
             match (field.number, field.payload.clone()) {
-                (1, None) if is_other_ir => ir.take().into_iter().for_each(|ir| rope.number(1, ir)),
+                (1, None) if is_other_ir => {
+                    if let Some(ir) = ir.take() {
+                        rope.number(1, ir);
+                    }
+                }
                 (7, Some(part)) => rope.nested(7, self.graph(&mut graph, part)?),
                 (8, Some(part)) => self.import(&mut imports, &field, part, &mut rope)?,
                 (25, Some(part)) => {
@@ -202,7 +206,11 @@ impl Writer<'_> {
         for inner in self.fields(part) {
             let inner = inner?;
             match inner.number {
-                2 => version.take().into_iter().for_each(|version| import.number(2, version)),
+                2 => {
+                    if let Some(version) = version.take() {
+                        import.number(2, version);
+                    }
+                }
                 _ => import.keep(inner.whole),
             }
         }

@@ -29,9 +29,9 @@ impl Kind {
             (_, 0)
             | (Kind::Model, 9..=13 | 15..=19 | 21..=24)
             | (Kind::Graph, 3 | 4 | 6..=9)
+            | (Kind::Function | Kind::Type, 2 | 3)
             | (Kind::Attribute, 12 | 16..=19)
-            | (Kind::Tensor, 15)
-            | (Kind::Function | Kind::Type, 2 | 3) => false,
+            | (Kind::Tensor, 15) => false,
             (Kind::Entry, 3) => matches!(holder, Some((Kind::Shape | Kind::ShardedDim, _))),
             _ => number <= self.last_field(),
         }

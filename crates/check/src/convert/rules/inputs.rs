@@ -146,22 +146,31 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// From version 6 on a limit that is left out is the greatest or least float, which doubles are beyond.
+/// The greatest number of float16.
+const FLOAT16_MAX: f32 = 65504.0;
+
+/// From version 6 on a limit that is left out is the greatest or least float, which doubles are beyond, and which halves no infinity.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let is_double = draft.element(0)? == ElementType::Double;
-    for (name, limit) in [("min", f32::NEG_INFINITY), ("max", f32::INFINITY)] {
-        if is_double && get_float(&draft.node, name)?.is_none() {
+    let (limit, effect) = match draft.element(0)? {
+        ElementType::Double => (Some(f32::INFINITY), "from limiting doubles"),
+        ElementType::Float16 => (Some(FLOAT16_MAX), "from giving infinities"),
+        _ => (None, ""),
+    };
+    for (name, sign) in [("min", -1.0), ("max", 1.0)] {
+        if let Some(limit) = limit.map(|limit| limit * sign)
+            && get_float(&draft.node, name)?.is_none()
+        {
             attributes::set(&mut draft.node, attributes::float(name, limit));
-            draft.edit(format!("attribute {name}={limit} keeps {} from limiting doubles", to.version));
+            draft.edit(format!("attribute {name}={limit} keeps {} {effect}", to.version));
         }
         draft.same_default(name);
     }
     Ok(())
 }
 
-/// Limits left out are the least and the greatest float in both versions, but for doubles, where they are written out.
+/// Limits left out are the least and the greatest float in both versions, but for other types, where they are written out.
 fn clip_defaults(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
-    if draft.element(0)? != ElementType::Double {
+    if draft.element(0)? == ElementType::Float {
         draft.same_default("min");
         draft.same_default("max");
     }

@@ -49,6 +49,11 @@ fn has_more_outputs(draft: &Draft) -> bool {
     (1..draft.node.output.len()).any(|position| draft.has_output(position))
 }
 
+/// Whether a node has outputs besides the first, by which versions 7 to 13 tell that they train; names may be empty.
+fn counts_more_outputs(draft: &Draft) -> bool {
+    draft.node.output.len() > 1
+}
+
 /// Adds outputs that nobody reads, by which a version tells that it trains.
 fn ask_for_statistics(draft: &mut Draft, count: usize) {
     for position in 1..count {
@@ -79,6 +84,9 @@ fn batch_outputs(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         ask_for_statistics(draft, 5);
         draft.edit(format!("outputs for statistics are added, by which {} tells that it trains", to.version));
     }
+    if is_test {
+        draft.trim_outputs();
+    }
     if attributes::remove(&mut draft.node, "is_test") {
         draft.edit(format!("attribute is_test, which {} has not, is removed", to.version));
     }
@@ -88,7 +96,7 @@ fn batch_outputs(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn batch_is_test(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     no_places(draft, to)?;
-    if !has_more_outputs(draft) {
+    if !counts_more_outputs(draft) {
         attributes::set(&mut draft.node, attributes::int("is_test", 1));
         draft.edit(format!("attribute is_test=1 tells {} that it infers", to.version));
     }
@@ -96,7 +104,7 @@ fn batch_is_test(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 }
 
 fn batch_training(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    if !has_more_outputs(draft) {
+    if !counts_more_outputs(draft) {
         return Ok(());
     }
     if draft.has_output(3) || draft.has_output(4) {
@@ -112,6 +120,7 @@ fn batch_training(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 
 fn batch_inference(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if get_int(&draft.node, "training_mode")?.unwrap_or(0) == 0 {
+        draft.trim_outputs();
         return Ok(());
     }
     if draft.has_output(2) {
