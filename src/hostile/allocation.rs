@@ -2,8 +2,7 @@
 //!
 //! They end with Shape, so that the right answer is small: a runtime that never writes the elements out may give it.
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Made, Sound, declared, floats, integers, nodes, nodes_at, shape, sound};
+use crate::hostile::draft::{Attack, Made, Sound, declared, floats, integers, nodes, nodes_at, shape, sound};
 
 /// 2^20, 2^32 and 2^40 as the text syntax has them.
 const MILLION: i128 = 1 << 20;

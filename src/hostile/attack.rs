@@ -8,18 +8,8 @@ use onnx_conformance_reference::proto::Message;
 
 use crate::case::{Case, DataSet, Expected, ExpectedOutput, Level, Named, Refusal, RuleRef, digest_of_texts};
 use crate::compare::Accuracy;
-use crate::hostile::draft::{Answer, Draft, Made};
+use crate::hostile::draft::{Answer, Attack, Draft};
 use crate::hostile::{allocation, attributes, cycles, depth, encoding, external, graph, names, numbers, sizes};
-
-/// One attack: its name, the last part of its id; what it tries; and the maker of the model.
-#[derive(Debug)]
-pub struct Attack {
-    /// Last part of the id.
-    pub name: &'static str,
-    /// The attack in a sentence.
-    pub says: &'static str,
-    pub(super) make: fn() -> Made,
-}
 
 /// Attacks of one kind: `hostile/<name>/**`.
 #[derive(Debug)]

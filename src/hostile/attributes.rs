@@ -2,8 +2,7 @@
 
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto};
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Made, Sound, first_node, floats, graph, integers, nodes, sound, truth};
+use crate::hostile::draft::{Attack, Made, Sound, first_node, floats, graph, integers, nodes, sound, truth};
 
 /// The numbers of kinds of attributes.
 mod kind {

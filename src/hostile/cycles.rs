@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_reference::proto::NodeProto;
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Made, Sound, first_node, floats, nodes, sound};
+use crate::hostile::draft::{Attack, Made, Sound, first_node, floats, nodes, sound};
 
 /// The head of a function in the text syntax.
 const FUNCTION: &str = r#"<domain: "f", opset_import: ["" : 15, "f" : 1]>"#;

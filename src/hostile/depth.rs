@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_reference::proto::{Message, ModelProto};
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Made, floats, negation, sound, truth};
+use crate::hostile::draft::{Attack, Made, floats, negation, sound, truth};
 use crate::hostile::wire::{field, head, integer, nest};
 
 /// The numbers of fields.

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::parse_model;
-use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, NodeProto, TensorProto};
+use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;
 
@@ -14,6 +14,16 @@ use crate::case::Named;
 
 /// A draft, or why it cannot be made.
 pub(super) type Made = Result<Draft, String>;
+
+/// One attack: its name, the last part of its id; what it tries; and the maker of the model.
+#[derive(Debug)]
+pub struct Attack {
+    /// Last part of the id.
+    pub name: &'static str,
+    /// The attack in a sentence.
+    pub says: &'static str,
+    pub(super) make: fn() -> Made,
+}
 
 /// A hostile model, and what a runtime may do with it.
 pub(super) struct Draft {
@@ -120,7 +130,7 @@ impl Sound {
 
     /// A draft that a runtime refuses: another model in the text syntax.
     pub(super) fn refused_for(self, nodes: &str) -> Made {
-        let import = self.model.opset_import.first().map_or(13, |import| import.version());
+        let import = self.model.opset_import.first().map_or(13, OperatorSetIdProto::version);
         let output = self.model.graph.as_ref().and_then(|graph| graph.output.first()).map_or("y", |info| info.name());
         let text = format!(
             r#"<ir_version: {}, opset_import: ["" : {import}]> g () => ({output}) {{ {nodes} }}"#,

@@ -2,8 +2,7 @@
 
 use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, encode};
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Draft, Made, Sound, negation};
+use crate::hostile::draft::{Attack, Draft, Made, Sound, negation};
 use crate::hostile::wire::{field, integer, long_varint, varint};
 
 /// The numbers of fields of `ModelProto`.

@@ -11,8 +11,7 @@ use onnx_conformance_reference::proto::TensorProto;
 use onnx_conformance_reference::proto::onnx::StringStringEntryProto;
 use onnx_conformance_reference::proto::onnx::tensor_proto::DataLocation;
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Draft, Made, Sound, first_weight, weight};
+use crate::hostile::draft::{Attack, Draft, Made, Sound, first_weight, weight};
 
 pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "parent", says: "a file of the folder above", make: || at("../outside.bin") },

@@ -3,8 +3,7 @@
 use onnx_conformance_reference::proto::onnx::{StringStringEntryProto, TrainingInfoProto};
 use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TypeProto};
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Made, first_node, graph, negation, weight};
+use crate::hostile::draft::{Attack, Made, first_node, graph, negation, weight};
 
 pub(super) const ATTACKS: &[Attack] = &[
     Attack {

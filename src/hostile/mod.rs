@@ -14,4 +14,5 @@ mod numbers;
 mod sizes;
 mod wire;
 
-pub use attack::{Attack, Topic, WriteFiles, fingerprint, topics};
+pub use attack::{Topic, WriteFiles, fingerprint, topics};
+pub use draft::Attack;

@@ -2,9 +2,8 @@
 
 use onnx_conformance_reference::proto::ModelProto;
 
-use crate::hostile::attack::Attack;
 use crate::hostile::draft::{
-    Answer, Draft, Made, first_node, first_weight, floats, graph, negation, nodes, shape, sound, weight,
+    Answer, Attack, Draft, Made, first_node, first_weight, floats, graph, negation, nodes, shape, sound, weight,
 };
 
 pub(super) const ATTACKS: &[Attack] = &[

@@ -1,7 +1,6 @@
 //! Numbers: divisions and products at which a processor stops, or a signed integer overflows.
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Made, Sound, floats, integers, nodes, nodes_at};
+use crate::hostile::draft::{Attack, Made, Sound, floats, integers, nodes, nodes_at};
 
 const SMALLEST: &str = "-9223372036854775808";
 const LARGEST: &str = "9223372036854775807";

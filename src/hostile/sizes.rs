@@ -4,8 +4,9 @@ use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dim
 use onnx_conformance_reference::proto::onnx::{TensorShapeProto, type_proto};
 use onnx_conformance_reference::proto::{ModelProto, SparseTensorProto, TensorProto, TypeProto, ValueInfoProto};
 
-use crate::hostile::attack::Attack;
-use crate::hostile::draft::{Made, Sound, first_weight, floats, graph, integers, negation, shape, sound, weight};
+use crate::hostile::draft::{
+    Attack, Made, Sound, first_weight, floats, graph, integers, negation, shape, sound, weight,
+};
 
 /// 3 times this is 2 modulo 2^64.
 const THIRD: i64 = 6_148_914_691_236_517_206;
@@ -143,8 +144,9 @@ pub(super) const ATTACKS: &[Attack] = &[
         says: "the model declares one element for an output that has 2",
         make: || {
             let one = |model: &mut ModelProto| {
-                let output = graph(model).output.first_mut();
-                output.into_iter().for_each(|info| info.r#type = Some(tensor_type(&[1])));
+                if let Some(info) = graph(model).output.first_mut() {
+                    info.r#type = Some(tensor_type(&[1]));
+                }
             };
             negation()?.changed(one).any()
         },

@@ -54,8 +54,12 @@ pub(super) fn nest(levels: usize, inside: &[u8], around: impl Fn(usize, usize) -
         parts.push((before, behind));
     }
     let mut bytes = Vec::with_capacity(length);
-    parts.iter().rev().for_each(|(before, _)| bytes.extend_from_slice(before));
+    for (before, _) in parts.iter().rev() {
+        bytes.extend_from_slice(before);
+    }
     bytes.extend_from_slice(inside);
-    parts.iter().for_each(|(_, behind)| bytes.extend_from_slice(behind));
+    for (_, behind) in &parts {
+        bytes.extend_from_slice(behind);
+    }
     bytes
 }

@@ -102,16 +102,14 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
         }
         next = calls.get(key).and_then(|called| called.first().copied());
     }
-    match expanded(model, &model.graph, &nodes) {
-        ..=MOST_NODES => Ok(()),
-        _ => {
-            let place = format!("graph '{}'", model.graph.name);
-            Err(broken(
-                place,
-                format!("calls of functions stand for more than {MOST_NODES} nodes, the limit; call fewer"),
-            ))
-        }
+    if expanded(model, &model.graph, &nodes) > MOST_NODES {
+        let place = format!("graph '{}'", model.graph.name);
+        return Err(broken(
+            place,
+            format!("calls of functions stand for more than {MOST_NODES} nodes, the limit; call fewer"),
+        ));
     }
+    Ok(())
 }
 
 /// The number of nodes of a graph once every call is replaced by the nodes of its function, which are known.
