@@ -84,6 +84,7 @@ pub mod findings;
 #[doc(hidden)]
 pub mod generate;
 pub mod harness;
+pub mod hostile;
 #[doc(hidden)]
 pub mod measure;
 #[doc(hidden)]

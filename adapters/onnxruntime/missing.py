@@ -8,7 +8,7 @@ import sys
 import onnxruntime
 from onnx import TensorProto, shape_inference
 from onnx_conformance_adapter import Unsupported, model_of, schema_of, stable, walk
-from onnx_conformance_adapter.missing import schema_named, version_of_schema
+from onnx_conformance_adapter.missing import schema_named, version_of_schema, without_words
 
 # The types that most kernels have.
 COMMON = {"tensor(float)", "tensor(int64)", "tensor(bool)", "tensor(string)"}
@@ -201,4 +201,4 @@ def blamed(model, said):
 
 def short(error):
     """The message without what differs from run to run and from build to build: paths and addresses."""
-    return stable(re.sub(r"\S*/onnxruntime_src\S*", "...", str(error)))
+    return stable(without_words(str(error), "/onnxruntime_src"))

@@ -23,13 +23,16 @@ pub struct Case {
     pub data: Vec<DataSet>,
     /// What to expect instead of outputs, for a case that must be refused.
     pub refusal: Option<Refusal>,
-    /// The rule of an op.yaml that the case shows or breaks.
+    /// The rule of an op.yaml that the case shows or breaks, or what a hostile model tries.
     pub rule: Option<RuleRef>,
     /// How binding the expectation is.
     pub level: Level,
     /// Whether the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, what is empty or of
     /// rank 0.
     pub is_edge: bool,
+    /// Whether the model attacks the runtime. A refusal passes then whatever outputs are expected, without expected outputs any
+    /// answer passes, and no runtime is evidence.
+    pub is_hostile: bool,
     /// What confirms each expected output besides our own kernels.
     pub evidence: Vec<OutputEvidence>,
     /// The rule by which the case is judged other than upstream does.
@@ -48,7 +51,7 @@ impl Case {
     /// The outputs whose values bear on a runtime, besides their type and shape, in order.
     pub fn judged_outputs(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        if self.refusal.is_none() && self.level != Level::Open {
+        if self.refusal.is_none() && self.level != Level::Open && !self.is_hostile {
             for output in self.data.iter().flat_map(|data| &data.outputs) {
                 let is_judged = !matches!(output.expected, Expected::Unspecified(..));
                 names.extend(Some(output.name.as_str()).filter(|name| is_judged && !names.contains(name)));
@@ -286,6 +289,7 @@ mod tests {
             rule: None,
             level: Level::Required,
             is_edge: false,
+            is_hostile: false,
             evidence: Vec::new(),
             judged: None,
         }

@@ -63,6 +63,9 @@ fn hash_case(hash: &mut Sha256, case: &Case) {
             hash_expected(hash, &output.expected);
         }
     }
+    if case.is_hostile {
+        part(hash, b"hostile");
+    }
     if let Some(refusal) = &case.refusal {
         part(hash, refusal.rule.as_bytes());
         part(hash, refusal.control.id.as_bytes());
@@ -177,6 +180,7 @@ mod tests {
             rule: None,
             level: Level::Required,
             is_edge: false,
+            is_hostile: false,
             evidence: Vec::new(),
             judged: None,
         }
@@ -191,6 +195,7 @@ mod tests {
             case("a", 1.0, 2.5, Accuracy::Exact),
             case("a", 1.0, 2.0, Accuracy::Ulp(1)),
             Case { level: Level::Open, ..case("a", 1.0, 2.0, Accuracy::Exact) },
+            Case { is_hostile: true, ..case("a", 1.0, 2.0, Accuracy::Exact) },
             Case { model: bytes::Bytes::from_static(b"models"), ..case("a", 1.0, 2.0, Accuracy::Exact) },
         ] {
             assert_ne!(digest(&[other]), base);

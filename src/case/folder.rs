@@ -136,6 +136,7 @@ fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) ->
         rule: None,
         level: Level::Required,
         is_edge: false,
+        is_hostile: false,
         evidence: Vec::new(),
         judged: None,
     };

@@ -73,14 +73,14 @@ impl fmt::Display for Variant {
 }
 
 /// A case in another form, under its id with `@<variant>` behind it; nothing where that form is no other, or there is none:
-/// a refusal, a model with several data sets, one without an input to move.
+/// a refusal, a hostile model, a model with several data sets, one without an input to move.
 ///
 /// `constants` and `initializers` move every tensor that is given to the graph but the first, so that what a runtime takes
 /// for data stays data, and shapes, axes and the like are known when the model is loaded. `all-constants` moves the first too: the
 /// shape of `ConstantOfShape` and the start of `Range` are known then, and the runtime may compute everything before it runs.
 pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     let [data] = case.data.as_slice() else { return None };
-    if case.refusal.is_some() {
+    if case.refusal.is_some() || case.is_hostile {
         return None;
     }
     let mut model = decode::model(case.model.clone()).ok()?;

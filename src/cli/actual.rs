@@ -122,6 +122,10 @@ impl Host for Recorder<'_> {
         self.host.jobs()
     }
 
+    fn refuses_memory(&self) -> bool {
+        self.host.refuses_memory()
+    }
+
     fn finish(&self) -> Vec<String> {
         self.host.finish()
     }

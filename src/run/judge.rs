@@ -70,6 +70,10 @@ impl Host for Alone<'_> {
         self.host.declaration()
     }
 
+    fn refuses_memory(&self) -> bool {
+        self.host.refuses_memory()
+    }
+
     fn run(&self, request: &Request<'_>) -> Ran {
         match self.host.run_alone(request) {
             Some(ran) => {
@@ -109,6 +113,9 @@ fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
         let (outcome, message) = match ended {
             Ended::Answered(Response::Outputs { values, cells }) => {
                 result.executed_cells.extend(cells);
+                if case.is_hostile && data.outputs.is_empty() {
+                    continue;
+                }
                 match check_outputs(&data.outputs, &values) {
                     Ok(agreement) => {
                         result.ulps = result.ulps.max(agreement.ulps);
@@ -119,6 +126,10 @@ fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
                         (outcome_of(difference.kind), difference.message)
                     }
                 }
+            }
+            other if case.is_hostile && is_refusal(&other, runtime) => {
+                result.message = format!("refused: {}", failure(other, &mut None).1);
+                break;
             }
             other => failure(other, &mut result.missing),
         };
@@ -152,6 +163,15 @@ fn distance_of(kind: DifferenceKind) -> Option<Distance> {
     match kind {
         DifferenceKind::Values(distance) => Some(distance),
         DifferenceKind::Shape | DifferenceKind::Type => None,
+    }
+}
+
+/// Whether a request ended with a refusal: the runtime, or the host in its place, said no, and lives.
+fn is_refusal(ended: &Ended, runtime: &dyn Host) -> bool {
+    match ended {
+        Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => true,
+        Ended::OutOfMemory(_) => runtime.refuses_memory(),
+        _ => false,
     }
 }
 
@@ -202,13 +222,113 @@ fn judge_refusal(
             result.message = format!("took what must be refused: {}", refusal.rule);
         }
         Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => {}
+        other if case.is_hostile && is_refusal(&other, runtime) => {}
         other => (result.outcome, result.message) = failure(other, &mut result.missing),
     }
     let control = judge(&refusal.control, runtime, declaration);
     result.flaky = flaky.or(control.flaky);
-    if control.outcome != Outcome::Pass && result.outcome != Outcome::Crash {
+    // A hostile model that leaves a runtime without an answer counts whatever the control does.
+    let has_died = if case.is_hostile { result.outcome.is_without_answer() } else { result.outcome == Outcome::Crash };
+    if control.outcome != Outcome::Pass && !has_died {
         result.outcome = Outcome::NotApplicable;
         result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);
         result.missing = control.missing;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{CaseGroup, HostileCases, Source};
+
+    /// A host that ends hostile requests so, and others as the built-in executor does.
+    struct Fake {
+        ended: Ended,
+        refuses_memory: bool,
+    }
+
+    impl Host for Fake {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("fake", "1")
+        }
+
+        fn refuses_memory(&self) -> bool {
+            self.refuses_memory
+        }
+
+        fn run(&self, request: &Request<'_>) -> Ran {
+            if request.id.ends_with("/control") {
+                return crate::runtime::Builtin::new(std::time::Duration::from_mins(1)).run(request);
+            }
+            self.ended.clone().into()
+        }
+    }
+
+    fn check(id: &str, ended: Ended, refuses_memory: bool, expected: Outcome) {
+        let (unit, _) = id.rsplit_once('/').unwrap();
+        let cases = HostileCases.load(&CaseGroup { name: unit.to_owned() }, &|other| other == id).unwrap();
+        let fake = Fake { ended, refuses_memory };
+        let result = judge(&cases[0], &fake, &fake.declaration());
+        assert_eq!(result.outcome, expected, "{id}: {}", result.message);
+        assert!(result.counts(true) || expected.is_inconclusive());
+        assert_eq!(result.counts(false), expected.is_without_answer(), "{id}");
+    }
+
+    /// A case with a right answer, one that must be refused, and one of which nothing is known.
+    const KINDS: [&str; 3] =
+        ["hostile/depth/subgraphs_30", "hostile/sizes/elements_wrap_to_0", "hostile/numbers/int32_divided_by_0"];
+
+    fn outputs(values: Vec<Value>) -> Ended {
+        Ended::Answered(Response::outputs(values))
+    }
+
+    #[test]
+    fn a_refusal_of_a_hostile_model_passes_and_no_answer_fails() {
+        for id in KINDS {
+            check(id, Ended::Answered(Response::load_error("no")), false, Outcome::Pass);
+            check(id, Ended::Answered(Response::unsupported("operator ai.onnx/If", "no")), false, Outcome::Pass);
+            check(id, Ended::Timeout(String::new()), false, Outcome::Timeout);
+            check(id, Ended::Crash(String::new()), true, Outcome::Crash);
+            check(id, Ended::OutOfMemory(String::new()), false, Outcome::OutOfMemory);
+            check(id, Ended::OutOfMemory(String::new()), true, Outcome::Pass);
+        }
+    }
+
+    #[test]
+    fn an_answer_to_a_hostile_model_passes_where_it_is_right_or_nothing_is_known() {
+        let tensor = |values: &[f64]| {
+            let tensor = onnx_conformance_reference::tensor::Tensor::of_floats(
+                onnx_conformance_reference::dtype::ElementType::Float,
+                &[values.len()],
+                values,
+            );
+            Value::Tensor(tensor.unwrap())
+        };
+        let [known, meaningless, free] = KINDS;
+        check(known, outputs(vec![tensor(&[-1.0, 2.0])]), false, Outcome::Pass);
+        check(known, outputs(vec![tensor(&[1.0, 2.0])]), false, Outcome::Mismatch);
+        check(known, outputs(Vec::new()), false, Outcome::WrongShape);
+        check(meaningless, outputs(Vec::new()), false, Outcome::Accepted);
+        check(free, outputs(Vec::new()), false, Outcome::Pass);
+        check(free, outputs(vec![tensor(&[7.0])]), false, Outcome::Pass);
+    }
+
+    #[test]
+    fn a_death_counts_whatever_the_control_does() {
+        struct Dying;
+        impl Host for Dying {
+            fn declaration(&self) -> Declaration {
+                Declaration::named("dying", "1")
+            }
+
+            fn run(&self, request: &Request<'_>) -> Ran {
+                let is_control = request.id.ends_with("/control");
+                let error = || Ended::Answered(Response::load_error("no"));
+                (if is_control { error() } else { Ended::Timeout(String::new()) }).into()
+            }
+        }
+        let name = "hostile/sizes".to_owned();
+        let cases = HostileCases.load(&CaseGroup { name }, &|id| id == KINDS[1]).unwrap();
+        assert_eq!(judge(&cases[0], &Dying, &Dying.declaration()).outcome, Outcome::Timeout);
     }
 }

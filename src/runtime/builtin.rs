@@ -115,6 +115,10 @@ impl Host for Builtin {
         self.jobs
     }
 
+    fn refuses_memory(&self) -> bool {
+        true
+    }
+
     fn run(&self, request: &Request<'_>) -> Ran {
         catching(|| self.run_model(request)).into()
     }

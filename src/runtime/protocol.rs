@@ -59,6 +59,11 @@ pub trait Host: Sync {
         None
     }
 
+    /// Whether a lack of memory is an answer: the run asked for more than its limit, and was refused before it took it.
+    fn refuses_memory(&self) -> bool {
+        false
+    }
+
     /// Ends the runtime after the last case, and says what went against the protocol outside of any case.
     fn finish(&self) -> Vec<String> {
         Vec::new()

@@ -129,6 +129,7 @@ impl Probe {
             rule: None,
             level: Level::Required,
             is_edge: false,
+            is_hostile: false,
             evidence: Vec::new(),
             judged: None,
         }

@@ -49,6 +49,9 @@ struct Entry {
     /// Whether the case is about special values.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     edge: bool,
+    /// Whether the model attacks the runtime.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hostile: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     evidence: Vec<OutputEvidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,6 +243,7 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
         folder: folder.to_owned(),
         level,
         edge: case.is_edge,
+        hostile: case.is_hostile,
         evidence: case.evidence.clone(),
         judged,
         rule: case.rule.clone(),
@@ -407,6 +411,7 @@ impl Exported {
             refusal,
             level: entry.level,
             is_edge: entry.edge,
+            is_hostile: entry.hostile,
             evidence: entry.evidence.clone(),
             judged: entry.judged,
             rule: entry.rule.clone(),

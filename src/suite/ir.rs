@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::case::{Case, digest_of_texts};
 use crate::generate::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
+use crate::suite::hostile::remove_hostile_files;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
 /// The files below `testdata/ir/external`, by their paths there.
@@ -20,6 +21,7 @@ static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);
 pub fn remove_temporary() {
     // A folder that cannot be removed harms nobody.
     drop(WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).take());
+    remove_hostile_files();
 }
 
 /// The cases of the format itself.

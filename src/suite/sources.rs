@@ -10,7 +10,8 @@ use walkdir::WalkDir;
 use crate::case::{Case, CaseId, Variant, digest_of_texts, folders, vary};
 use crate::suite::export::MANIFEST;
 use crate::suite::{
-    CaseGroup, Exported, Filter, FolderSuite, Generated, IrCases, Releases, Source, SuiteError, VendoredCases,
+    CaseGroup, Exported, Filter, FolderSuite, Generated, HostileCases, IrCases, Releases, Source, SuiteError,
+    VendoredCases,
 };
 
 /// A unit with its source, and the ids of its cases that are chosen.
@@ -53,7 +54,8 @@ impl Suite {
         Suite::with(&Releases::of_folder(&testdata.join("onnx"))?, Generated::embedded(), Some(testdata))
     }
 
-    /// These releases, these cases from specs, and the cases of the format, whose data is in `testdata`, or in the program.
+    /// These releases, these cases from specs, the cases of the format, whose data is in `testdata` or in the program, and the hostile
+    /// models.
     pub fn with(releases: &Arc<Releases>, generated: Generated, testdata: Option<&Path>) -> Result<Suite, SuiteError> {
         let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
         for release in VendoredCases::all(releases)? {
@@ -61,6 +63,7 @@ impl Suite {
         }
         sources.push(Box::new(generated));
         sources.push(Box::new(testdata.map_or_else(IrCases::embedded, IrCases::new)));
+        sources.push(Box::new(HostileCases));
         Ok(Suite::new(sources))
     }
 

@@ -105,6 +105,7 @@ impl VendoredCases {
             rule: None,
             level: Level::Open,
             is_edge: false,
+            is_hostile: false,
             evidence: Vec::new(),
             judged: None,
         }))

@@ -63,7 +63,12 @@ def operator_version(model, node):
     return version_of_schema(schema) if schema else None
 
 
+def without_words(text, part):
+    """The text with dots in place of each word that has the part, in time in proportion to its length: a hostile name has a megabyte."""
+    return re.sub(r"\S+", lambda word: "..." if part in word[0] else word[0], text)
+
+
 def stable(error):
     """The message of an exception without what differs from run to run: the path of the model, and addresses."""
-    said = re.sub(r"\S*/onnx-conformance-\S*", "...", str(error))
+    said = without_words(str(error), "/onnx-conformance-")
     return re.sub(r"0x[0-9a-f]+", "0x", said)

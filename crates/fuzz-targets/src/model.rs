@@ -73,6 +73,7 @@ fn walk(model: Bytes) {
         rule: None,
         level: Level::Required,
         is_edge: false,
+        is_hostile: false,
         evidence: Vec::new(),
         judged: None,
     };

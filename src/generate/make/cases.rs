@@ -65,6 +65,7 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
         rule: version.rule(planned.case.constraint.as_deref()),
         level: version.level(planned.case.level),
         is_edge: planned.case.edge,
+        is_hostile: false,
         evidence,
         judged: None,
     };
@@ -129,6 +130,7 @@ fn refused(
         rule: version.rule(refusal.constraint.as_deref()),
         level: version.level(refusal.level),
         is_edge: false,
+        is_hostile: false,
         evidence: Vec::new(),
         judged: None,
     })

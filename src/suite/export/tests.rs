@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::case::digest;
-use crate::suite::{Filter, Generated, Suite, VendoredCases};
+use crate::suite::{Filter, Generated, HostileCases, Suite, VendoredCases};
 
 /// The cases that a filter chooses.
 fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
@@ -15,7 +15,11 @@ fn cases(suite: &Suite, filter: &Filter) -> Vec<Case> {
 
 #[test]
 fn what_is_exported_is_read_back_as_it_was() {
-    let suite = Suite::new(vec![Box::new(VendoredCases::newest().unwrap()), Box::new(Generated::embedded())]);
+    let suite = Suite::new(vec![
+        Box::new(VendoredCases::newest().unwrap()),
+        Box::new(Generated::embedded()),
+        Box::new(HostileCases),
+    ]);
     // Values of every kind, and every way of judging them.
     let patterns = [
         "ai.onnx/{Sum,Dropout,Bernoulli,RandomNormal,Unique,Identity,OptionalHasElement,CastLike}-*/**",
@@ -23,6 +27,7 @@ fn what_is_exported_is_read_back_as_it_was() {
         "ai.onnx.ml/{CastMap,ZipMap,DictVectorizer}-*/**",
         "onnx-1.23.2/node/test_{sum,dropout,bernoulli,image,optional,sequence,layer}*",
         "onnx-1.23.2/simple/**",
+        "hostile/{external,numbers,sizes}/**",
     ];
     let filter = Filter::new(&patterns).unwrap();
     let before = cases(&suite, &filter);

@@ -33,6 +33,7 @@ const LAYERS: [Layers; 3] = [
             "compare",
             "case",
             "generate",
+            "hostile",
             "suite",
             "runtime",
             "run",

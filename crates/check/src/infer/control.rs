@@ -158,9 +158,10 @@ impl<'m> Walk<'_, 'm> {
         // Version 8 has lengths first, and a batch axis before that of the sequence.
         let (first, batch) = if spec.version.since < 9 { (1, 1) } else { (0, 0) };
         let attributes = Attributes::new(node, call);
-        let scanned = attributes.int("num_scan_inputs").and_then(|count| usize::try_from(count).ok());
+        let scanned = attributes.int("num_scan_inputs");
         let given = inputs_given(node).len().saturating_sub(first);
-        let Some(states) = scanned.and_then(|scanned| given.checked_sub(scanned)) else {
+        let states = scanned.and_then(|scanned| given.checked_sub(usize::try_from(scanned).ok()?));
+        let Some(states) = states else {
             if let Some(scanned) = scanned {
                 let message =
                     format!("num_scan_inputs is {scanned}, and the node has {given} inputs to scan and carry");

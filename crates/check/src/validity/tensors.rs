@@ -139,6 +139,11 @@ fn problems(context: &Context<'_, '_>, tensor: &TensorProto) -> Vec<Finding> {
         found.push(finding(RuleId::TensorDims, format!("its dimensions {:?} are no shape", tensor.dims)));
         return found;
     };
+    if element != ElementType::String && packed_len(element, count).is_none() {
+        let message = format!("its dimensions {:?} take more bytes of {element} than can be counted", tensor.dims);
+        found.push(finding(RuleId::TensorDims, message));
+        return found;
+    }
     let amounts = amounts(context, tensor);
     if let [_, _, ..] = amounts.as_slice() {
         let names: Vec<&str> = amounts.iter().map(|amount| amount.field.name()).collect();

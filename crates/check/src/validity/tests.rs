@@ -158,6 +158,12 @@ fn messages_that_no_text_can_hold_are_found() {
     check("graph/name", &|model| model.graph.as_mut().unwrap().name = None);
     check("tensor/type", &|model| tensor(model).data_type = Some(99));
     check("tensor/dims", &|model| tensor(model).dims = vec![-2]);
+    // As many bytes as no number holds, whether some are there or stand in a file.
+    check("tensor/dims", &|model| tensor(model).dims = vec![1 << 62]);
+    check("tensor/dims", &|model| {
+        tensor(model).dims = vec![1 << 62];
+        tensor(model).data_location = Some(onnx::tensor_proto::DataLocation::External.into());
+    });
     check("tensor/fields", &|model| tensor(model).int32_data = vec![1]);
     check("tensor/field", &|model| {
         tensor(model).raw_data = None;

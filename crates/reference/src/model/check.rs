@@ -8,6 +8,9 @@ use crate::model::graph::{Attribute, Function, FunctionKey, Graph, Model, Node, 
 use crate::proto::measure::MeasureError;
 use crate::spec::{Argument, AttributeType, NodeSignature, OpSpec, Specs, model_domain, validate};
 
+/// The most nodes that a model may have once every call of a function is replaced by the function's nodes.
+const MOST_NODES: u64 = 1 << 24;
+
 /// Checks a whole model: its imports, its main graph, its functions.
 pub(super) fn check_model(model: &Model, deadline: &Deadline) -> Result<(), ModelError> {
     check_opsets("model", &model.opsets)?;
@@ -60,7 +63,7 @@ fn check_parameters(model: &Model, place: &str) -> Result<(), ModelError> {
     }
 }
 
-/// A function may not call itself, directly or through others.
+/// A function may not call itself, directly or through others, and calls may not double until nothing can run them.
 ///
 /// A function is settled once all that it calls is; what never is calls itself or one that does.
 fn check_recursion(model: &Model) -> Result<(), ModelError> {
@@ -75,8 +78,12 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
     }
     let mut settled: Vec<&FunctionKey> =
         calls.iter().filter(|(_, called)| called.is_empty()).map(|(key, _)| *key).collect();
+    let mut nodes: BTreeMap<&FunctionKey, u64> = BTreeMap::new();
     while let Some(key) = settled.pop() {
         calls.remove(key);
+        if let Some(function) = model.functions.get(key) {
+            nodes.insert(key, expanded(model, &function.body, &nodes));
+        }
         for caller in callers.remove(key).unwrap_or_default() {
             if let Some(called) = calls.get_mut(caller)
                 && called.remove(key)
@@ -95,7 +102,24 @@ fn check_recursion(model: &Model) -> Result<(), ModelError> {
         }
         next = calls.get(key).and_then(|called| called.first().copied());
     }
+    if expanded(model, &model.graph, &nodes) > MOST_NODES {
+        let place = format!("graph '{}'", model.graph.name);
+        return Err(broken(
+            place,
+            format!("calls of functions stand for more than {MOST_NODES} nodes, the limit; call fewer"),
+        ));
+    }
     Ok(())
+}
+
+/// The number of nodes of a graph once every call is replaced by the nodes of its function, which are known.
+fn expanded(model: &Model, graph: &Graph, known: &BTreeMap<&FunctionKey, u64>) -> u64 {
+    let of_node = |node: &Node| {
+        let called = model.function_of(node).and_then(|(key, _)| known.get(key)).copied().unwrap_or(0);
+        let graphs = node.attributes.values().flat_map(Attribute::graphs);
+        graphs.map(|graph| expanded(model, graph, known)).fold(called.saturating_add(1), u64::saturating_add)
+    };
+    graph.nodes.iter().map(of_node).fold(0, u64::saturating_add)
 }
 
 fn collect_calls<'a>(model: &'a Model, graph: &'a Graph, calls: &mut BTreeSet<&'a FunctionKey>) {
@@ -331,6 +355,29 @@ mod tests {
     fn a_function_that_calls_itself_is_named() {
         let error = on_a_thread(|| read(&chain(6000, "f.f5990"), &LoadLimits::default()).unwrap_err().to_string());
         assert!(error.contains("function f/f599") && error.contains("calls itself"), "{error}");
+    }
+
+    /// A chain of functions, each of which calls the next twice.
+    fn doubling(functions: usize) -> ModelProto {
+        let mut proto = chain(functions, "Abs");
+        for function in &mut proto.functions {
+            let first = function.node[0].clone();
+            let (from, to) = (first.output[0].clone(), "between".to_owned());
+            function.node[0].output[0].clone_from(&to);
+            function.node.push(NodeProto { input: vec![to], output: vec![from], ..first });
+        }
+        proto
+    }
+
+    #[test]
+    fn calls_that_double_beyond_the_limit_are_refused_while_loading() {
+        let error = read(&doubling(60), &LoadLimits::default()).unwrap_err().to_string();
+        assert!(error.contains("stand for more than 16777216 nodes"), "{error}");
+        assert!(read(&doubling(20), &LoadLimits::default()).is_ok());
+        let mut unused = doubling(60);
+        unused.graph.as_mut().unwrap().node[0].op_type = Some("Abs".to_owned());
+        unused.graph.as_mut().unwrap().node[0].domain = None;
+        assert!(read(&unused, &LoadLimits::default()).is_ok());
     }
 
     fn names(count: usize) -> Vec<String> {

@@ -164,6 +164,7 @@ impl IrFile {
             rule: None,
             level: case.level,
             is_edge: false,
+            is_hostile: false,
             evidence: Vec::new(),
             judged: None,
         };
@@ -207,6 +208,7 @@ impl IrFile {
             rule: None,
             level: refusal.level,
             is_edge: false,
+            is_hostile: false,
             evidence: Vec::new(),
             judged: None,
         })

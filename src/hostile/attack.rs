@@ -1,0 +1,94 @@
+//! The table of attacks, by topic, and the case of each.
+
+use std::path::Path;
+use std::{fs, io};
+
+use bytes::Bytes;
+use onnx_conformance_reference::proto::Message;
+
+use crate::case::{Case, DataSet, Expected, ExpectedOutput, Level, Named, Refusal, RuleRef, digest_of_texts};
+use crate::compare::Accuracy;
+use crate::hostile::draft::{Answer, Attack, Draft};
+use crate::hostile::{allocation, attributes, cycles, depth, encoding, external, graph, names, numbers, sizes};
+
+/// Attacks of one kind: `hostile/<name>/**`.
+#[derive(Debug)]
+pub struct Topic {
+    /// Middle part of the id.
+    pub name: &'static str,
+    /// The attacks, in the order in which they are read.
+    pub attacks: &'static [Attack],
+    /// The code that makes the models.
+    source: &'static str,
+}
+
+/// Every topic, sorted by name.
+static TOPICS: [Topic; 10] = [
+    Topic { name: "allocation", attacks: allocation::ATTACKS, source: include_str!("allocation.rs") },
+    Topic { name: "attributes", attacks: attributes::ATTACKS, source: include_str!("attributes.rs") },
+    Topic { name: "cycles", attacks: cycles::ATTACKS, source: include_str!("cycles.rs") },
+    Topic { name: "depth", attacks: depth::ATTACKS, source: include_str!("depth.rs") },
+    Topic { name: "encoding", attacks: encoding::ATTACKS, source: include_str!("encoding.rs") },
+    Topic { name: "external", attacks: external::ATTACKS, source: include_str!("external.rs") },
+    Topic { name: "graph", attacks: graph::ATTACKS, source: include_str!("graph.rs") },
+    Topic { name: "names", attacks: names::ATTACKS, source: include_str!("names.rs") },
+    Topic { name: "numbers", attacks: numbers::ATTACKS, source: include_str!("numbers.rs") },
+    Topic { name: "sizes", attacks: sizes::ATTACKS, source: include_str!("sizes.rs") },
+];
+
+/// Returns every topic, sorted by name.
+pub fn topics() -> &'static [Topic] {
+    &TOPICS
+}
+
+/// Returns a text that changes when the cases may have.
+pub fn fingerprint() -> String {
+    let shared = [include_str!("attack.rs"), include_str!("draft.rs"), include_str!("wire.rs")];
+    digest_of_texts(TOPICS.iter().map(|topic| topic.source).chain(shared))
+}
+
+/// Writes the files that a model names into a new folder, beside the model itself.
+pub type WriteFiles = Box<dyn FnOnce(&Path, &[u8]) -> io::Result<()>>;
+
+impl Attack {
+    /// Makes the case of the attack, whose folder is missing yet where there is something to write into it.
+    pub fn case(&self, id: &str) -> Result<(Case, Option<WriteFiles>), String> {
+        let Draft { model, inputs, answer, files } = (self.make)()?;
+        let (outputs, sound) = match answer {
+            Answer::Outputs(outputs) => (outputs, None),
+            Answer::Refusal(sound) => (Vec::new(), Some(sound)),
+            Answer::Any => (Vec::new(), None),
+        };
+        let refusal = sound.map(|sound| {
+            let model = sound.model.encode_to_vec().into();
+            let control = case(format!("{id}/control"), model, sound.inputs, sound.outputs);
+            Refusal { rule: self.says.to_owned(), control: Box::new(control) }
+        });
+        let write = files.map(|write| -> WriteFiles {
+            Box::new(move |folder, model| write(folder).and_then(|()| fs::write(folder.join("model.onnx"), model)))
+        });
+        let topic = id.split('/').nth(1).unwrap_or_default();
+        let place = format!("src/hostile/{topic}.rs");
+        let rule = Some(RuleRef { id: "hostile".to_owned(), says: self.says.to_owned(), place });
+        Ok((Case { refusal, rule, is_hostile: true, ..case(id.to_owned(), model, inputs, outputs) }, write))
+    }
+}
+
+/// A case of one data set whose outputs are exact.
+fn case(id: String, model: Bytes, inputs: Vec<Named>, outputs: Vec<Named>) -> Case {
+    let expected = |Named { name, value }| ExpectedOutput { name, expected: Expected::Value(value, Accuracy::Exact) };
+    let outputs = outputs.into_iter().map(expected).collect();
+    Case {
+        id,
+        model,
+        folder: None,
+        data: vec![DataSet { inputs, outputs }],
+        refusal: None,
+        rule: None,
+        level: Level::Recommended,
+        is_edge: false,
+        is_hostile: false,
+        evidence: Vec::new(),
+        judged: None,
+    }
+}

@@ -1,0 +1,197 @@
+//! Drafts of hostile models: a sound model, and what is changed in it.
+
+use std::io;
+use std::path::Path;
+
+use bytes::Bytes;
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use crate::case::Named;
+
+/// A draft, or why it cannot be made.
+pub(super) type Made = Result<Draft, String>;
+
+/// One attack: its name, the last part of its id; what it tries; and the maker of the model.
+#[derive(Debug)]
+pub struct Attack {
+    /// Last part of the id.
+    pub name: &'static str,
+    /// The attack in a sentence.
+    pub says: &'static str,
+    pub(super) make: fn() -> Made,
+}
+
+/// A hostile model, and what a runtime may do with it.
+pub(super) struct Draft {
+    pub(super) model: Bytes,
+    pub(super) inputs: Vec<Named>,
+    pub(super) answer: Answer,
+    /// Writes the files beside the model into a folder, for a model that names some.
+    pub(super) files: Option<fn(&Path) -> io::Result<()>>,
+}
+
+/// Right answers to a hostile model.
+pub(super) enum Answer {
+    /// A refusal, or these outputs.
+    Outputs(Vec<Named>),
+    /// A refusal. The sound model runs.
+    Refusal(Box<Sound>),
+    /// A refusal, or any outputs.
+    Any,
+}
+
+/// A model that runs, with its inputs and outputs.
+#[derive(Clone)]
+pub(super) struct Sound {
+    pub(super) model: ModelProto,
+    pub(super) inputs: Vec<Named>,
+    pub(super) outputs: Vec<Named>,
+}
+
+/// A model in the text syntax, with its inputs and outputs by name.
+pub(super) fn sound(
+    text: &str,
+    inputs: Vec<(&str, Result<Value, String>)>,
+    outputs: Vec<(&str, Result<Value, String>)>,
+) -> Result<Sound, String> {
+    let named = |(name, value): (&str, Result<Value, String>)| Ok(Named { name: name.to_owned(), value: value? });
+    Ok(Sound {
+        model: parse_model(text).map_err(|error| error.to_string())?,
+        inputs: inputs.into_iter().map(named).collect::<Result<_, String>>()?,
+        outputs: outputs.into_iter().map(named).collect::<Result<_, String>>()?,
+    })
+}
+
+/// The plainest model: y = -x of two floats.
+pub(super) fn negation() -> Result<Sound, String> {
+    let text = r#"<ir_version: 7, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
+    sound(text, vec![("x", floats(&[2], &[1.0, -2.0]))], vec![("y", floats(&[2], &[-1.0, 2.0]))])
+}
+
+/// A model of one initializer: y = -w of two floats.
+pub(super) fn weight() -> Result<Sound, String> {
+    let text =
+        r#"<ir_version: 7, opset_import: ["" : 13]> g () => (float[2] y) <float[2] w = {1, -2}> { y = Neg (w) }"#;
+    sound(text, Vec::new(), vec![("y", floats(&[2], &[-1.0, 2.0]))])
+}
+
+/// A model without inputs of nodes in the text syntax, which gives an output of this name, type and value.
+pub(super) fn nodes(nodes: &str, output: (&str, &str, Result<Value, String>)) -> Result<Sound, String> {
+    nodes_at((7, 13), nodes, output)
+}
+
+/// The same with an IR version and an opset.
+pub(super) fn nodes_at(
+    (ir, opset): (u32, u32),
+    nodes: &str,
+    (name, declared, value): (&str, &str, Result<Value, String>),
+) -> Result<Sound, String> {
+    let text = format!(r#"<ir_version: {ir}, opset_import: ["" : {opset}]> g () => ({declared} {name}) {{ {nodes} }}"#);
+    sound(&text, Vec::new(), vec![(name, value)])
+}
+
+impl Sound {
+    /// The model changed so that it means the same.
+    pub(super) fn changed(mut self, change: impl FnOnce(&mut ModelProto)) -> Sound {
+        change(&mut self.model);
+        self
+    }
+
+    /// A draft whose outputs are known: a runtime refuses it or gives these.
+    pub(super) fn answered(self) -> Made {
+        let bytes = self.model.encode_to_vec();
+        self.answered_as(|_| bytes)
+    }
+
+    /// The same with other bytes of the model.
+    #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
+    pub(super) fn answered_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
+        let model = change(self.model.encode_to_vec()).into();
+        Ok(Draft { model, inputs: self.inputs, answer: Answer::Outputs(self.outputs), files: None })
+    }
+
+    /// A draft that a runtime refuses: this model with one change.
+    pub(super) fn refused(self, change: impl FnOnce(&mut ModelProto)) -> Made {
+        let mut model = self.model.clone();
+        change(&mut model);
+        self.refused_as(|_| model.encode_to_vec())
+    }
+
+    /// The same with other bytes of the model.
+    #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
+    pub(super) fn refused_as(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Made {
+        let model = change(self.model.encode_to_vec()).into();
+        Ok(Draft { model, inputs: self.inputs.clone(), answer: Answer::Refusal(Box::new(self)), files: None })
+    }
+
+    /// A draft that a runtime refuses: another model in the text syntax.
+    pub(super) fn refused_for(self, nodes: &str) -> Made {
+        let import = self.model.opset_import.first().map_or(13, OperatorSetIdProto::version);
+        let output = self.model.graph.as_ref().and_then(|graph| graph.output.first()).map_or("y", |info| info.name());
+        let text = format!(
+            r#"<ir_version: {}, opset_import: ["" : {import}]> g () => ({output}) {{ {nodes} }}"#,
+            self.model.ir_version()
+        );
+        let mut model = parse_model(&text).map_err(|error| error.to_string())?;
+        if let (Some(graph), Some(own)) = (model.graph.as_mut(), self.model.graph.as_ref()) {
+            graph.output.clone_from(&own.output);
+        }
+        self.refused_as(|_| model.encode_to_vec())
+    }
+
+    /// A draft of which nothing is known but that it must be answered.
+    #[expect(clippy::unnecessary_wraps, reason = "every maker of a model ends with one of these")]
+    pub(super) fn any(self) -> Made {
+        let model = self.model.encode_to_vec().into();
+        Ok(Draft { model, inputs: self.inputs, answer: Answer::Any, files: None })
+    }
+}
+
+/// The main graph of a model.
+pub(super) fn graph(model: &mut ModelProto) -> &mut GraphProto {
+    model.graph.get_or_insert_default()
+}
+
+/// Changes the first node of the main graph.
+pub(super) fn first_node(model: &mut ModelProto, change: impl FnOnce(&mut NodeProto)) {
+    if let Some(node) = graph(model).node.first_mut() {
+        change(node);
+    }
+}
+
+/// Changes the first initializer of the main graph.
+pub(super) fn first_weight(model: &mut ModelProto, change: impl FnOnce(&mut TensorProto)) {
+    if let Some(tensor) = graph(model).initializer.first_mut() {
+        change(tensor);
+    }
+}
+
+/// A tensor of floats.
+pub(super) fn floats(shape: &[usize], values: &[f64]) -> Result<Value, String> {
+    Tensor::of_floats(ElementType::Float, shape, values).map(Value::Tensor).map_err(|error| error.to_string())
+}
+
+/// A tensor of 64-bit integers.
+pub(super) fn integers(shape: &[usize], values: &[i128]) -> Result<Value, String> {
+    Tensor::of_integers(ElementType::Int64, shape, values).map(Value::Tensor).map_err(|error| error.to_string())
+}
+
+/// The shape of a tensor of these sizes, as Shape gives it.
+pub(super) fn shape(sizes: &[i128]) -> Result<Value, String> {
+    integers(&[sizes.len()], sizes)
+}
+
+/// A truth value.
+pub(super) fn truth(value: bool) -> Result<Value, String> {
+    Tensor::of_integers(ElementType::Bool, &[], &[value.into()]).map(Value::Tensor).map_err(|error| error.to_string())
+}
+
+/// The type of a tensor of floats in the text syntax.
+pub(super) fn declared(sizes: &[usize]) -> String {
+    let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+    format!("float[{}]", sizes.join(","))
+}

@@ -1,0 +1,142 @@
+//! Hostile models, one unit a topic.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::TempDir;
+
+use crate::case::Case;
+use crate::hostile::{Attack, Topic, fingerprint, topics};
+use crate::suite::{CaseGroup, Source, SuiteError};
+
+/// The common beginning of all ids.
+const GROUP: &str = "hostile";
+
+/// The folder of models that name files. Cases name it, which outlive their suite.
+static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);
+
+/// Removes the temporary folder of the models that name files.
+pub(super) fn remove_hostile_files() {
+    // A folder that cannot be removed harms nobody.
+    drop(WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+/// The hostile models, which are made when they are loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostileCases;
+
+impl HostileCases {
+    fn topic(unit: &str) -> Option<&'static Topic> {
+        let name = unit.strip_prefix(GROUP)?.strip_prefix('/')?;
+        topics().iter().find(|topic| topic.name == name)
+    }
+}
+
+impl Source for HostileCases {
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+        Ok(topics().iter().map(|topic| CaseGroup { name: format!("{GROUP}/{}", topic.name) }).collect())
+    }
+
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+        Ok(Self::topic(name).map(|_| CaseGroup { name: name.to_owned() }))
+    }
+
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        let attacks = Self::topic(&unit.name).map_or(&[][..], |topic| topic.attacks);
+        let mut ids: Vec<String> = attacks.iter().map(|attack| format!("{}/{}", unit.name, attack.name)).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        let mut cases = Vec::new();
+        for attack in Self::topic(&unit.name).map_or(&[][..], |topic| topic.attacks) {
+            let id = format!("{}/{}", unit.name, attack.name);
+            if wanted(&id) {
+                cases.push(made(attack, &id)?);
+            }
+        }
+        Ok(cases)
+    }
+
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        Ok(fingerprint())
+    }
+
+    fn group(&self) -> Option<&str> {
+        Some(GROUP)
+    }
+}
+
+/// The case of an attack, with its files in the temporary folder where its model names some.
+fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
+    let (mut case, files) = attack.case(id).map_err(|rule| SuiteError::File { path: id.into(), rule })?;
+    if let Some(files) = files {
+        let folder = written(id, |folder| files(folder, &case.model));
+        case.folder = Some(folder.map_err(|error| SuiteError::Io { path: std::env::temp_dir(), error })?);
+        let folder = case.folder.clone();
+        case.refusal.iter_mut().for_each(|refusal| refusal.control.folder.clone_from(&folder));
+    }
+    Ok(case)
+}
+
+/// The folder of a model in the temporary folder, which is written when it is first asked for.
+fn written(id: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
+    let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if written.is_none() {
+        *written = Some(tempfile::Builder::new().prefix("onnx-conformance-").tempdir()?);
+    }
+    let home = written.as_ref().map_or_else(std::env::temp_dir, |folder| folder.path().to_owned());
+    let folder = home.join(id.replace('/', "-")).join("model");
+    if !folder.exists() {
+        fs::create_dir_all(&folder)?;
+        write(&folder)?;
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::case::digest;
+
+    #[test]
+    fn every_attack_is_made_twice_the_same() {
+        let mut ids = BTreeSet::new();
+        for unit in HostileCases.units().unwrap() {
+            let cases = HostileCases.load(&unit, &|_| true).unwrap();
+            assert_eq!(digest(&cases), digest(&HostileCases.load(&unit, &|_| true).unwrap()), "{}", unit.name);
+            let made: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
+            assert_eq!(made, HostileCases.ids(&unit).unwrap().into_iter().collect(), "{}", unit.name);
+            for case in &cases {
+                let word = |part: &str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+                assert!(case.id.split('/').all(word), "{}", case.id);
+                assert!(case.model.len() < 4 << 20, "{}: {} bytes", case.id, case.model.len());
+                let control = case.refusal.as_ref().map(|refusal| &refusal.control.model);
+                assert_ne!(control, Some(&case.model), "{}: attacks nothing", case.id);
+            }
+            ids.extend(made);
+        }
+        assert!(ids.len() > 250, "{}", ids.len());
+    }
+
+    #[test]
+    fn what_a_model_should_not_reach_is_there() {
+        let unit = CaseGroup { name: "hostile/external".to_owned() };
+        let cases = HostileCases.load(&unit, &|id| id.ends_with("/parent") || id.ends_with("/link")).unwrap();
+        for case in cases {
+            let folder = case.folder.unwrap();
+            assert_eq!(fs::read(folder.join("model.onnx")).unwrap(), case.model);
+            let weights = fs::read(folder.join("weights.bin")).unwrap();
+            assert_eq!(fs::read(folder.join("../outside.bin")).unwrap(), weights);
+            if cfg!(unix) {
+                assert_eq!(fs::read(folder.join("link.bin")).unwrap(), weights);
+                assert_eq!(fs::read(folder.join("linked/outside.bin")).unwrap(), weights);
+            }
+        }
+    }
+}
