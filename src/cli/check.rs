@@ -14,10 +14,11 @@ use onnx_conformance_check::rules::Level;
 use onnx_conformance_reference::deadline::Deadline;
 use rayon::prelude::*;
 
+use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print};
+use crate::cli::{exit, pool, print};
 use crate::measure::{Measurement, Measurements};
 use crate::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
 use crate::report::models::{markdown_report, page, sarif, table, text};
@@ -101,16 +102,26 @@ enum FailOn {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let files = model_files(&arguments.models)?;
-    let stop = stopped_by_interrupt()?;
+    arguments.check_output(&files)?;
+    if files.len() > 1 || arguments.probe {
+        pool::open()?;
+    } else {
+        pool::none()?;
+    }
+    let stop = stopped_by_interrupt();
     let wanted = arguments.wanted(&stop, files.len())?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
     let reports: Vec<ModelReport> = files
         .par_iter()
-        .map(|file| {
-            let report = examine(file, &wanted, &limits(arguments.timeout));
+        .filter_map(|file| {
+            if stop.is_set() {
+                return None;
+            }
+            let report = examine(file, &wanted, &limits(arguments.timeout, &stop));
             bar.set_position(u64::try_from(ended.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(u64::MAX));
-            report
+            // What was cut off is no verdict.
+            (!stop.is_set()).then_some(report)
         })
         .collect();
     bar.finish_and_clear();
@@ -118,9 +129,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         bail!("{reason}; nothing can be probed any more");
     }
     if stop.is_set() {
-        return Ok(exit::INTERRUPTED);
+        print::note(&format!("stopped after {} of {} models", reports.len(), files.len()));
+    } else {
+        check_saved(&reports, &arguments.node)?;
     }
-    check_saved(&reports, &arguments.node)?;
     let text = arguments.render(&reports, &wanted)?;
     match &arguments.output {
         Some(path) => write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?,
@@ -133,6 +145,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         FailOn::Note | FailOn::Unknown => Level::Note,
     };
     Ok(match () {
+        () if stop.is_set() => exit::INTERRUPTED,
         () if reports.iter().any(|report| report.status == Status::Unreadable) => exit::HARNESS,
         () if reports.iter().any(|report| report.fails_on(level)) => exit::REGRESSION,
         () if arguments.fail_on == FailOn::Unknown && reports.iter().any(ModelReport::has_unknown) => exit::REGRESSION,
@@ -208,9 +221,9 @@ fn measured(names: &[String]) -> anyhow::Result<Vec<&'static Measurement>> {
     Ok(found)
 }
 
-fn limits(seconds: u32) -> Limits {
-    let (started, time) = (Instant::now(), Duration::from_secs(u64::from(seconds)));
-    Limits { deadline: Deadline::new(move || started.elapsed() > time), ..Limits::default() }
+fn limits(seconds: u32, stop: &Stop) -> Limits {
+    let (started, time, stop) = (Instant::now(), Duration::from_secs(u64::from(seconds)), stop.clone());
+    Limits { deadline: Deadline::new(move || stop.is_set() || started.elapsed() > time), ..Limits::default() }
 }
 
 /// A bar on a terminal, for many models.
@@ -226,6 +239,19 @@ fn bar(models: usize) -> ProgressBar {
 }
 
 impl Arguments {
+    /// The report replaces no model, and no file that is no such report.
+    fn check_output(&self, models: &[PathBuf]) -> anyhow::Result<()> {
+        let kind = match self.format {
+            Format::Text | Format::Table => Kind::Text,
+            Format::Json => Kind::CheckJson,
+            Format::Sarif => Kind::Sarif,
+            Format::Markdown => Kind::CheckMarkdown,
+            Format::Html => Kind::CheckHtml,
+        };
+        let Some(output) = &self.output else { return Ok(()) };
+        Ok(OutputFiles::default().reading("a model", models.iter().map(PathBuf::as_path)).add(output, kind)?)
+    }
+
     /// What is asked of the models.
     fn wanted(&self, stop: &Stop, models: usize) -> anyhow::Result<Wanted> {
         let mut wanted = self.target.wanted()?;
@@ -234,11 +260,8 @@ impl Arguments {
         } else {
             wanted.runtimes = measured(&self.runtime)?;
         }
-        wanted.save = self.save_node.as_ref().map(|folder| Saving {
-            folder: folder.clone(),
-            nodes: self.node.clone(),
-            is_single: models == 1,
-        });
+        let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models == 1);
+        wanted.save = self.save_node.as_ref().map(save);
         Ok(wanted)
     }
 
