@@ -242,12 +242,10 @@ fn open_host(
     };
     let jobs = jobs.max(1);
     arguments.test_threads = Some(jobs);
-    let stop = Stop::default();
     Ok(match place {
-        Place::Here(host) => (host, stop),
+        Place::Here(host) => (host, Stop::default()),
         Place::Apart(_) => {
-            // A program that listens for Ctrl-C itself ends the run in its own way.
-            let stop = stopped_by_interrupt().unwrap_or(stop);
+            let stop = stopped_by_interrupt();
             let launch = Launch {
                 program: std::env::current_exe().context("the test binary does not find itself")?,
                 arguments: Vec::new(),

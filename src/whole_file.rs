@@ -1,14 +1,55 @@
 //! Files that are written beside their place and renamed, so that a reader finds the old file or the new one, whole.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, TempPath};
 
 /// How many links in a row are followed, as systems do.
 const MOST_LINKS: usize = 40;
+
+/// The most bytes of a file's name that the name of its temporary file begins with: file systems limit the length of names.
+const PREFIX: usize = 64;
+
+/// The temporary files of this process that are not in their place yet.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Removes the files that are not in their place yet, for a process that ends at once. No further one begins before the value is
+/// dropped.
+#[must_use = "a file that begins later would stay"]
+pub fn remove_unfinished() -> impl Sized {
+    let unfinished = unfinished();
+    for path in unfinished.iter() {
+        // Nothing more can be done about a file that stays.
+        let _ = fs::remove_file(path);
+    }
+    unfinished
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A path in the list of unfinished files.
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(path: &Path) -> Unfinished {
+        unfinished().insert(path.to_owned());
+        Unfinished(path.to_owned())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().remove(&self.0);
+    }
+}
 
 /// Writes a file as a whole. A full disk leaves the old file as it was.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -24,8 +65,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
-    /// Where the file is, and where it belongs.
-    places: Option<(TempPath, PathBuf)>,
+    /// The temporary file, its target, and its entry in the list of unfinished files, which is dropped last.
+    places: Option<(TempPath, PathBuf, Unfinished)>,
 }
 
 impl WholeFile {
@@ -42,15 +83,20 @@ impl WholeFile {
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = target.file_name().and_then(OsStr::to_str).unwrap_or_default();
         // Made as any file is, so that a new one has the permissions that the user's files have.
-        let make = |path: &Path| File::options().read(true).write(true).create_new(true).open(path);
-        let made = Builder::new().prefix(&format!(".{name}.")).make_in(folder, make).map_err(|error| {
+        let make = |path: &Path| {
+            // Before the file is there, so that a signal in between leaves none.
+            let entry = Unfinished::new(path);
+            Ok((File::options().read(true).write(true).create_new(true).open(path)?, entry))
+        };
+        let prefix = format!(".{}.", name.get(..name.floor_char_boundary(PREFIX)).unwrap_or_default());
+        let made = Builder::new().prefix(&prefix).make_in(folder, make).map_err(|error| {
             io::Error::new(error.kind(), format!("no file can be made in {}: {error}", folder.display()))
         })?;
-        let (file, temporary) = made.into_parts();
+        let ((file, entry), temporary) = made.into_parts();
         if let Some(old) = old {
             file.set_permissions(old)?;
         }
-        Ok(WholeFile { file, places: Some((temporary, target)) })
+        Ok(WholeFile { file, places: Some((temporary, target, entry)) })
     }
 
     /// The file as it is now.
@@ -61,7 +107,7 @@ impl WholeFile {
     /// Puts the file into its place, and returns it.
     pub fn put(mut self) -> io::Result<File> {
         self.file.flush()?;
-        if let Some((temporary, target)) = self.places {
+        if let Some((temporary, target, _entry)) = self.places {
             self.file.sync_all()?;
             // Unlike `TempPath::persist`, on Windows this takes the place of a file that somebody reads, too.
             fs::rename(&temporary, &target)?;
@@ -145,6 +191,30 @@ mod tests {
         fs::set_permissions(&path, permissions).unwrap();
         assert_eq!(write_whole(&path, b"new").unwrap_err().to_string(), "the file is read-only");
         assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"old".to_vec(), vec!["a".to_owned()]));
+    }
+
+    #[test]
+    fn a_long_name_is_shortened_beside_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        // Two bytes a character, so that the cut may fall between the bytes of one.
+        for name in ["a".repeat(250), format!("a{}", "é".repeat(124))] {
+            write_whole(&folder.path().join(&name), b"new").unwrap();
+            assert_eq!(names(folder.path()), [name.clone()]);
+            fs::remove_file(folder.path().join(&name)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_as_unfinished_until_it_is_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let begin = || WholeFile::beside(&folder.path().join("a")).unwrap();
+        let entry = |file: &WholeFile| file.places.as_ref().unwrap().0.to_path_buf();
+        let (dropped, put) = (begin(), begin());
+        let entries = [entry(&dropped), entry(&put)];
+        assert!(entries.iter().all(|entry| unfinished().contains(entry) && entry.exists()));
+        drop(dropped);
+        put.put().unwrap();
+        assert!(!entries.iter().any(|entry| unfinished().contains(entry) || entry.exists()));
     }
 
     #[cfg(unix)]

@@ -40,6 +40,23 @@ pub struct Case {
 }
 
 impl Case {
+    /// A required case of which nothing is known but its id.
+    pub fn without_data(id: &str) -> Case {
+        Case {
+            id: id.to_owned(),
+            model: Bytes::new(),
+            folder: None,
+            data: Vec::new(),
+            refusal: None,
+            rule: None,
+            level: Level::Required,
+            is_edge: false,
+            is_hostile: false,
+            evidence: Vec::new(),
+            judged: None,
+        }
+    }
+
     /// From what a runtime can tell that it must refuse the case; nothing where it must run. Where the model is that of the
     /// control, what differs are values of inputs.
     pub fn refusal_class(&self) -> Option<RefusalClass> {
@@ -280,19 +297,7 @@ mod tests {
         };
         let free = Expected::Unspecified(ValueType::Tensor(ElementType::Float), None);
         let outputs = vec![judged("a"), judged("b"), ExpectedOutput { name: "c".to_owned(), expected: free }];
-        Case {
-            id: "case".to_owned(),
-            model: bytes::Bytes::new(),
-            folder: None,
-            data: vec![DataSet { inputs: Vec::new(), outputs }],
-            refusal: None,
-            rule: None,
-            level: Level::Required,
-            is_edge: false,
-            is_hostile: false,
-            evidence: Vec::new(),
-            judged: None,
-        }
+        Case { data: vec![DataSet { inputs: Vec::new(), outputs }], ..Case::without_data("case") }
     }
 
     #[test]

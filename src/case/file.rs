@@ -2,7 +2,7 @@
 //! a file of many gigabytes holds up the program.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read, Result};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use std::path::Path;
 
 /// The most that a model or a value may have: what protobuf can encode.
@@ -32,20 +32,24 @@ pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read_file(path, MOST_TEXT)?).map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))
 }
 
-/// Reads a text in UTF-8 line by line, each of at most 4 MiB; the text may be larger than memory.
-pub(crate) fn read_lines(path: &Path) -> Result<impl Iterator<Item = Result<String>>> {
+/// Reads a file in UTF-8 line by line, each of at most 4 MiB; the file may be larger than memory.
+pub(crate) fn read_lines(path: &Path) -> Result<impl Iterator<Item = Result<String>> + use<>> {
     let (file, _) = open_regular(path)?;
-    let mut file = BufReader::new(file);
+    Ok(lines(BufReader::new(file)))
+}
+
+/// Reads a text in UTF-8 line by line, each of at most 4 MiB. It ends with the first error.
+pub(crate) fn lines(mut text: impl BufRead) -> impl Iterator<Item = Result<String>> {
     let mut is_over = false;
-    Ok(std::iter::from_fn(move || {
-        let line = if is_over { None } else { read_line(&mut file).transpose() };
+    std::iter::from_fn(move || {
+        let line = if is_over { None } else { read_line(&mut text).transpose() };
         is_over = !matches!(line, Some(Ok(_)));
         line
-    }))
+    })
 }
 
 /// Reads the next line without its end; nothing at the end of the file.
-fn read_line(file: &mut BufReader<File>) -> Result<Option<String>> {
+fn read_line(file: &mut impl BufRead) -> Result<Option<String>> {
     let mut line = Vec::new();
     let read = file.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
     if read as u64 > MAX_LINE {

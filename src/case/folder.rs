@@ -15,7 +15,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::case::file::{MOST_BINARY, open_regular, read_file};
-use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Level, Named};
+use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Named};
 use crate::compare::Accuracy;
 
 /// A case whose files cannot be read.
@@ -127,19 +127,7 @@ fn read_test(id: &str, files: TestFiles<'_>, accuracy: &Accuracy, feed: Feed) ->
             outputs: vec![ExpectedOutput { name: "any".to_owned(), expected: Expected::AnyOf(Vec::new()) }],
         }],
     };
-    let mut case = Case {
-        id: id.to_owned(),
-        model,
-        folder: None,
-        data,
-        refusal: None,
-        rule: None,
-        level: Level::Required,
-        is_edge: false,
-        is_hostile: false,
-        evidence: Vec::new(),
-        judged: None,
-    };
+    let mut case = Case { model, data, ..Case::without_data(id) };
     case.confirm(Evidence::Vendored);
     Ok(case)
 }

@@ -14,10 +14,11 @@ use onnx_conformance_check::rules::Level;
 use onnx_conformance_reference::deadline::Deadline;
 use rayon::prelude::*;
 
+use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, options, print};
+use crate::cli::{exit, options, pool, print};
 use crate::measure::{Measurement, Measurements};
 use crate::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
 use crate::report::models::{markdown_report, page, sarif, table, text};
@@ -111,16 +112,26 @@ enum FailOn {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let files = model_files(&arguments.models)?;
-    let stop = stopped_by_interrupt()?;
+    arguments.check_output(&files)?;
+    if files.len() > 1 || arguments.probe {
+        pool::open()?;
+    } else {
+        pool::none()?;
+    }
+    let stop = stopped_by_interrupt();
     let wanted = arguments.wanted(&stop, files.len())?;
     let bar = bar(files.len());
     let ended = AtomicUsize::new(0);
     let reports: Vec<ModelReport> = files
         .par_iter()
-        .map(|file| {
-            let report = examine(file, &wanted, &arguments.limits(files.len()));
+        .filter_map(|file| {
+            if stop.is_set() {
+                return None;
+            }
+            let report = examine(file, &wanted, &arguments.limits(files.len(), &stop));
             bar.set_position(u64::try_from(ended.fetch_add(1, Ordering::Relaxed) + 1).unwrap_or(u64::MAX));
-            report
+            // What was cut off is no verdict.
+            (!stop.is_set()).then_some(report)
         })
         .collect();
     bar.finish_and_clear();
@@ -128,9 +139,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         bail!("{reason}; nothing can be probed any more");
     }
     if stop.is_set() {
-        return Ok(exit::INTERRUPTED);
+        print::note(&format!("stopped after {} of {} models", reports.len(), files.len()));
+    } else {
+        check_saved(&reports, &arguments.node)?;
     }
-    check_saved(&reports, &arguments.node)?;
     let text = arguments.render(&reports, &wanted)?;
     match &arguments.output {
         Some(path) => write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())?,
@@ -143,6 +155,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         FailOn::Note | FailOn::Unknown => Level::Note,
     };
     Ok(match () {
+        () if stop.is_set() => exit::INTERRUPTED,
         () if reports.iter().any(|report| matches!(report.status, Status::Unreadable | Status::Failed)) => {
             exit::HARNESS
         }
@@ -234,14 +247,27 @@ fn bar(models: usize) -> ProgressBar {
 
 impl Arguments {
     /// What the check of one of so many models may use.
-    fn limits(&self, models: usize) -> Limits {
-        let (started, time) = (Instant::now(), Duration::from_secs(u64::from(self.timeout)));
+    fn limits(&self, models: usize, stop: &Stop) -> Limits {
+        let (started, time, stop) = (Instant::now(), Duration::from_secs(u64::from(self.timeout)), stop.clone());
         let (of_one, of_all) = FINDINGS;
         Limits {
             bytes: self.memory,
-            deadline: Deadline::new(move || started.elapsed() > time),
+            deadline: Deadline::new(move || stop.is_set() || started.elapsed() > time),
             findings: (of_all / models.max(1)).clamp(LEAST_FINDINGS, of_one),
         }
+    }
+
+    /// The report replaces no model, and no file that is no such report.
+    fn check_output(&self, models: &[PathBuf]) -> anyhow::Result<()> {
+        let kind = match self.format {
+            Format::Text | Format::Table => Kind::Text,
+            Format::Json => Kind::CheckJson,
+            Format::Sarif => Kind::Sarif,
+            Format::Markdown => Kind::CheckMarkdown,
+            Format::Html => Kind::CheckHtml,
+        };
+        let Some(output) = &self.output else { return Ok(()) };
+        Ok(OutputFiles::default().reading("a model", models.iter().map(PathBuf::as_path)).add(output, kind)?)
     }
 
     /// What is asked of the models.
@@ -252,11 +278,8 @@ impl Arguments {
         } else {
             wanted.runtimes = measured(&self.runtime)?;
         }
-        wanted.save = self.save_node.as_ref().map(|folder| Saving {
-            folder: folder.clone(),
-            nodes: self.node.clone(),
-            is_single: models == 1,
-        });
+        let save = |folder: &PathBuf| Saving::new(folder.clone(), self.node.clone(), models == 1);
+        wanted.save = self.save_node.as_ref().map(save);
         Ok(wanted)
     }
 

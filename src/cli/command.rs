@@ -8,8 +8,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, convert, coverage, diff, exit, explain, export, finding, init, list, manual, measured, merge, op,
-    options, print, report, run, show, smoke, trace,
+    check, compare, convert, coverage, diff, exit, explain, export, finding, init, interrupt, list, manual, measured,
+    merge, op, options, pool, print, report, run, show, smoke, trace,
 };
 use crate::suite::{FilterError, Generated, Releases, SUITE_VERSION, remove_temporary};
 
@@ -67,52 +67,68 @@ enum Command {
 
 /// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
+    ExitCode::from(pool::on_own_stack(run))
+}
+
+fn run() -> u8 {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
             // Nothing is left to be done where even this cannot be printed.
             let _ = print::line(&versions());
-            return ExitCode::from(exit::SUCCESS);
+            return exit::SUCCESS;
         }
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
             // Nothing is left to be done where even this cannot be printed.
             let _ = error.print();
-            return ExitCode::from(code);
+            return code;
         }
     };
-    let done = match &arguments.command {
-        Command::Check(arguments) => check::main(arguments),
-        Command::Compare(arguments) => compare::main(arguments),
-        Command::Completions(arguments) => manual::completions(arguments, Arguments::command()),
-        Command::Convert(arguments) => convert::main(arguments),
-        Command::Coverage(arguments) => coverage::main(arguments),
-        Command::Diff(arguments) => diff::main(arguments),
-        Command::Explain(arguments) => explain::main(arguments),
-        Command::Export(arguments) => export::main(arguments),
-        Command::Finding(arguments) => finding::main(arguments),
-        Command::Init(arguments) => init::main(arguments),
-        Command::List(arguments) => list::main(arguments),
-        Command::Man(arguments) => manual::man(arguments, Arguments::command()),
-        Command::Measured(arguments) => measured::main(arguments),
-        Command::Merge(arguments) => merge::main(arguments),
-        Command::Op(arguments) => op::main(arguments),
-        Command::Report(arguments) => report::main(arguments),
-        Command::Run(arguments) => run::main(arguments),
-        Command::Show(arguments) => show::main(arguments),
-        Command::Smoke(arguments) => smoke::main(arguments),
-        Command::Trace(arguments) => trace::main(arguments),
-    };
+    // Where nobody listens, a signal ends the program at once.
+    let _ = interrupt::listen();
+    let done = arguments.command.run();
     remove_temporary();
     match done {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(error) => {
             print::error(&error);
-            ExitCode::from(match () {
+            match () {
                 () if error.is::<Nothing>() => exit::NOTHING,
                 () if error.is::<Usage>() || error.is::<FilterError>() => exit::USAGE,
                 () => exit::HARNESS,
-            })
+            }
+        }
+    }
+}
+
+impl Command {
+    fn run(&self) -> anyhow::Result<u8> {
+        // A check opens it for several models.
+        if !matches!(self, Command::Check(_)) {
+            pool::open()?;
+        }
+        match self {
+            Command::Check(arguments) => check::main(arguments),
+            Command::Compare(arguments) => compare::main(arguments),
+            Command::Completions(arguments) => manual::completions(arguments, Arguments::command()),
+            Command::Convert(arguments) => convert::main(arguments),
+            Command::Coverage(arguments) => coverage::main(arguments),
+            Command::Diff(arguments) => diff::main(arguments),
+            Command::Explain(arguments) => explain::main(arguments),
+            Command::Export(arguments) => export::main(arguments),
+            Command::Finding(arguments) => finding::main(arguments),
+            Command::Init(arguments) => init::main(arguments),
+            Command::List(arguments) => list::main(arguments),
+            Command::Man(arguments) => manual::man(arguments, Arguments::command()),
+            Command::Measured(arguments) => measured::main(arguments),
+            Command::Merge(arguments) => merge::main(arguments),
+            Command::Op(arguments) => op::main(arguments),
+            Command::Report(arguments) => report::main(arguments),
+            Command::Run(arguments) => run::main(arguments),
+            Command::Show(arguments) => show::main(arguments),
+            Command::Smoke(arguments) => smoke::main(arguments),
+            Command::Trace(arguments) => trace::main(arguments),
         }
     }
 }

@@ -14,6 +14,7 @@ use onnx_conformance_reference::spec::canonical_domain;
 
 use crate::case::external_locations;
 use crate::cli::limits::{Allowance, LimitOptions};
+use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::verify::{Verification, verify};
@@ -132,11 +133,12 @@ fn target(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Target> {
 fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<()> {
     let Some(output) = &arguments.output else { return Ok(()) };
     let shown = output.display();
-    if fs::canonicalize(output)
-        .is_ok_and(|output| fs::canonicalize(&arguments.model).is_ok_and(|model| model == output))
-    {
-        bail!(Usage(format!("{shown} is the model itself; name another file")));
-    }
+    let home = arguments.model.parent().unwrap_or(Path::new(""));
+    let data: Vec<PathBuf> = external_locations(model).iter().map(|location| home.join(location)).collect();
+    OutputFiles::default()
+        .reading("the model itself", [arguments.model.as_path()])
+        .reading("a file of the model's tensors", data.iter().map(PathBuf::as_path))
+        .add(output, Kind::Model)?;
     if output.exists() && !arguments.force {
         bail!(Usage(format!("{shown} exists; name another file, or write over it by --force")));
     }

@@ -1,11 +1,14 @@
 //! `export`: cases as ordinary ONNX test folders, for any runner.
 
+use std::fs;
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::Args;
 
 use crate::case::Variant;
 use crate::cli::suggest::note_nothing_matches;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::run::plan;
 use crate::suite::{Exporter, Filter};
@@ -30,6 +33,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         note_nothing_matches(&suite, &patterns);
         return Ok(exit::NOTHING);
     }
+    let folder = arguments.folder.display();
+    if arguments.folder.exists() && !fs::read_dir(&arguments.folder).is_ok_and(|mut files| files.next().is_none()) {
+        bail!(Usage(format!("{folder} is not an empty folder; name a new one")));
+    }
     let mut exporter = Exporter::new(&arguments.folder, &suite.digest()?)?;
     for group in plan.groups() {
         let (source, ..) = group;
@@ -39,6 +46,6 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let written = exporter.written;
     exporter.finish()?;
-    print::line(&format!("{written} cases in {}", arguments.folder.display()))?;
+    print::line(&format!("{written} cases in {folder}"))?;
     Ok(exit::SUCCESS)
 }

@@ -15,6 +15,9 @@ use crate::suite::{Suite, SuiteError, export_case};
 /// The most cases that are written.
 const MOST: usize = 100;
 
+/// The name of the program in a folder, which no ordinary test folder has.
+const REPRODUCER: &str = "reproduce.py";
+
 /// A Python program that runs the case in its folder.
 const REPRODUCE: &str = include_str!("reproduce.py");
 
@@ -41,13 +44,14 @@ pub(crate) fn write_failures(
             home.as_mut_os_string().push("~");
         }
         if home.exists() {
+            check_own(&home)?;
             fs::remove_dir_all(&home).map_err(|error| SuiteError::Io { path: home.clone(), error })?;
         }
         export_case(&home, &case)?;
         let io = |error| SuiteError::Io { path: home.clone(), error };
         if let Some(result) = results.get(case.id.as_str()) {
             fs::write(home.join("README.md"), readme(&case, result, &outputs.runtime())).map_err(io)?;
-            fs::write(home.join("reproduce.py"), REPRODUCE).map_err(io)?;
+            fs::write(home.join(REPRODUCER), REPRODUCE).map_err(io)?;
         }
         outputs.write(&home, &case).map_err(io)
     });
@@ -63,6 +67,20 @@ pub(crate) fn write_failures(
         }
         Err(error) => print::note(&format!("the failures cannot be written: {error}")),
     }
+}
+
+/// A folder with files is replaced where an earlier run has written it, and never another.
+fn check_own(home: &Path) -> Result<(), SuiteError> {
+    let io = |error| SuiteError::Io { path: home.to_owned(), error };
+    let mut has_files = false;
+    for entry in fs::read_dir(home).map_err(io)? {
+        has_files |= !entry.map_err(io)?.path().is_dir();
+    }
+    if !has_files || home.join(REPRODUCER).is_file() {
+        return Ok(());
+    }
+    let rule = "was not written by an earlier run, and stays; name another folder by --failures".to_owned();
+    Err(SuiteError::File { path: home.to_owned(), rule })
 }
 
 /// What happened to a case, in words, with the commands that run it again.
@@ -99,6 +117,18 @@ fn home(folder: &Path, id: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_of_somebody_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("below")).unwrap();
+        check_own(folder.path()).unwrap();
+        fs::write(folder.path().join("model.onnx"), "").unwrap();
+        let error = check_own(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("was not written by an earlier run"), "{error}");
+        fs::write(folder.path().join(REPRODUCER), "").unwrap();
+        check_own(folder.path()).unwrap();
+    }
 
     #[test]
     fn a_folder_stays_below_its_place() {

@@ -8,10 +8,12 @@ use clap::Args;
 use crate::case::Variant;
 use crate::cli::actual::Recorder;
 use crate::cli::gate::{check_measured, default_path, hold, measured_path, write, write_digests};
+use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
 use crate::cli::session::Session;
 use crate::cli::terminal::TerminalReporter;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, options, print};
 use crate::expectations::{
     ExpectationMatcher, Expectations, Provenance, first_expectations, first_measurement, updated_expectations,
@@ -73,6 +75,7 @@ struct Outcomes {
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let filter = Filter::new(&arguments.scope)?;
+    arguments.check_outputs()?;
     let suite = arguments.source.open()?;
     let outcomes = match &arguments.from {
         Some(path) => arguments.read(path, &suite, &filter)?,
@@ -95,6 +98,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
+    /// Refuses outputs that are read by the command or exist and are of another kind.
+    fn check_outputs(&self) -> Result<(), Usage> {
+        let mut files = OutputFiles::default().reading("the file of --from", self.from.as_deref());
+        if let Some(path) = &self.results {
+            files.add(path, Kind::Results)?;
+        }
+        self.output.as_ref().map_or(Ok(()), |path| files.add(path, Kind::Expectations))
+    }
+
     fn is_exact(&self) -> bool {
         self.exact || !self.scope.is_empty()
     }
@@ -112,7 +124,7 @@ impl Arguments {
             return Ok(Err(exit::NOTHING));
         }
         let place = self.results.as_deref().map(ResultsPlace::lock).transpose()?;
-        let stop = stopped_by_interrupt()?;
+        let stop = stopped_by_interrupt();
         let runtime = match self.runtime.open(&stop) {
             Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop)?)),
             runtime => runtime?,

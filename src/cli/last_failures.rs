@@ -10,6 +10,9 @@ use crate::cli::usage::{Nothing, Usage};
 use crate::run::CaseResult;
 use crate::whole_file::write_whole;
 
+/// The first line of the file.
+const FIRST_LINE: &str = "# The cases that failed unexpectedly in the last run, for `onnx-conformance run --failed`.\n";
+
 /// The file, in the folder of failures.
 fn path(folder: &Path) -> PathBuf {
     folder.join("last.txt")
@@ -20,8 +23,13 @@ pub(crate) fn note(folder: &Path, failures: &[CaseResult]) {
     if failures.is_empty() && !path(folder).exists() {
         return;
     }
-    let mut text =
-        "# The cases that failed unexpectedly in the last run, for `onnx-conformance run --failed`.\n".to_owned();
+    if path(folder).exists()
+        && !read_text(&path(folder)).is_ok_and(|text| text.is_empty() || text.starts_with(FIRST_LINE))
+    {
+        print::note(&format!("--failed will not know this run: {} is another file, and stays", path(folder).display()));
+        return;
+    }
+    let mut text = FIRST_LINE.to_owned();
     // An id with a line break in it would be two.
     for result in failures.iter().filter(|result| !result.id.contains('\n')) {
         text.push_str(&result.id);

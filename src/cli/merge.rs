@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::case::Variant;
 use crate::cli::gate::GateOptions;
+use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::terminal::TerminalReporter;
@@ -50,9 +51,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    if arguments.files.contains(&arguments.output) {
-        bail!(Usage(format!("{} is read and written; name another file by -o", arguments.output.display())));
-    }
+    arguments.check_outputs()?;
     let (header, mut results) = arguments.read()?;
     let missing = arguments.missing(&header, &results)?;
     ResultsPlace::lock(&arguments.output)?.begin(&header, &results)?;
@@ -95,6 +94,15 @@ impl Arguments {
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
         let terminal = Box::new(TerminalReporter::new(Show::at_most(self.show))) as Box<dyn Reporter>;
         std::iter::once(terminal).chain(self.reports.reporters()).collect()
+    }
+
+    /// Refuses outputs that are read by the command or exist and are of another kind.
+    fn check_outputs(&self) -> Result<(), Usage> {
+        let mut files = OutputFiles::default()
+            .reading("one of the files to merge", self.files.iter().map(PathBuf::as_path))
+            .reading("an expectation file", self.gate.expectations.as_deref());
+        files.add(&self.output, Kind::Results)?;
+        self.reports.check(files)
     }
 
     /// The header of the whole, and all results, by id.

@@ -28,6 +28,7 @@ mod finding;
 pub(crate) mod gate;
 #[cfg(feature = "cli")]
 mod init;
+pub(crate) mod interrupt;
 #[cfg(feature = "cli")]
 mod json_reporter;
 #[cfg(feature = "cli")]
@@ -46,7 +47,11 @@ mod merge;
 mod op;
 pub(crate) mod options;
 #[cfg(feature = "cli")]
+mod output_file;
+#[cfg(feature = "cli")]
 mod patterns;
+#[cfg(feature = "cli")]
+mod pool;
 pub(crate) mod print;
 #[cfg(feature = "cli")]
 mod progress;

@@ -1,18 +1,21 @@
 //! Options that several subcommands share.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 
-use crate::case::{Variant, read_text};
+use crate::case::{Variant, lines, read_lines, read_text};
 use crate::cli::usage::{Nothing, Usage};
 use crate::evidence::ConfirmingRuntimes;
 use crate::expectations::Expectations;
 use crate::generate::OperatorCatalog;
 use crate::suite::{Filter, Generated, Releases, Suite, read_operators};
+
+/// Largest size of a list of filters in bytes.
+const MAX_LIST: usize = 64 << 20;
 
 /// How something is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -84,6 +87,11 @@ impl Selection {
         Ok(patterns)
     }
 
+    /// The file of `--from`.
+    pub(crate) fn list(&self) -> Option<&Path> {
+        self.from.as_deref()
+    }
+
     /// The filter as far as it chooses tests of the releases that are named.
     pub(crate) fn narrowed(&self, filter: Filter) -> anyhow::Result<Filter> {
         Ok(filter.within(self.groups()?))
@@ -117,15 +125,26 @@ impl Selection {
 fn read_patterns(path: &Path) -> anyhow::Result<Vec<String>> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
-    let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(path) };
-    let text = text.with_context(|| name.clone())?;
-    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|(number, line)| {
-            Filter::new(&[Variant::of_id(line).0]).with_context(|| format!("{name}:{}", number + 1))?;
-            Ok(line.to_owned())
-        })
-        .collect()
+    let lines: Box<dyn Iterator<Item = io::Result<String>>> = if is_stdin {
+        Box::new(lines(io::stdin().lock()))
+    } else {
+        Box::new(read_lines(path).with_context(|| name.clone())?)
+    };
+    let mut patterns = Vec::new();
+    let mut size = 0;
+    for (number, line) in (1..).zip(lines) {
+        let line = line.with_context(|| format!("{name}:{number}"))?;
+        size += line.len() + 1;
+        if size > MAX_LIST {
+            bail!("{name}: has more than the {MAX_LIST} bytes that are read");
+        }
+        let pattern = line.trim();
+        if !pattern.is_empty() && !pattern.starts_with('#') {
+            Filter::new(&[Variant::of_id(pattern).0]).with_context(|| format!("{name}:{number}"))?;
+            patterns.push(pattern.to_owned());
+        }
+    }
+    Ok(patterns)
 }
 
 impl Sources {

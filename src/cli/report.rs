@@ -1,14 +1,23 @@
 //! `report`: the site, from the committed measurements and from results files beside them.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::cli::options::open_suite;
 use crate::cli::standard_text::standard_texts;
+use crate::cli::usage::Usage;
 use crate::cli::{exit, print, results_file};
 use crate::report::site::{Column, Extra, write_site};
 use crate::suite::Generated;
+
+/// The bytes of a front page that show whose it is.
+const HEAD: u64 = 1 << 10;
+
+/// Title of the front page.
+const TITLE: &str = "<title>ONNX, measured</title>";
 
 /// What the site shows, and where it is written.
 #[derive(Debug, Args)]
@@ -30,8 +39,20 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     write(arguments, Extra::default())
 }
 
+/// The site replaces an earlier one, and no other files.
+fn check_folder(folder: &Path) -> Result<(), Usage> {
+    let mut front = String::new();
+    let _ = File::open(folder.join("index.html")).and_then(|file| file.take(HEAD).read_to_string(&mut front));
+    let is_free = !folder.exists() || fs::read_dir(folder).is_ok_and(|mut files| files.next().is_none());
+    if is_free || front.contains(TITLE) {
+        return Ok(());
+    }
+    Err(Usage(format!("{} is neither empty nor an earlier report; name a new folder by -o", folder.display())))
+}
+
 /// Writes the site, with what is said of the suite itself and with the program for the browser, where there are such.
 pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
+    check_folder(&arguments.output)?;
     if arguments.text {
         extra.texts = Some(standard_texts()?);
     }

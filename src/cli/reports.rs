@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use crate::cli::output_file::{Kind, OutputFiles};
+use crate::cli::usage::Usage;
 use crate::report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
 
 /// Which files are written.
@@ -47,6 +49,18 @@ impl FromStr for ReportFile {
 }
 
 impl ReportOptions {
+    /// The reports replace nothing that is read or written besides, and no file of another kind.
+    pub(crate) fn check(&self, mut files: OutputFiles) -> Result<(), Usage> {
+        self.reports.iter().try_for_each(|ReportFile { format, path }| {
+            let kind = match format {
+                Format::Junit => Kind::Junit,
+                Format::Markdown => Kind::Summary,
+                Format::Badge => Kind::Badge,
+            };
+            files.add(path, kind)
+        })
+    }
+
     /// A reporter for each file.
     pub(crate) fn reporters(&self) -> impl Iterator<Item = Box<dyn Reporter>> {
         self.reports.iter().map(|ReportFile { format, path }| match format {

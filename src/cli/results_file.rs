@@ -1,17 +1,21 @@
 //! Results files on disk.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{BufReader, ErrorKind};
+use std::io::{BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use crate::case::open_regular;
 use crate::cli::print;
 use crate::expectations::Verdict;
 use crate::report::reporter::{ReportError, Reporter};
 use crate::report::terminal;
 use crate::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
 use crate::whole_file::WholeFile;
+
+/// Largest size of a results file that is read, in bytes.
+const MAX_SIZE: u64 = 512 << 20;
 
 /// Where this process is going to write results, and no other does meanwhile.
 #[derive(Debug)]
@@ -95,8 +99,12 @@ fn unwritten(path: &Path, error: ResultsError) -> ReportError {
 /// Reads a results file, and tells people what is missing in it.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     let place = || path.display().to_string();
-    let file = File::open(path).with_context(place)?;
-    let read = read_results(&mut BufReader::new(file)).with_context(place)?;
+    let (file, size) = open_regular(path).with_context(place)?;
+    if size > MAX_SIZE {
+        bail!("{}: is larger than the {MAX_SIZE} bytes that are read; run the cases in parts (--shard)", place());
+    }
+    // The file may grow while it is read.
+    let read = read_results(&mut BufReader::new(file.take(MAX_SIZE))).with_context(place)?;
     if read.is_torn {
         print::note(&format!("{}: the last line is cut off, and left out", place()));
     }

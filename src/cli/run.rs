@@ -1,18 +1,18 @@
 //! `run`: cases on a runtime, and how their outcomes compare with what is expected.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::Variant;
+use crate::case::{Variant, open_regular};
 use crate::cli::actual::Recorder;
 use crate::cli::failures::write_failures;
 use crate::cli::gate::{Gate, GateOptions};
 use crate::cli::json_reporter::JsonReporter;
 use crate::cli::options::Form;
+use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::patterns::add_patterns;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
@@ -104,7 +104,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
-    let suite = arguments.selection.open()?;
+    arguments.check_outputs()?;
+    let suite = arguments.runtime.within_memory(arguments.selection.open()?);
     let evidence = arguments.selection.sources.evidence()?;
     let mut plan = plan(&suite, &filter, variant)?.confirmed_by(&evidence);
     if plan.selected == 0 {
@@ -113,11 +114,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     if let Some(path) = &arguments.resume {
         // The lock makes a file that is missing.
-        File::open(path).with_context(|| path.display().to_string())?;
+        open_regular(path).with_context(|| path.display().to_string())?;
     }
     let place = arguments.results_path().map(ResultsPlace::lock).transpose()?;
     let resumed = arguments.resume.as_deref().map(results_file::read).transpose()?;
-    let stop = stopped_by_interrupt()?;
+    let stop = stopped_by_interrupt();
     let runtime = match arguments.runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
@@ -231,6 +232,17 @@ impl Arguments {
             return Err(Usage(format!("--update-expectations needs a run of the whole suite; leave out {part}")));
         }
         Ok(())
+    }
+
+    /// Refuses outputs that are read by the command or exist and are of another kind.
+    fn check_outputs(&self) -> Result<(), Usage> {
+        let files = OutputFiles::default().reading("the file of --from", self.selection.list());
+        let mut results = files.reading("an expectation file", self.gate.expectations.as_deref());
+        // A file that is taken up is read before it is replaced.
+        if let Some(path) = &self.results {
+            results.add(path, Kind::Results)?;
+        }
+        self.reports.check(results.reading("the file of --resume", self.resume.as_deref()))
     }
 
     fn results_path(&self) -> Option<&Path> {

@@ -4,16 +4,17 @@ use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 
 use crate::cli::usage::Usage;
-use crate::cli::{exit, options, print};
+use crate::cli::{exit, interrupt, options, print};
 use crate::report::escape;
 use crate::runtime::{
     Accepted, Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
     accepted,
 };
+use crate::suite::Suite;
 
 /// The built-in executor's name.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -91,6 +92,14 @@ impl RuntimeOptions {
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
     }
 
+    /// The suite, of which only cases are loaded that fit into the memory of a case.
+    pub(crate) fn within_memory(&self, suite: Suite) -> Suite {
+        match self.memory() {
+            Some(memory) => suite.within(memory),
+            None => suite,
+        }
+    }
+
     /// The options that choose the runtime, as a part of a command line; nothing for the built-in executor.
     pub(crate) fn as_arguments(&self) -> String {
         if self.runtime == BUILTIN {
@@ -142,21 +151,11 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// A flag that Ctrl-C sets. The second time, the program ends at once.
-pub(crate) fn stopped_by_interrupt() -> anyhow::Result<Stop> {
-    let stop = Stop::default();
-    #[cfg(any(unix, windows))]
-    listen(stop.clone())?;
-    Ok(stop)
-}
-
-#[cfg(any(unix, windows))]
-fn listen(flag: Stop) -> anyhow::Result<()> {
-    ctrlc::set_handler(move || {
-        if !flag.set(StopReason::Interrupted) {
-            std::process::exit(i32::from(exit::INTERRUPTED));
-        }
+pub(crate) fn stopped_by_interrupt() -> Stop {
+    interrupt::stop().unwrap_or_else(|error| {
+        print::note(&format!("a signal such as Ctrl-C ends the program at once: {error}"));
+        Stop::default()
     })
-    .context("Ctrl-C cannot be listened for")
 }
 
 /// The exit code of a run that was stopped before its last case. Finished results are kept.

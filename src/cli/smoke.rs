@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let stop = stopped_by_interrupt()?;
+    let stop = stopped_by_interrupt();
     let runtime = match arguments.runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,

@@ -1,7 +1,7 @@
 //! results.jsonl: a header line, then one line a case, flushed as it comes.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read as _, Write};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,9 @@ use crate::runtime::Declaration;
 
 /// The version of the format.
 const FORMAT: u32 = 2;
+
+/// Largest size of a line in bytes, many times that of any result.
+const MAX_LINE: u64 = 2 << 20;
 
 /// The first line of a results file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +136,11 @@ pub enum ResultsError {
         /// Why.
         error: serde_json::Error,
     },
+    /// A line is longer than any result.
+    #[error(
+        "line {0} has more than the {MAX_LINE} bytes that are read; it is no results file of `onnx-conformance run`"
+    )]
+    Long(usize),
     /// Two lines are results of one case.
     #[error(
         "lines {first} and {second} are both results of {id:?}; run the cases again, or take out the line that is wrong"
@@ -189,7 +197,7 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
         format: u32,
     }
     let mut line = Vec::new();
-    if file.read_until(b'\n', &mut line)? == 0 {
+    if !read_line(file, 1, &mut line)? {
         return Err(ResultsError::Empty);
     }
     let Version { format } = serde_json::from_slice(&line).map_err(ResultsError::Header)?;
@@ -200,8 +208,7 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
     let mut read = Read { header, results: Vec::new(), is_torn: false };
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for number in 2.. {
-        line.clear();
-        if file.read_until(b'\n', &mut line)? == 0 {
+        if !read_line(file, number, &mut line)? {
             break;
         }
         // A result whose end of line is missing may have lost more than that.
@@ -221,6 +228,13 @@ pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
         return Err(ResultsError::TooMany { cases, results });
     }
     Ok(read)
+}
+
+/// Reads the next line with its end, and returns whether there is one.
+fn read_line(file: &mut dyn BufRead, number: usize, line: &mut Vec<u8>) -> Result<bool, ResultsError> {
+    line.clear();
+    let read = file.take(MAX_LINE + 1).read_until(b'\n', line)?;
+    if read as u64 > MAX_LINE { Err(ResultsError::Long(number)) } else { Ok(read > 0) }
 }
 
 #[cfg(test)]
@@ -273,6 +287,17 @@ mod tests {
         assert!(read(b"{\"format\":7}\n").contains("format 7"));
         let broken = [text(), b"{}\n".to_vec()].concat();
         assert!(read(&broken).contains("line 4"), "{}", read(&broken));
+    }
+
+    #[test]
+    fn a_line_has_a_bound() {
+        let endless = std::io::repeat(b'x').take(1 << 40);
+        let error = read_results(&mut std::io::BufReader::new(endless)).unwrap_err().to_string();
+        assert!(error.starts_with("line 1 has more than the 2097152 bytes"), "{error}");
+        let text = text();
+        let endless = text.as_slice().chain(std::io::repeat(b'x').take(1 << 40));
+        let error = read_results(&mut std::io::BufReader::new(endless)).unwrap_err().to_string();
+        assert!(error.starts_with("line 4 has more than"), "{error}");
     }
 
     #[test]

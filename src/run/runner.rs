@@ -1,7 +1,8 @@
 //! Runs a plan in parallel and tells what happens as events.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::Builder;
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -51,47 +52,58 @@ pub fn run_inspected(
     mut sink: impl FnMut(Event),
 ) {
     let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let declaration = runtime.declaration();
-        let run = move || {
-            same_cases(plan).par_iter().for_each_with(sender, |sender, same| {
-                let event = |event| drop(sender.send(event));
-                let Some(first) = same.first() else { return };
-                if stop.is_set() {
-                    return;
-                }
-                match plan.load(first) {
-                    Ok(cases) => {
-                        for case in cases {
-                            let (case, has_form) = plan.varied(case);
-                            let result = if has_form {
-                                judge_twice(&case, runtime, &declaration, inspect.doubtful)
-                            } else {
-                                CaseResult::without_form(&case, plan.variant())
-                            };
-                            if stop.is_set() {
-                                return;
-                            }
-                            (inspect.case)(&case, &result);
-                            for id in same.iter().skip(1).flat_map(|(_, _, ids)| ids) {
-                                let id = plan.variant().id(id);
-                                let same = CaseResult { id: id.clone(), ..result.clone() };
-                                (inspect.case)(&Case { id, ..case.clone() }, &same);
-                                event(Event::Finished(Box::new(same)));
-                            }
-                            event(Event::Finished(Box::new(result)));
+    let declaration = runtime.declaration();
+    let run = |sender: Sender<Event>| {
+        same_cases(plan).par_iter().for_each_with(sender, |sender, same| {
+            let event = |event| drop(sender.send(event));
+            let Some(first) = same.first() else { return };
+            if stop.is_set() {
+                return;
+            }
+            match plan.load(first) {
+                Ok(cases) => {
+                    for case in cases {
+                        let (case, has_form) = plan.varied(case);
+                        let result = if has_form {
+                            judge_twice(&case, runtime, &declaration, inspect.doubtful)
+                        } else {
+                            CaseResult::without_form(&case, plan.variant())
+                        };
+                        if stop.is_set() {
+                            return;
                         }
+                        (inspect.case)(&case, &result);
+                        for id in same.iter().skip(1).flat_map(|(_, _, ids)| ids) {
+                            let id = plan.variant().id(id);
+                            let same = CaseResult { id: id.clone(), ..result.clone() };
+                            (inspect.case)(&Case { id, ..case.clone() }, &same);
+                            event(Event::Finished(Box::new(same)));
+                        }
+                        event(Event::Finished(Box::new(result)));
                     }
-                    Err(error) => event(Event::Broken(error)),
                 }
-            });
-        };
-        // A runtime that takes so many requests at a time gets as many threads, or the time of a case is that of waiting.
-        let pool = runtime.jobs().and_then(|jobs| ThreadPoolBuilder::new().num_threads(jobs).build().ok());
-        scope.spawn(move || match pool {
-            Some(pool) => pool.install(run),
-            None => run(),
+                Err(SuiteError::TooLarge { case, message }) => {
+                    let (case, _) = plan.varied(*case);
+                    let outcome = Outcome::OutOfMemory;
+                    event(Event::Finished(Box::new(CaseResult { outcome, message, ..CaseResult::of(&case) })));
+                }
+                Err(error) => event(Event::Broken(error)),
+            }
         });
+    };
+    // A runtime that takes so many requests at a time gets as many threads, or the time of a case is that of waiting.
+    let pool = runtime.jobs().and_then(|jobs| ThreadPoolBuilder::new().num_threads(jobs).build().ok());
+    let run = |sender| match &pool {
+        Some(pool) => pool.install(|| run(sender)),
+        None => run(sender),
+    };
+    std::thread::scope(|scope| {
+        let own = sender.clone();
+        // Without a thread for it, the run is over before its first event is handed on.
+        match Builder::new().spawn_scoped(scope, || run(own)) {
+            Ok(_) => drop(sender),
+            Err(_) => run(sender),
+        }
         receiver.into_iter().for_each(&mut sink);
     });
 }

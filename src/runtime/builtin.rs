@@ -53,7 +53,16 @@ impl Builtin {
         let (started, timeout, stop) = (Instant::now(), self.timeout, self.stop.clone());
         let deadline = Deadline::new(move || stop.is_set() || started.elapsed() > timeout);
         let external = FolderData::new(request.folder, deadline.clone());
-        let loading = LoadLimits { deadline: deadline.clone(), bytes: self.memory };
+        // The model shares weights with its file, which nobody else counts; other files count with the model.
+        let expected = request.outputs.iter().map(|output| usize::try_from(output.bytes).unwrap_or(usize::MAX));
+        let held = expected.fold(request.model.len(), usize::saturating_add);
+        let Some(left) = self.memory.checked_sub(held) else {
+            let memory = self.memory;
+            return Ended::OutOfMemory(format!(
+                "the model and the expected outputs have {held} bytes, over the limit of {memory} bytes"
+            ));
+        };
+        let loading = LoadLimits { deadline: deadline.clone(), bytes: left };
         let model = match read_model(request.model.clone(), &external, &loading) {
             Ok(model) => model,
             Err(error) => return refused(&error),
@@ -62,7 +71,7 @@ impl Builtin {
             request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
         let cells = Arc::new(Mutex::new(BTreeSet::new()));
         let observer = Some(collect_cells(&cells));
-        let limits = ExecutionLimits { deadline, bytes: self.memory, observer, ..ExecutionLimits::default() };
+        let limits = ExecutionLimits { deadline, bytes: left, observer, ..ExecutionLimits::default() };
         match run(&model, inputs, limits) {
             Ok(values) => {
                 let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::case::{
     Case, DataSet, Expected, ExpectedOutput, Level, MOST_BINARY, Named, OutputEvidence, Part, Refusal, RuleRef,
-    UpstreamOverride, digest, external_locations, files, read_file, read_lines,
+    UpstreamOverride, digest, external_locations, files, open_regular, read_file, read_lines,
 };
 use crate::suite::{CaseGroup, Source, SuiteError};
 
@@ -27,6 +27,9 @@ pub(super) const MANIFEST: &str = "manifest.jsonl";
 
 /// The folder of a case that is the exported folder itself.
 const ALONE: &str = ".";
+
+/// The bytes of a file that are in memory while it is copied.
+const COPIED_AT_ONCE: usize = 1 << 16;
 
 /// The version of the manifest's format.
 const FORMAT: u32 = 2;
@@ -206,7 +209,6 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
     let home = root.join(folder);
     let mut contents = files(case);
     contents.extend(more_files(case));
-    contents.extend(external(case)?);
     contents.retain(|(name, _)| !original.contains_key(name));
     contents.extend(original.iter().map(|(name, bytes)| (name.clone(), bytes.to_vec())));
     let mut sha256 = BTreeMap::new();
@@ -217,6 +219,12 @@ fn write_case(root: &Path, folder: &str, case: &Case, original: &BTreeMap<String
         }
         std::fs::write(&path, &bytes).map_err(io(&path))?;
         sha256.insert(name, hash(&bytes));
+    }
+    for (name, path) in external(case)? {
+        if !original.contains_key(&name) {
+            let digest = copy(&path, &home.join(&name))?;
+            sha256.insert(name, digest);
+        }
     }
     let refuse = match &case.refusal {
         None => None,
@@ -265,8 +273,12 @@ fn level_of_files(case: &Case, original: &BTreeMap<String, Bytes>) -> (Level, Op
 }
 
 fn hash(bytes: &[u8]) -> String {
+    text_of(&Sha256::digest(bytes))
+}
+
+fn text_of(digest: &[u8]) -> String {
     let mut text = String::new();
-    for byte in Sha256::digest(bytes) {
+    for byte in digest {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }
@@ -289,8 +301,31 @@ fn more_files(case: &Case) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The files that the model keeps its data in, as far as they are there and within its folder.
-fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
+/// Copies a file of at most 2 GiB, a block at a time, and returns its hash. A sparse file may be larger than any disk.
+fn copy(from: &Path, to: &Path) -> Result<String, SuiteError> {
+    let (source, size) = open_regular(from).map_err(io(from))?;
+    if size > MOST_BINARY {
+        return Err(wrong(from, format!("is larger than the {MOST_BINARY} bytes that are copied")));
+    }
+    // The file may grow meanwhile.
+    let mut source = source.take(MOST_BINARY);
+    let parent = to.parent().unwrap_or(to);
+    std::fs::create_dir_all(parent).map_err(io(parent))?;
+    let mut target = std::fs::File::create(to).map_err(io(to))?;
+    let (mut digest, mut block) = (Sha256::new(), vec![0; COPIED_AT_ONCE]);
+    loop {
+        let read = source.read(&mut block).map_err(io(from))?;
+        let part = block.get(..read).unwrap_or_default();
+        if part.is_empty() {
+            return Ok(text_of(&digest.finalize()));
+        }
+        digest.update(part);
+        target.write_all(part).map_err(io(to))?;
+    }
+}
+
+/// The files that the model keeps its data in, as far as they are there and within its folder, by their locations.
+fn external(case: &Case) -> Result<Vec<(String, PathBuf)>, SuiteError> {
     let (Some(home), Ok(model)) = (&case.folder, decode::model(case.model.clone())) else { return Ok(Vec::new()) };
     let top = home.canonicalize().map_err(io(home))?;
     let mut files = Vec::new();
@@ -299,8 +334,7 @@ fn external(case: &Case) -> Result<Vec<(String, Vec<u8>)>, SuiteError> {
             Path::new(&name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let path = home.join(&name);
         if is_plain && path.is_file() && path.canonicalize().is_ok_and(|path| path.starts_with(&top)) {
-            let bytes = read_file(&path, MOST_BINARY).map_err(io(&path))?;
-            files.push((name, bytes));
+            files.push((name, path));
         }
     }
     Ok(files)
@@ -318,6 +352,8 @@ pub struct Exported {
     root: PathBuf,
     suite: String,
     entries: BTreeMap<String, Entry>,
+    /// The most bytes that the files of a case may have.
+    memory: Option<u64>,
 }
 
 impl Exported {
@@ -340,7 +376,7 @@ impl Exported {
                 return Err(wrong(&at(number), format!("duplicate case {}", twice.id)));
             }
         }
-        Ok(Exported { root: root.to_owned(), suite: head.suite, entries })
+        Ok(Exported { root: root.to_owned(), suite: head.suite, entries, memory: None })
     }
 
     /// Reads the manifest of a folder below another, from where the ids of its cases are then told apart: by the path of
@@ -361,6 +397,10 @@ impl Exported {
             return Err(wrong(&self.root.join(MANIFEST), format!("{}: the folder leaves the suite", entry.id)));
         }
         let home = self.root.join(&entry.folder);
+        let is_read = |name: &&String| *name == "model.onnx" || name.starts_with("test_data_set_");
+        let files = entry.sha256.keys().filter(is_read).map(|name| home.join(name));
+        let case = || Case { level: entry.level, is_edge: entry.edge, ..Case::without_data(&entry.id) };
+        SuiteError::check_size(self.memory, files, case)?;
         let file = |name: &str| -> Result<Bytes, SuiteError> {
             let path = home.join(name);
             let expected = entry.sha256.get(name).ok_or_else(|| wrong(&path, "is not in the manifest"))?;
@@ -434,6 +474,10 @@ impl Source for Exported {
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
         Ok(self.suite.clone())
+    }
+
+    fn limit(&mut self, memory: u64) {
+        self.memory = Some(memory);
     }
 
     fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {

@@ -18,6 +18,8 @@ const UPSTREAM: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };
 pub struct FolderSuite {
     /// The folder of each case by its id.
     homes: BTreeMap<String, PathBuf>,
+    /// The most bytes that the files of a case may have.
+    memory: Option<u64>,
 }
 
 impl FolderSuite {
@@ -40,7 +42,7 @@ impl FolderSuite {
                 "no folder here holds a model.onnx; a test folder has model.onnx and test_data_set_0/".to_owned();
             return Err(SuiteError::File { path: folder.to_owned(), rule });
         }
-        Ok(FolderSuite { homes })
+        Ok(FolderSuite { homes, memory: None })
     }
 
     /// The cases that are in none of these folders; nothing where no case is left.
@@ -79,6 +81,10 @@ impl Source for FolderSuite {
         Ok(self.homes.keys().map(String::as_str).collect::<Vec<_>>().join("\n"))
     }
 
+    fn limit(&mut self, memory: u64) {
+        self.memory = Some(memory);
+    }
+
     fn remark(&self) -> Option<String> {
         let Accuracy::Close { relative, absolute } = UPSTREAM else { return None };
         Some(format!(
@@ -93,6 +99,11 @@ impl Source for FolderSuite {
             return Ok(Vec::new());
         }
         let Some(home) = self.homes.get(&unit.name) else { return Ok(Vec::new()) };
+        let is_value = |path: &Path| path.extension().is_some_and(|end| end == "pb");
+        let values =
+            WalkDir::new(home).max_depth(2).into_iter().filter_map(Result::ok).map(walkdir::DirEntry::into_path);
+        let files = values.filter(|path| is_value(path)).chain([home.join("model.onnx")]);
+        SuiteError::check_size(self.memory, files, || Case::without_data(&unit.name))?;
         let mut case = read_folder(&unit.name, home, &UPSTREAM, Feed::Files)?;
         rejudge(&mut case);
         Ok(vec![case])

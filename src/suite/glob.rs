@@ -4,6 +4,15 @@ use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
+/// The most `{` of a pattern: braces nest no deeper, and the pattern engine has a limit of nesting.
+const MAX_BRACES: usize = 64;
+
+/// The longest pattern in bytes, for which the pattern engine has the memory in any case.
+const MAX_LENGTH: usize = 1 << 14;
+
+/// The most characters of a pattern that an error shows.
+const SHOWN: usize = 80;
+
 /// A pattern that is no glob.
 #[derive(Debug, thiserror::Error)]
 #[error("'{pattern}' is not a pattern: {reason}; write ids with * within a part, ** across parts, and {{a,b}}")]
@@ -84,9 +93,24 @@ pub(crate) fn loose_glob(pattern: &str) -> Result<Glob, FilterError> {
     glob(pattern, pattern, false)
 }
 
+/// A glob that can be compiled: what its engine refuses only then is refused here.
 fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError> {
+    let refused = |reason: String| FilterError { pattern: shortened(pattern), reason };
+    if text.matches('{').count() > MAX_BRACES {
+        return Err(refused(format!("it has more than {MAX_BRACES} braces")));
+    }
+    if text.len() > MAX_LENGTH {
+        return Err(refused(format!("it has more than {MAX_LENGTH} bytes")));
+    }
     let glob = GlobBuilder::new(text).literal_separator(has_parts).build();
-    glob.map_err(|error| FilterError { pattern: pattern.to_owned(), reason: error.kind().to_string() })
+    glob.map_err(|error| refused(error.kind().to_string()))
+}
+
+fn shortened(pattern: &str) -> String {
+    match pattern.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &pattern[..end]),
+        None => pattern.to_owned(),
+    }
 }
 
 /// Whether these parts stand somewhere in a path, as whole parts.
@@ -146,5 +170,27 @@ mod tests {
             }
         }
         assert!(PathGlob::new("a[b").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_compiled_is_refused_at_once() {
+        let nested = |depth: usize| format!("{}b{}", "{a,".repeat(depth), "}".repeat(depth));
+        let rows = [
+            (nested(300), "has more than 64 braces"),
+            // A brace in a class closes nothing.
+            ("{[}],".repeat(300), "has more than 64 braces"),
+            (format!("{}*", "a".repeat(20_000)), "has more than 16384 bytes"),
+        ];
+        for (pattern, why) in rows {
+            for error in [PathGlob::new(&pattern).unwrap_err(), loose_glob(&pattern).unwrap_err()] {
+                let text = error.to_string();
+                assert!(text.contains(why) && text.len() < 300, "{text}");
+            }
+        }
+        // The deepest, the widest and the longest that are taken, each of them compiled.
+        for pattern in [nested(64), "[!a]".repeat(4_000), "?".repeat(16_000), "*?".repeat(8_000)] {
+            assert!(!PathGlob::new(&pattern).unwrap().matches("c"));
+            loose_glob(&pattern).unwrap().compile_matcher();
+        }
     }
 }

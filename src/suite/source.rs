@@ -58,6 +58,10 @@ pub trait Source: Sync {
         None
     }
 
+    /// Loads only cases whose files have at most so many bytes; see [`SuiteError::TooLarge`]. Cases that come with the project are
+    /// small.
+    fn limit(&mut self, _memory: u64) {}
+
     /// Holds all cases of a unit against what is recorded of them, where something is.
     fn check(&self, _unit: &CaseGroup, _cases: &[Case]) -> Result<(), SuiteError> {
         Ok(())
@@ -83,6 +87,14 @@ pub enum SuiteError {
         /// What is wrong, and what to do.
         rule: String,
     },
+    /// The files of a case have more bytes than [`Source::limit`] allows, and were not read.
+    #[error("{message}")]
+    TooLarge {
+        /// The case, without its model and its data.
+        case: Box<Case>,
+        /// Their size and the limit.
+        message: String,
+    },
     /// A case cannot be read.
     #[error(transparent)]
     Case(#[from] CaseError),
@@ -93,6 +105,22 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
+    /// Fails where these files, those of a case, have together more than `memory` bytes. A file that cannot be read is an error of
+    /// its reader.
+    pub(super) fn check_size(
+        memory: Option<u64>,
+        files: impl Iterator<Item = PathBuf>,
+        case: impl FnOnce() -> Case,
+    ) -> Result<(), SuiteError> {
+        let Some(memory) = memory else { return Ok(()) };
+        let size = files.filter_map(|file| Some(std::fs::metadata(file).ok()?.len())).fold(0, u64::saturating_add);
+        if size <= memory {
+            return Ok(());
+        }
+        let message = format!("the model and its data have {size} bytes, and the limit is {memory} bytes");
+        Err(SuiteError::TooLarge { case: Box::new(case()), message })
+    }
+
     /// A folder, or something in it, that cannot be walked through.
     pub(super) fn walk(folder: &Path, error: walkdir::Error) -> SuiteError {
         let path = error.path().unwrap_or(folder).to_owned();

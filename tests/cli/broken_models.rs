@@ -137,7 +137,8 @@ fn external_data_is_a_regular_file_and_read_as_far_as_it_is_declared() {
     // A sparse file, of which the elements are 12 bytes.
     fs::File::create(&data).unwrap().set_len(1 << 40).unwrap();
     let message = "gives it 1099511627776 bytes, but its elements take 12";
-    call(&["run", "--suite", &folder.argument()]).expect(1, message);
+    let told = call(&["run", "--suite", &folder.argument()]).expect(1, message);
+    assert!(told.err.contains("data: is larger than the 2147483648 bytes that are copied"), "{told:?}");
     fs::remove_file(&data).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&data).status().unwrap().success());
     call(&["run", "--suite", &folder.argument()]).expect(1, "external data 'data': is no regular file");

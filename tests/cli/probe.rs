@@ -30,6 +30,34 @@ fn names(infos: &[ValueInfoProto]) -> Vec<&str> {
     infos.iter().map(ValueInfoProto::name).collect()
 }
 
+#[test]
+fn names_of_saved_nodes_are_shortened_and_stay_apart() {
+    let folder = Folder::new();
+    let deep = format!("models/{}", "long/".repeat(20));
+    fs::create_dir_all(folder.path().join(&deep)).unwrap();
+    let (one, two) =
+        (written(&folder, &format!("{deep}one.onnx"), TWO), written(&folder, &format!("{deep}two.onnx"), TWO));
+    let out = folder.file("nodes");
+    let told = call(&["check", &one, &two, "--save-node", &out, "--node", "product"]).expect(0, "");
+    let files = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: Vec<String> = files.collect();
+    assert!(files.len() == 2 && files.iter().all(|name| name.len() < 110), "{files:?} {told:?}");
+    // A branch in a branch, 30 times.
+    let mut body = "z0 = Neg (x)".to_owned();
+    for level in 0..30 {
+        let next = level + 1;
+        body = format!(
+            "z{next} = If (c) <then_branch = t{level} () => (float[3] z{level}) {{ {body} }},
+                else_branch = e{level} () => (float[3] a{level}) {{ a{level} = Abs (x) }}>"
+        );
+    }
+    let import = "<ir_version: 8, opset_import: [\"\" : 13]>";
+    let text = format!("{import} g (bool c, float[3] x) => (float[3] z30) {{ {body} }}");
+    let model = written(&folder, "deep.onnx", &text);
+    call(&["check", &model, "--save-node", &out, "--node", "all"]).expect(0, ".onnx: ");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 2 + 61);
+}
+
 /// How many dimensions a declaration has.
 fn rank(info: &ValueInfoProto) -> usize {
     let Some(type_proto::Value::TensorType(tensor)) = &info.r#type.as_ref().unwrap().value else { panic!("{info:?}") };

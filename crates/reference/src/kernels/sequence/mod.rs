@@ -1,5 +1,6 @@
 //! Sequences, optionals and strings.
 
+pub(crate) mod full_match;
 pub(crate) mod optional;
 pub(crate) mod regex_syntax;
 pub(crate) mod sequences;

@@ -3,12 +3,17 @@
 /// The most that a count in braces may be.
 const MOST_REPEATS: u32 = 1000;
 
+/// The most bytes that two counts in braces may have: RE2 reads numbers without leading zeros, of at most nine digits.
+const LONGEST_COUNTS: usize = 20;
+
 /// The pattern with the same meaning in the regex crate, where the two differ: `\d`, `\w`, `\s` and `\b` are of ASCII,
 /// `\Q...\E` quotes, `\101` is octal, punctuation behind a backslash and a brace that begins no count stand for
 /// themselves, and inside a class `[`, `&`, `-` and `~` have no meaning of their own. What the crate has beyond RE2 is
 /// refused, with the reason.
 pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
     let (mut out, mut rest, mut class, mut repeated) = (String::new(), pattern, Class::Outside, false);
+    // Behind the last end of a name, none is looked for, so that a pattern is read in linear time.
+    let behind_names = pattern.rfind(":]").map_or(usize::MAX, |end| pattern.len() - end);
     while let Some(first) = rest.chars().next() {
         let repetition = if class == Class::Outside { repetition(rest)? } else { None };
         if repeated && repetition.is_some() {
@@ -21,7 +26,8 @@ pub(super) fn from_re2(pattern: &str) -> Result<String, String> {
             (_, '{', Class::Outside) => (r"\{".to_owned(), 1),
             (_, '[', Class::Outside) => ("[".to_owned(), 1),
             (_, '[', _) => {
-                posix_class(rest).map_or_else(|| (r"\[".to_owned(), 1), |name| (name.to_owned(), name.len()))
+                let name = if rest.len() > behind_names { posix_class(rest) } else { None };
+                name.map_or_else(|| (r"\[".to_owned(), 1), |name| (name.to_owned(), name.len()))
             }
             // A bracket that closes nothing yet stands for itself.
             (_, ']', Class::Start) => (r"\]".to_owned(), 1),
@@ -43,7 +49,9 @@ fn repetition(rest: &str) -> Result<Option<usize>, String> {
     let length = match rest.chars().next() {
         Some('*' | '+' | '?') => 1,
         Some('{') => {
-            let Some((counts, _)) = rest.get(1..).and_then(|counts| counts.split_once('}')) else { return Ok(None) };
+            let inner = rest.as_bytes().get(1..).unwrap_or_default();
+            let Some(end) = inner.iter().take(LONGEST_COUNTS).position(|&byte| byte == b'}') else { return Ok(None) };
+            let counts = rest.get(1..=end).unwrap_or_default();
             let (min, max) = counts.split_once(',').unwrap_or((counts, ""));
             let number = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
             if min.is_empty() || !number(min) || !number(max) {
@@ -64,8 +72,8 @@ fn repetition(rest: &str) -> Result<Option<usize>, String> {
 /// The beginning `(?` of a group with a name, with flags or without either.
 fn group(rest: &str) -> Result<&str, String> {
     let (open, inner) = rest.split_at(2);
-    let flags = inner.split([':', ')']).next().unwrap_or_default();
-    if inner.starts_with("P<") || inner.starts_with('<') || flags.chars().all(|flag| "imsU-".contains(flag)) {
+    let has_flags = || inner.chars().take_while(|&c| !matches!(c, ':' | ')')).all(|flag| "imsU-".contains(flag));
+    if inner.starts_with("P<") || inner.starts_with('<') || has_flags() {
         Ok(open)
     } else {
         Err(format!("no group begins as '{rest}' does; its flags are i, m, s and U"))
@@ -117,7 +125,7 @@ fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
             let quoted = rest.get(2..).unwrap_or_default();
             let end = quoted.find("\\E");
             let length = 2 + end.map_or(quoted.len(), |end| end + 2);
-            return Ok((regex::escape(quoted.get(..end.unwrap_or(quoted.len())).unwrap_or_default()), length));
+            return Ok((::regex_syntax::escape(quoted.get(..end.unwrap_or(quoted.len())).unwrap_or_default()), length));
         }
         '0'..='7' => return Ok(octal(rest, letter)),
         'x' | 'p' | 'P' => match braced(rest) {
@@ -125,15 +133,19 @@ fn escape(rest: &str, in_class: bool) -> Result<(String, usize), String> {
             None => format!("\\{letter}"),
         },
         'u' | 'U' | '_' => return Err(format!(r"there is no escape '\{letter}'")),
-        other if other.is_ascii_punctuation() => regex::escape(&other.to_string()),
+        other if other.is_ascii_punctuation() => ::regex_syntax::escape(&other.to_string()),
         other => format!("\\{other}"),
     };
     Ok((text, 1 + letter.len_utf8()))
 }
 
+/// The most bytes of the name of a category or script, longer than any.
+const LONGEST_NAME: usize = 64;
+
 /// What stands in the braces behind an escape.
 fn braced(rest: &str) -> Option<&str> {
-    Some(rest.get(2..)?.strip_prefix('{')?.split_once('}')?.0)
+    let inner = rest.get(2..)?.strip_prefix('{')?;
+    inner.get(..inner.bytes().take(LONGEST_NAME).position(|byte| byte == b'}')?)
 }
 
 /// A character by its number, or those of a category or script; `^` before the name means all others.

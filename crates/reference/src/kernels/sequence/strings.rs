@@ -3,13 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use regex::Regex;
-
 use crate::dtype::ElementType;
 use crate::kernels::framework::call::{Call, Result};
 use crate::kernels::framework::error::{Missing, Ruled, broken, unsupported};
 use crate::kernels::framework::registry::Kernel;
-use crate::kernels::sequence::regex_syntax::from_re2;
+use crate::kernels::sequence::full_match::FullMatch;
 use crate::tensor::Tensor;
 use crate::tensor::index::StridedIter;
 use crate::tensor::shape::broadcast;
@@ -153,21 +151,11 @@ fn check_locale(call: &Call<'_>) -> Result<()> {
 fn regex_full_match(call: &Call<'_>) -> Result {
     let x: &Tensor = call.tensor(0)?;
     let pattern = call.string("pattern")?;
-    let regex = from_re2(pattern)
-        .and_then(|pattern| Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(|error| first_line(&error)))
-        .map_err(|why| broken("C2", format!("the pattern '{pattern}' is not RE2 syntax: {why}")))?;
-    let matches = x.strings().iter().map(|text| {
-        call.budget.count_work(text.len())?;
-        Ok(regex.is_match(text))
-    });
+    let budget = call.budget.nested();
+    let mut pattern = FullMatch::new(pattern, &budget)?;
+    let matches = x.strings().iter().map(|text| pattern.is_match(text));
     let matches = matches.collect::<Result<Vec<bool>>>()?;
     Ok(call.allocate(ElementType::Bool, x.shape())?.bools(matches)?.into())
-}
-
-/// What is wrong with a pattern, without the drawing of where.
-fn first_line(error: &regex::Error) -> String {
-    let text = error.to_string();
-    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]
