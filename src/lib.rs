@@ -92,6 +92,8 @@ pub mod models;
 pub mod report;
 #[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
+pub mod run_folder;
 pub mod runtime;
 #[doc(hidden)]
 pub mod suite;
