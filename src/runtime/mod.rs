@@ -6,6 +6,7 @@ mod adapters;
 mod builtin;
 mod declaration;
 mod exchange;
+mod exchange_folder;
 mod external;
 mod in_process;
 mod launch;
