@@ -9,6 +9,7 @@ mod leaves;
 mod lies;
 mod litter;
 mod litters;
+mod names;
 mod program;
 mod silent;
 #[path = "../../../examples/template_adapter.rs"]
@@ -32,13 +33,14 @@ pub(crate) fn main() -> ExitCode {
         ["adapter", fault, ref rest @ ..] => return adapter::main(fault, rest),
         _ => {}
     }
-    let modules: [Tests; 9] = [
+    let modules: [Tests; 10] = [
         whole::TESTS,
         silent::TESTS,
         lies::TESTS,
         dies::TESTS,
         leaves::TESTS,
         litters::TESTS,
+        names::TESTS,
         interrupt::TESTS,
         folders::TESTS,
         harness::TESTS,

@@ -144,6 +144,14 @@ impl Scene {
         command.spawn().unwrap()
     }
 
+    /// Calls `init` in a folder, and returns its exit code with what it prints.
+    pub(crate) fn init(&self, folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+        command.arg("init").arg("--suite").arg(self.path("suite")).args(arguments).current_dir(folder);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    }
+
     /// Waits for the end of a run, which must come.
     pub(crate) fn wait(&self, mut child: Child) -> Ran {
         let until = Instant::now() + LONGEST;
