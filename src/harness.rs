@@ -252,6 +252,7 @@ fn open_host(
                 environment: BTreeMap::from([(SERVE.to_owned(), "1".to_owned())]),
                 folder: None,
                 help: "the test binary starts itself to run cases".to_owned(),
+                file: None,
             };
             let options = Options { workers: jobs, limits, restarts, ..Options::default() };
             let host = Subprocess::start(launch, options, &stop)

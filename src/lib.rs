@@ -93,6 +93,8 @@ pub mod models;
 pub mod report;
 #[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
+pub mod run_folder;
 pub mod runtime;
 #[doc(hidden)]
 pub mod suite;

@@ -25,8 +25,8 @@ const MOST_JOBS: usize = 1_024;
 /// What is run.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeOptions {
-    /// The runtime: builtin, the name of an adapter (onnxruntime, onnx-reference, ..., or a folder in adapters/), with a provider as
-    /// in onnxruntime:cuda or without, or the command line of an adapter
+    /// The runtime: builtin, the name of an adapter (onnxruntime, onnx-reference, ..., or last a folder in adapters/) or the path of
+    /// one (./adapters/onnxruntime), with a provider as in onnxruntime:cuda or without, or the command line of an adapter
     #[arg(long, value_name = "NAME|COMMAND", default_value = BUILTIN)]
     pub(crate) runtime: String,
 
@@ -83,12 +83,24 @@ impl RuntimeOptions {
             let builtin = Builtin::new(self.timeout).with_memory(memory).stopped_by(stop);
             return Ok(Box::new(builtin.with_jobs(self.jobs.map(NonZeroUsize::get))));
         }
-        let launch = match Launch::find(&self.runtime, &Adapters::installed()) {
-            Err(error @ (LaunchError::Quote(_) | LaunchError::Empty(_) | LaunchError::NoProviders { .. })) => {
-                bail!(Usage(error.to_string()))
-            }
-            launch => launch?,
+        self.start(&Adapters::installed_and_here(), stop)
+    }
+
+    /// Starts the runtime as [`RuntimeOptions::open`] does; an adapter in the current folder, which may be anybody's, by its path alone.
+    pub(crate) fn open_trusted(&self, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
+        if self.runtime == BUILTIN { self.open(stop) } else { self.start(&Adapters::installed(), stop) }
+    }
+
+    fn start(&self, adapters: &Adapters, stop: &Stop) -> anyhow::Result<Box<dyn Host + Send>> {
+        let launch = match Launch::find(&self.runtime, adapters) {
+            Err(error @ (LaunchError::Io { .. } | LaunchError::Yaml(_))) => return Err(error.into()),
+            Err(error) => bail!(Usage(error.to_string())),
+            Ok(launch) => launch,
         };
+        if let Some(file) = &launch.file {
+            let file = file.display().to_string();
+            print::note(&format!("{} is started as {} says", escape::line(&self.runtime), escape::line(&file)));
+        }
         Ok(Box::new(Subprocess::start(launch, self.options(), stop)?))
     }
 

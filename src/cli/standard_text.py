@@ -1,3 +1,8 @@
+import sys
+
+# Without the current folder, whose files are no packages of anybody's choice.
+sys.path[:] = [folder for folder in sys.path if folder]
+
 import json
 
 import onnx.defs

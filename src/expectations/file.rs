@@ -8,7 +8,7 @@ use crate::case::Variant;
 use crate::expectations::entry::{Entry, quoted};
 use crate::expectations::text::ExpectationText;
 use crate::run::{Header, ProcessorFeatures, feature_list};
-use crate::runtime::{Accepted, Opsets};
+use crate::runtime::{Accepted, Opsets, name_problem, version_problem};
 use crate::suite::Filter;
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` where it is the measurement of a version.
@@ -109,7 +109,8 @@ impl Expectations {
     /// Reads `text`, the contents of the expectation file called `path`.
     pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
         let mut file: Expectations = yaml::read(path, text)?;
-        file.check_scope().map_err(|rule| ExpectationError::Header { path: path.to_owned(), rule })?;
+        let checked = file.check_names().and_then(|()| file.check_scope());
+        checked.map_err(|rule| ExpectationError::Header { path: path.to_owned(), rule })?;
         for (index, entry) in file.expect.iter().enumerate() {
             if let Err(rule) = entry.check() {
                 return Err(ExpectationError::Entry { path: path.to_owned(), number: index + 1, rule });
@@ -119,6 +120,12 @@ impl Expectations {
         let lines = if lines.len() == file.expect.len() { lines } else { Vec::new() };
         file.origin = Origin { path: path.to_owned(), lines };
         Ok(file)
+    }
+
+    fn check_names(&self) -> Result<(), String> {
+        let version = || version_problem(self.version.as_deref()?).map(|problem| format!("`version`: {problem}"));
+        let name = name_problem(&self.runtime).map(|problem| format!("`runtime`: {problem}"));
+        name.or_else(version).map_or(Ok(()), Err)
     }
 
     fn check_scope(&self) -> Result<(), String> {
@@ -281,8 +288,11 @@ mod tests {
         let versioned = "runtime: a\nversion: 1.2.3\nstrict: true\nexpect: []\n";
         let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
         assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
-        let of_lines = Expectations::none("a b\nc: d");
-        assert_eq!(Expectations::parse("a.yaml", &of_lines.to_yaml()).unwrap().runtime, of_lines.runtime);
+        for (runtime, version) in [("a b\nc: d", "1"), ("..", "1"), ("a", "../b")] {
+            let file = Expectations { version: Some(version.to_owned()), ..Expectations::none(runtime) };
+            let error = Expectations::parse("a.yaml", &file.to_yaml()).unwrap_err().to_string();
+            assert!(error.contains("names no file: begin it with a letter or a digit"), "{error}");
+        }
         for entry in [
             format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans_operators: true, when: {when}}}"),
             "{unsupported: \"tensor(bfloat16)*\", reason: \"it's \\\"so\\\": yes\", url: \"https://x.y\"}".to_owned(),

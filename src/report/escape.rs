@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::runtime::message::LONGEST_MESSAGE;
+
 /// The most characters of a message that a report shows.
-pub const LONGEST: usize = 2_000;
+pub const LONGEST: usize = LONGEST_MESSAGE;
 
 /// Text of several lines, as for a terminal or XML: a character that moves the cursor, changes colours, reorders text or is
 /// none of Unicode's is written as `\u{1b}`. What remains are characters that XML 1.0 allows.

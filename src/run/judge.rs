@@ -9,6 +9,7 @@ use onnx_conformance_reference::value::Value;
 use crate::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
 use crate::compare::{Agreement, Difference, DifferenceKind, Distance};
 use crate::run::{CaseResult, Outcome, undeclared_feature};
+use crate::runtime::message::LONGEST_MESSAGE;
 use crate::runtime::{Declaration, Ended, Host, Output, Ran, Request, Response, has_external_data};
 
 /// How many elements of an input a failure shows.
@@ -33,7 +34,22 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
     if result.outcome != Outcome::Pass && !result.outcome.is_inconclusive() {
         result.inputs = summarize_inputs(case);
     }
+    result.message = kept(std::mem::take(&mut result.message));
+    result.missing = result.missing.map(kept);
+    result.flaky = result.flaky.map(kept);
     result
+}
+
+/// The beginning of a message of a runtime, with how much is left out: all results of a run are in memory at once.
+fn kept(message: String) -> String {
+    /// Room for the end, which says how much is left out.
+    const END: usize = 40;
+    if message.len() <= LONGEST_MESSAGE || message.chars().count() <= LONGEST_MESSAGE {
+        return message;
+    }
+    let end = message.char_indices().nth(LONGEST_MESSAGE - END).map_or(message.len(), |(end, _)| end);
+    let (start, rest) = message.split_at(end);
+    format!("{start}... ({} more characters)", rest.chars().count())
 }
 
 /// Judges as [`judge`] does, and where the result is `doubtful` puts the case once more to a process of its own: what
@@ -55,7 +71,7 @@ pub fn judge_twice(
     }
     let changed = second.outcome != first.outcome;
     let earlier = changed.then(|| format!("{}: {}", first.outcome, first.message).trim_end_matches(": ").to_owned());
-    CaseResult { flaky: earlier.or(second.flaky), ..second }
+    CaseResult { flaky: earlier.or(second.flaky).map(kept), ..second }
 }
 
 /// A runtime, each request of which goes to a process of its own.
@@ -330,5 +346,14 @@ mod tests {
         let name = "hostile/sizes".to_owned();
         let cases = HostileCases.load(&CaseGroup { name }, &|id| id == KINDS[1]).unwrap();
         assert_eq!(judge(&cases[0], &Dying, &Dying.declaration()).outcome, Outcome::Timeout);
+    }
+
+    #[test]
+    fn a_long_message_is_kept_in_part() {
+        let whole = "é".repeat(LONGEST_MESSAGE);
+        assert_eq!(kept(whole.clone()), whole);
+        let cut = kept("é".repeat(1 << 20));
+        assert!(cut.ends_with("é... (1046616 more characters)"), "{cut}");
+        assert!((LONGEST_MESSAGE - 40..=LONGEST_MESSAGE).contains(&cut.chars().count()));
     }
 }

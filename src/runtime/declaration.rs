@@ -13,11 +13,13 @@ use crate::case::Variant;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
-    /// The name, as in `expectations/<name>.yaml`: letters, digits, `.`, `_` and `-`.
+    /// The name, as in `expectations/<name>.yaml`: a letter or a digit, then letters, digits, `.`, `_` and `-`, at most 100.
     #[serde(deserialize_with = "name")]
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[A-Za-z0-9._-]+$")))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$")))]
     pub name: String,
-    /// Its version.
+    /// Its version, as in `expectations/<name>/<version>.yaml`: as the name, and `+` besides.
+    #[serde(deserialize_with = "version")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")))]
     pub version: String,
     /// The language that it is used from.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
@@ -183,19 +185,78 @@ pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer
     T::deserialize(deserializer).map(Some)
 }
 
+/// The longest name or version, in characters: it is a part of the name of a file.
+const LONGEST_WORD: usize = 100;
+
+/// Whether a text can be the name of a runtime, an adapter or a provider: `[A-Za-z0-9][A-Za-z0-9._-]*`, so that it names a file in
+/// every folder and never a folder above.
+pub(crate) fn is_name(text: &str) -> bool {
+    is_word(text, "._-")
+}
+
+/// Why a text cannot be the name of a runtime, with the rule; nothing if it can be.
+pub(crate) fn name_problem(text: &str) -> Option<String> {
+    word_problem("name", text, "._-")
+}
+
+/// Why a text cannot be the version of a runtime, with the rule; nothing if it can be.
+pub(crate) fn version_problem(text: &str) -> Option<String> {
+    word_problem("version", text, "._+-")
+}
+
+fn is_word(text: &str, others: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+        && text.len() <= LONGEST_WORD
+}
+
+fn word_problem(kind: &str, text: &str, others: &str) -> Option<String> {
+    if is_word(text, others) {
+        return None;
+    }
+    let others: Vec<String> = others.chars().map(|c| format!("'{c}'")).collect();
+    let shown: String = text.chars().take(LONGEST_WORD).collect();
+    Some(format!(
+        "the {kind} '{}' names no file: begin it with a letter or a digit, go on with letters, digits and {}, and use at most \
+         {LONGEST_WORD} of them",
+        shown.escape_debug(),
+        others.join(", ")
+    ))
+}
+
 fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if !name.is_empty() && name.chars().all(is_plain) {
-        return Ok(name);
-    }
-    let rule = "it names a file, so it is made of letters, digits, '.', '_' and '-'";
-    Err(de::Error::custom(format!("the name '{name}' cannot be: {rule}")))
+    name_problem(&name).map_or(Ok(name), |problem| Err(de::Error::custom(problem)))
+}
+
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let version = String::deserialize(deserializer)?;
+    version_problem(&version).map_or(Ok(version), |problem| Err(de::Error::custom(problem)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_a_word_and_names_no_folder_above() {
+        let long = "a".repeat(101);
+        for name in ["onnxruntime", "a", "9", "onnx.reference", "a-b_c.d", "a..", &long[1..]] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in
+            ["", ".", "..", "...", ".a", "-a", "_a", "a/b", "../a", "a\\b", "a b", "\u{e9}", "a\n", "a:b", "a+b", &long]
+        {
+            assert!(!is_name(name), "{name}");
+            let text = serde_json::json!({ "name": name, "version": "1" }).to_string();
+            let error = serde_json::from_str::<Declaration>(&text).unwrap_err().to_string();
+            assert!(error.contains("begin it with a letter or a digit") && error.len() < 500, "{error}");
+        }
+        for (version, is_right) in [("1.30.0", true), ("2.1+cu118", true), ("..", false), ("1/2", false), ("", false)] {
+            let text = serde_json::json!({ "name": "a", "version": version }).to_string();
+            assert_eq!(serde_json::from_str::<Declaration>(&text).is_ok(), is_right, "{version}");
+        }
+    }
 
     #[test]
     fn what_is_not_declared_is_allowed() {

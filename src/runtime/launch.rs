@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::yaml::{self, YamlError};
 use serde::Deserialize;
 
 use crate::case::read_text;
-use crate::runtime::Adapters;
+use crate::runtime::{Adapters, is_name};
 
 /// The file that makes a folder an adapter.
 const FILE: &str = "adapter.yaml";
@@ -26,6 +26,8 @@ pub struct Launch {
     pub folder: Option<PathBuf>,
     /// What to look at when it cannot be started.
     pub help: String,
+    /// The `adapter.yaml` that says all this; nothing for a command line.
+    pub file: Option<PathBuf>,
 }
 
 /// The contents of `adapter.yaml`.
@@ -73,20 +75,43 @@ pub enum LaunchError {
         /// The provider that is asked for.
         provider: String,
     },
+    /// An adapter that nobody has installed is asked for by its name.
+    #[error(
+        "'{name}' is an adapter of the current folder alone, and a name does not start its program here; name its path, `{path}`, if \
+         you trust it"
+    )]
+    ByPath {
+        /// The name.
+        name: String,
+        /// The folder of the adapter.
+        path: String,
+    },
+    /// A folder is named that is no adapter.
+    #[error("{0}: this folder has no adapter.yaml; name the folder of an adapter, or a command line")]
+    NoAdapter(PathBuf),
     /// A quote is not closed.
     #[error("in the command line `{0}` a quote is not closed")]
     Quote(String),
 }
 
 impl Launch {
-    /// What `runtime` names: an adapter, if there is one of that name, with a provider behind it or without, else a command line.
+    /// What `runtime` names: an adapter, by its name or by the path of its folder, with a provider behind it or without; else a
+    /// command line.
     pub fn find(runtime: &str, adapters: &Adapters) -> Result<Launch, LaunchError> {
-        let (name, provider) = Launch::name_and_provider(runtime);
-        let is_name = is_word(name) && provider.is_none_or(is_word);
-        if is_name && let Some(folder) = adapters.find(name, FILE) {
+        if let Some((folder, provider)) = folder_and_provider(runtime) {
             return Launch::adapter(provider, &folder, &adapters.python);
         }
-        let help = if is_name {
+        let (name, provider) = Launch::name_and_provider(runtime);
+        let has_name = is_name(name) && provider.is_none_or(is_name);
+        if has_name && let Some(folder) = adapters.find(name, FILE) {
+            return Launch::adapter(provider, &folder, &adapters.python);
+        }
+        if has_name && let Some(folder) = adapters.find_by_path(name, FILE) {
+            let provider = provider.map(|provider| format!(":{provider}")).unwrap_or_default();
+            let path = format!("{}{provider}", Path::new(".").join(folder).display());
+            return Err(LaunchError::ByPath { name: name.to_owned(), path });
+        }
+        let help = if has_name {
             format!("there is no adapter of that name either ({})", names(adapters))
         } else {
             "see docs/protocol.md for how a command line is written".to_owned()
@@ -102,7 +127,7 @@ impl Launch {
         };
         let mut words = words.into_iter();
         let program = words.next().ok_or_else(|| LaunchError::Empty(format!("`{runtime}`")))?;
-        Ok(Launch { program: program.into(), arguments: words.collect(), environment, folder: None, help })
+        Ok(Launch { program: program.into(), arguments: words.collect(), environment, folder: None, help, file: None })
     }
 
     /// The two parts of `onnxruntime:cuda`.
@@ -112,6 +137,9 @@ impl Launch {
 
     fn adapter(provider: Option<&str>, folder: &Path, installed: &Path) -> Result<Launch, LaunchError> {
         let path = folder.join(FILE);
+        if !path.is_file() {
+            return Err(LaunchError::NoAdapter(folder.to_owned()));
+        }
         let (file, folder) = read(&path)?;
         if let (Some(provider), []) = (provider, &file.provider[..]) {
             return Err(LaunchError::NoProviders { path, provider: provider.to_owned() });
@@ -129,6 +157,7 @@ impl Launch {
             environment: installation.environment(&file),
             help: help(&folder, &installation.python, &file.packages),
             folder: Some(folder),
+            file: Some(path),
         })
     }
 }
@@ -175,9 +204,14 @@ fn adapter_folder(word: &str) -> Option<PathBuf> {
     folder.join(FILE).is_file().then(|| folder.to_owned())
 }
 
-/// Whether a text can be the name of an adapter or of a provider.
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+/// The folder that a runtime is named by, and the provider behind it: `./adapters/onnxruntime:cuda`. A path has a separator.
+fn folder_and_provider(runtime: &str) -> Option<(PathBuf, Option<&str>)> {
+    let is_folder = |text: &str| text.contains(['/', std::path::MAIN_SEPARATOR]) && Path::new(text).is_dir();
+    if is_folder(runtime) {
+        return Some((runtime.into(), None));
+    }
+    let (folder, provider) = runtime.rsplit_once(':').filter(|(_, provider)| is_name(provider))?;
+    is_folder(folder).then(|| (folder.into(), Some(provider)))
 }
 
 /// How an adapter is set up.
@@ -225,7 +259,7 @@ mod tests {
     use super::*;
 
     fn in_folder(folder: impl Into<PathBuf>) -> Adapters {
-        Adapters { folders: vec![folder.into()], python: "python3".into() }
+        Adapters { folders: vec![folder.into()], by_path: None, python: "python3".into() }
     }
 
     #[test]
@@ -302,5 +336,35 @@ mod tests {
         let error = find("mine:cuda", "command: [node]").unwrap_err().to_string();
         assert!(error.ends_with("there is no 'cuda' of it; leave out `:cuda`"), "{error}");
         assert_eq!(find("other:cuda", text).unwrap().program, Path::new("other:cuda"));
+    }
+
+    #[test]
+    fn an_adapter_is_found_by_the_path_of_its_folder() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.display().to_string();
+        let nowhere = in_folder(root.path().join("none"));
+        let error = Launch::find(&path, &nowhere).unwrap_err().to_string();
+        assert!(error.contains("this folder has no adapter.yaml"), "{error}");
+        fs::write(folder.join(FILE), "command: [node, a.js]\nprovider: [--on, '{provider}']\n").unwrap();
+        let launch = Launch::find(&path, &nowhere).unwrap();
+        assert_eq!((launch.program.as_path(), launch.file), (Path::new("node"), Some(folder.join(FILE))));
+        assert_eq!(Launch::find(&format!("{path}/"), &nowhere).unwrap().arguments, ["a.js"]);
+        assert_eq!(Launch::find(&format!("{path}:cuda"), &nowhere).unwrap().arguments, ["a.js", "--on", "cuda"]);
+    }
+
+    #[test]
+    fn a_name_starts_no_program_that_is_started_by_its_path() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(FILE), "command: [node]\n").unwrap();
+        let adapters = Adapters { by_path: Some(root.path().join("adapters")), ..in_folder(root.path().join("none")) };
+        let error = Launch::find("mine", &adapters).unwrap_err().to_string();
+        assert!(error.contains(&format!("name its path, `{}`", folder.display())), "{error}");
+        // Dots alone lead to a folder above, and are no names.
+        fs::write(root.path().join(FILE), "command: [node]\n").unwrap();
+        assert_eq!(Launch::find("..", &in_folder(root.path().join("adapters"))).unwrap().program, Path::new(".."));
     }
 }

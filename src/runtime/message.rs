@@ -16,8 +16,8 @@ pub const PROTOCOL: u32 = 1;
 /// The longest line, in bytes.
 pub const LONGEST_LINE: usize = 1 << 20;
 
-/// How much of a line is shown.
-const SHOWN: usize = 2000;
+/// The most characters of a message of others that are kept and shown.
+pub(crate) const LONGEST_MESSAGE: usize = 2_000;
 
 /// What the harness sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -231,7 +231,7 @@ fn shown(line: &str) -> String {
 impl Problem {
     /// A problem with a line.
     pub fn new(line: &[u8], rule: impl Into<String>, fix: impl Into<String>) -> Problem {
-        let start = line.get(..SHOWN).unwrap_or(line);
+        let start = line.get(..LONGEST_MESSAGE).unwrap_or(line);
         let mut text = String::from_utf8_lossy(start).escape_debug().to_string().replace("\\\"", "\"");
         if start.len() < line.len() {
             text += " ...";

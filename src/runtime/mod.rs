@@ -6,6 +6,7 @@ mod adapters;
 mod builtin;
 mod declaration;
 mod exchange;
+mod exchange_folder;
 mod external;
 mod in_process;
 mod launch;
@@ -24,6 +25,7 @@ mod subprocess;
 mod worker;
 
 pub use declaration::{Accepted, Declaration, ElementName, Opsets};
+pub(crate) use declaration::{is_name, name_problem, version_problem};
 pub use missing_feature::{MissingFeature, MissingFeatureError, OperatorName};
 pub use protocol::{Host, Output, Phase, Ran, Request, Response, Runtime};
 pub use serve::serve;

@@ -1,9 +1,8 @@
 //! What differs between operating systems: a process with all that it starts, ended together.
 
-#[cfg(unix)]
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) use implementation::Process;
 
@@ -19,6 +18,32 @@ pub(super) fn memory_folder(room: u64) -> Option<PathBuf> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn memory_folder(_room: u64) -> Option<PathBuf> {
     None
+}
+
+/// The bytes that a file takes of its disk or of memory: those of holes are none.
+#[cfg(unix)]
+pub(super) fn bytes_of(found: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(found).saturating_mul(512)
+}
+
+/// The bytes of a file.
+#[cfg(not(unix))]
+pub(super) fn bytes_of(found: &std::fs::Metadata) -> u64 {
+    found.len()
+}
+
+/// Opens a file that another process may exchange for a pipe or a link: neither is waited for nor followed.
+#[cfg(unix)]
+pub(super) fn open_plain(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// Opens a file.
+#[cfg(not(unix))]
+pub(super) fn open_plain(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// The pipes of the protocol, taken away from what runs in this process: what is printed goes to standard error, and nothing

@@ -22,7 +22,7 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\d{4}-\d\d-\d\d", "?"),
         (r"\d\d:\d\d:\d\d([.,]\d+)?", "?"),
         (r#""seq": ?\d+"#, "\"seq\":N"),
-        (r"\S*onnx-conformance-[A-Za-z0-9]+/\d+/", ""),
+        (r"\S*onnx-conformance-run-[A-Za-z0-9]+/\d+/", ""),
     ];
     // Each is tested below.
     rows.into_iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, with))).collect()
@@ -100,7 +100,7 @@ mod tests {
             ("==99==ERROR: AddressSanitizer", "==?==ERROR: AddressSanitizer"),
             ("2026-11-22 09:10:11.123456 [E] 3 of 4", "? ? [E] 3 of 4"),
             (r#"{"seq":77,"ok":true}"#, r#"{"seq":N,"ok":true}"#),
-            ("cannot read /dev/shm/onnx-conformance-Ab3/17/model.onnx", "cannot read model.onnx"),
+            ("cannot read /dev/shm/onnx-conformance-run-Ab3/17/model.onnx", "cannot read model.onnx"),
         ] {
             assert_eq!(masked(text), expected);
         }

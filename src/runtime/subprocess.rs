@@ -5,14 +5,12 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
-use tempfile::TempDir;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::case::CaseId;
 use crate::runtime::exchange::RequestFiles;
-use crate::runtime::message::{Answer, Answered, Problem, advice};
-use crate::runtime::platform::memory_folder;
+use crate::runtime::exchange_folder::ExchangeFolder;
+use crate::runtime::message::{Answer, Answered, Command, Problem, advice};
 use crate::runtime::stderr::masked;
 use crate::runtime::worker::{Limits, Worker, WorkerExit};
 use crate::runtime::{Declaration, Ended, Host, Launch, Ran, Request, Response, Stop, StopReason};
@@ -27,12 +25,6 @@ const EQUAL: usize = 3;
 /// The numbers of requests are from this to its double: all as long as each other, and such that every language reads them
 /// exactly.
 const NUMBERS: u64 = 1 << 52;
-
-/// How the folder for the files of requests is called.
-const PREFIX: &str = "onnx-conformance-";
-
-/// How much room a worker's files may need, in bytes.
-const ROOM: u64 = 1 << 30;
 
 /// How an adapter is run.
 pub struct Options {
@@ -63,7 +55,7 @@ pub struct Subprocess {
     options: Options,
     stop: Stop,
     declaration: Declaration,
-    home: TempDir,
+    exchange: Mutex<Arc<ExchangeFolder>>,
     idle: Mutex<Vec<Option<Worker>>>,
     freed: Condvar,
     requests: AtomicU64,
@@ -108,7 +100,7 @@ pub enum StartError {
 impl Subprocess {
     /// Starts the first process of an adapter.
     pub fn start(launch: Launch, options: Options, stop: &Stop) -> Result<Subprocess, StartError> {
-        let home = home(options.workers).map_err(StartError::Files)?;
+        let exchange = ExchangeFolder::new(options.workers).map_err(StartError::Files)?;
         let program = launch.program.display().to_string();
         let (worker, declaration) = Worker::start(&launch, "0", options.limits, stop).map_err(|death| match death {
             WorkerExit::NotStarted(error) => StartError::Program { program, error, help: launch.help.clone() },
@@ -123,7 +115,7 @@ impl Subprocess {
             options,
             stop: stop.clone(),
             declaration,
-            home,
+            exchange: Mutex::new(Arc::new(exchange)),
             idle: Mutex::new(idle),
             freed: Condvar::new(),
             requests: AtomicU64::new(0),
@@ -158,25 +150,66 @@ impl Subprocess {
         };
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let seq = NUMBERS + self.numbers.hash_one(number) % NUMBERS;
-        let files = RequestFiles::write(self.home.path().join(number.to_string()), request);
-        let prepared = files.and_then(|files| Ok((files.command(seq, request)?, files)));
-        let (command, files) = match prepared {
-            Ok(prepared) => prepared,
+        let (mut files, command) = match self.write(seq, request) {
+            Ok(written) => written,
             Err(error) => return Err(self.give_up(format!("the files of {} cannot be written: {error}", request.id))),
         };
-        let answer = worker.run(seq, &command)?;
+        let answered = self.answer(&mut worker, seq, &command, &files);
+        let (death, removed) = match (answered, files.remove()) {
+            (Ok(response), Ok(())) => {
+                self.deaths.store(0, Ordering::Relaxed);
+                *place = Some(worker).filter(|_| !self.options.isolate);
+                return Ok(response);
+            }
+            (Ok(_), Err(problem)) => (worker.broken(problem), files.remove()),
+            (Err(death), removed) => (death, removed),
+        };
+        if removed.is_err() {
+            // The requests that follow are not blamed for what this one has left. Without a new folder they find the old one.
+            let _ = self.replace_exchange();
+        }
+        Err(death)
+    }
+
+    /// Puts a request to a worker and reads its answer. After an error the process is no more.
+    fn answer(
+        &self,
+        worker: &mut Worker,
+        seq: u64,
+        command: &Command,
+        files: &RequestFiles,
+    ) -> Result<Response, WorkerExit> {
+        let answer = worker.run(seq, command, files)?;
         self.advise(&answer);
-        let response = match answer.result {
+        Ok(match answer.result {
             Answered::Ok => match files.read() {
                 Ok(values) => Response::Outputs { values, cells: Vec::new() },
                 Err(problem) => return Err(worker.broken(problem)),
             },
             Answered::Unsupported(missing) => Response::Unsupported { what: missing.what, message: missing.message },
             Answered::Error(failure) => Response::Error { phase: failure.phase, message: failure.message },
-        };
-        self.deaths.store(0, Ordering::Relaxed);
-        *place = Some(worker).filter(|_| !self.options.isolate);
-        Ok(response)
+        })
+    }
+
+    /// Writes the files of a request, in a new folder of the run where the adapter has removed or closed the old one.
+    fn write(&self, seq: u64, request: &Request<'_>) -> io::Result<(RequestFiles, Command)> {
+        let exchange = Arc::clone(&self.exchange());
+        RequestFiles::write(&exchange, seq, request).or_else(|error| {
+            let fresh = self.replace_exchange().map_err(|_| error)?;
+            RequestFiles::write(&fresh, seq, request)
+        })
+    }
+
+    /// Gives the requests that follow a new folder of the run. The old one ends with the last request that has files in it.
+    fn replace_exchange(&self) -> io::Result<Arc<ExchangeFolder>> {
+        let fresh = Arc::new(ExchangeFolder::new(self.options.workers)?);
+        let old = std::mem::replace(&mut *self.exchange(), Arc::clone(&fresh));
+        drop(old);
+        Ok(fresh)
+    }
+
+    fn exchange(&self) -> MutexGuard<'_, Arc<ExchangeFolder>> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a process in the place of one that is no more. One that says otherwise than the first cannot be used.
@@ -271,16 +304,6 @@ fn group(id: &str) -> &str {
     if parsed.version().is_some() { parsed.group() } else { id }
 }
 
-/// A folder for the files of requests: in memory, if there is room and nobody has said where else.
-fn home(workers: usize) -> io::Result<TempDir> {
-    let room = ROOM.saturating_mul(u64::try_from(workers).unwrap_or(u64::MAX));
-    let folder = if std::env::var_os("TMPDIR").is_some() { None } else { memory_folder(room) };
-    match folder.map(|folder| TempDir::with_prefix_in(PREFIX, folder)) {
-        Some(Ok(home)) => Ok(home),
-        _ => TempDir::with_prefix(PREFIX),
-    }
-}
-
 /// A problem on lines of its own.
 fn told(problem: &Problem) -> String {
     let mut text = format!("protocol: {}\n    way out: {}", problem.rule, problem.fix);
@@ -327,6 +350,11 @@ impl Host for Subprocess {
         for (broken, advice) in workers.into_iter().map(Worker::finish) {
             wrong.extend(broken);
             wrong.extend(advice.filter(|_| self.options.report.is_some()));
+        }
+        let exchange = Arc::clone(&self.exchange());
+        if let Err(error) = exchange.remove() {
+            let path = exchange.path().display();
+            wrong.push(format!("{path}: the adapter left what cannot be removed ({error}); remove the folder by hand"));
         }
         match self.problems.load(Ordering::Relaxed) {
             0 => {}

@@ -6,6 +6,7 @@ use std::process::{Command as Program, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
+use crate::runtime::exchange::RequestFiles;
 use crate::runtime::message::{Answer, Command, Message, PROTOCOL, Problem, Started, read};
 use crate::runtime::pipes::{Line, Lines, Tail, drain, reader, writer};
 use crate::runtime::platform::Process;
@@ -95,15 +96,17 @@ impl Worker {
             stop: stop.clone(),
             next_memory_check: Instant::now(),
         };
-        let started: Started = worker.ask(&Command::Start { protocol: PROTOCOL })?;
+        let started: Started = worker.ask(&Command::Start { protocol: PROTOCOL }, None)?;
         Ok((worker, started.runtime))
     }
 
     /// Sends a request and reads its answer. After an error the process is no more.
-    pub(super) fn run(&mut self, seq: u64, request: &Command) -> Result<Answer, WorkerExit> {
+    pub(super) fn run(&mut self, seq: u64, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
         self.tail.begin();
-        let answer: Answer = self.ask(request)?;
+        let answer: Answer = self.ask(request, Some(files))?;
         if answer.seq == seq {
+            // What has come since the last look is counted, too.
+            self.check_limit(0, Some(files))?;
             return Ok(answer);
         }
         // Numbers cannot be foreseen, so that an answer that was written before its question is always met here.
@@ -119,7 +122,7 @@ impl Worker {
             self.send(&Command::Stop {});
             // Closing the pipe ends a process that does not know the message.
             self.requests = None;
-            match self.wait(deadline)? {
+            match self.wait(deadline, None)? {
                 None => self.wait_for_end(deadline),
                 Some(line) => Err(self.broken(unasked(&line))),
             }
@@ -134,13 +137,13 @@ impl Worker {
         }
     }
 
-    fn ask<T: Message>(&mut self, request: &Command) -> Result<T, WorkerExit> {
+    fn ask<T: Message>(&mut self, request: &Command, files: Option<&RequestFiles>) -> Result<T, WorkerExit> {
         if let Some(line) = self.unasked() {
             return Err(self.broken(unasked(&line)));
         }
         let deadline = Instant::now() + self.limits.timeout;
         self.send(request);
-        let Some(line) = self.wait(deadline)? else { return Err(self.exited(&[])) };
+        let Some(line) = self.wait(deadline, files)? else { return Err(self.exited(&[])) };
         read(&line).map_err(|problem| self.broken(problem))
     }
 
@@ -161,13 +164,13 @@ impl Worker {
     }
 
     /// The next line; nothing where the process has closed its output and written no half a line.
-    fn wait(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, WorkerExit> {
+    fn wait(&mut self, deadline: Instant, files: Option<&RequestFiles>) -> Result<Option<Vec<u8>>, WorkerExit> {
         loop {
             if self.stop.is_set() {
                 self.process.end();
                 return Err(WorkerExit::Stopped);
             }
-            self.check_memory()?;
+            self.check_memory(files)?;
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(self.timeout());
@@ -196,16 +199,31 @@ impl Worker {
         }
     }
 
-    fn check_memory(&mut self) -> Result<(), WorkerExit> {
+    fn check_memory(&mut self, files: Option<&RequestFiles>) -> Result<(), WorkerExit> {
         let started = Instant::now();
-        let Some(limit) = self.limits.memory.filter(|_| started >= self.next_memory_check) else { return Ok(()) };
-        let resident = self.process.resident().unwrap_or(0);
-        self.next_memory_check = started + MEMORY_EVERY.max(started.elapsed() * MEMORY_SHARE);
-        if resident <= limit {
+        if started < self.next_memory_check {
             return Ok(());
         }
+        let resident = self.limits.memory.and_then(|_| self.process.resident()).unwrap_or(0);
+        let checked = self.check_limit(resident, files);
+        self.next_memory_check = started + MEMORY_EVERY.max(started.elapsed() * MEMORY_SHARE);
+        checked
+    }
+
+    /// Ends a process that takes more than it may: resident memory and files of the request together, or too many files.
+    fn check_limit(&mut self, resident: u64, files: Option<&RequestFiles>) -> Result<(), WorkerExit> {
+        let files = match files.map_or(Ok(0), RequestFiles::added) {
+            Ok(files) => files,
+            Err(problem) => return Err(self.broken(problem)),
+        };
+        let Some(limit) = self.limits.memory.filter(|limit| resident.saturating_add(files) > *limit) else {
+            return Ok(());
+        };
         self.process.end();
-        let message = format!("more than {} MB of memory were taken", limit / 1_000_000);
+        let mut message = format!("more than {} MB of memory were taken", limit / 1_000_000);
+        if files > limit / 2 {
+            let _ = write!(message, ", {} MB of them by files of the request", files / 1_000_000);
+        }
         Err(WorkerExit::OutOfMemory(self.with_last_words(message)))
     }
 

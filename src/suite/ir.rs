@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
-use tempfile::TempDir;
-
 use crate::case::{Case, digest_of_texts};
 use crate::generate::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
+use crate::run_folder::RunFolder;
 use crate::suite::hostile::remove_hostile_files;
 use crate::suite::{CaseGroup, Source, SuiteError};
 
@@ -15,7 +14,7 @@ use crate::suite::{CaseGroup, Source, SuiteError};
 static DATA: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/external.rs"));
 
 /// The folder that the embedded data is written to. Cases name it, which outlive their suite.
-static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);
+static WRITTEN: Mutex<Option<RunFolder>> = Mutex::new(None);
 
 /// Removes the temporary folder that models with data outside themselves were written to. A program calls it at its end.
 pub fn remove_temporary() {
@@ -103,8 +102,8 @@ impl Source for IrCases {
 }
 
 /// Writes the data into a new temporary folder.
-fn write_data() -> io::Result<TempDir> {
-    let folder = tempfile::Builder::new().prefix("onnx-conformance-").tempdir()?;
+fn write_data() -> io::Result<RunFolder> {
+    let folder = RunFolder::new_in(&std::env::temp_dir())?;
     for (name, bytes) in DATA {
         let path = folder.path().join(name);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;

@@ -8,7 +8,7 @@ use onnx_conformance::reference::proto::{Message as _, ModelProto, ValueInfoProt
 
 use crate::check::validate;
 use crate::models::Folder;
-use crate::program::call;
+use crate::program::{call, command, finish};
 
 const DOUBLE: &str = "testdata/exporters/skl2onnx/logistic_double.onnx";
 
@@ -188,4 +188,42 @@ fn what_a_probed_runtime_does_is_the_verdict() {
     let runtime = shell(&folder, "exit 3");
     fs::write(folder.path().join("adapter.sh"), "exit 3").unwrap();
     call(&["check", "--probe", "--runtime", &runtime, &model]).expect(4, "cannot be started");
+}
+
+/// A program that a folder of somebody else has starts only where its path is named.
+#[cfg(unix)]
+#[test]
+fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
+    let folder = Folder::new();
+    written(&folder, "two.onnx", TWO);
+    fs::create_dir_all(folder.path().join("adapters/onnxruntime")).unwrap();
+    let started = folder.path().join("started");
+    let file = format!("command: [sh, -c, 'touch {}']\n", started.display());
+    folder.write("adapters/onnxruntime/adapter.yaml", file);
+    let call = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        command.current_dir(folder.path()).env_remove("ONNX_CONFORMANCE_ADAPTERS");
+        finish(command)
+    };
+    let probe = |runtime: &str| call(&["check", "two.onnx", "--probe", "--runtime", runtime]);
+    probe("onnxruntime").expect(64, "name its path, `./adapters/onnxruntime`, if you trust it");
+    probe("onnxruntime:cuda").expect(64, "name its path, `./adapters/onnxruntime:cuda`, if you trust it");
+    call(&["check", "two.onnx", "--runtime", "onnxruntime"]).expect_verdict("");
+    call(&["trace", "ai.onnx/Relu-14/known_values/T=float"]).expect(0, "");
+    assert!(!started.exists());
+    let says = "onnxruntime is started as ";
+    probe("./adapters/onnxruntime").expect(4, says);
+    assert!(started.exists());
+    fs::remove_file(&started).unwrap();
+    // A run takes what is installed, then what is here, and says which.
+    call(&["smoke", "--runtime", "onnxruntime"]).expect(4, &format!("{says}adapters/onnxruntime/adapter.yaml says"));
+    assert!(started.exists());
+    fs::remove_file(&started).unwrap();
+    let installed = folder.path().join("installed/onnxruntime");
+    fs::create_dir_all(&installed).unwrap();
+    folder.write("installed/onnxruntime/adapter.yaml", "command: ['false']\n");
+    let mut command = command(&["smoke", "--runtime", "onnxruntime"]);
+    command.current_dir(folder.path()).env("ONNX_CONFORMANCE_ADAPTERS", installed.parent().unwrap());
+    finish(command).expect(4, &format!("{says}{}/adapter.yaml says", installed.display()));
+    assert!(!started.exists());
 }

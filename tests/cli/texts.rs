@@ -5,7 +5,7 @@
 use std::fs;
 
 use crate::models::{Folder, model, node};
-use crate::program::call;
+use crate::program::{call, command, finish};
 use onnx_conformance::reference::proto::Message as _;
 
 /// The name of a case that clears the screen and claims a pass.
@@ -74,4 +74,20 @@ fn a_report_keeps_its_form() {
     let compared = call(&["compare", &better, &results, "--format", "markdown"]).expect(1, "### broken: 1\n");
     let row = "| `` a\\u{1b}[2J\\nunexpected: crash \\|`b`\\| <c> `` | pass -> error |";
     assert!(compared.out.lines().any(|line| line == row), "{compared:?}");
+}
+
+/// Python imports what it finds first, and looks into the current folder first.
+#[test]
+fn a_text_of_the_standard_runs_no_file_of_the_current_folder() {
+    let folder = Folder::new();
+    let started = folder.path().join("started");
+    for name in ["onnx.py", "json.py"] {
+        folder.write(name, format!("open({:?}, 'w')\nraise SystemExit('planted')\n", started.display().to_string()));
+    }
+    let mut command = command(&["diff", "ai.onnx/Relu", "13", "14", "--text"]);
+    command.current_dir(folder.path()).env("ONNX_CONFORMANCE_PYTHON", "python3");
+    let called = finish(command);
+    // Where Python has no package onnx, it says so.
+    assert!(called.code == 0 || called.err.contains("No module named 'onnx'"), "{called:?}");
+    assert!(!started.exists());
 }

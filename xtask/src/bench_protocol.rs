@@ -58,6 +58,7 @@ fn round(plan: &onnx_conformance::run::Plan<'_>) -> Result<(u32, Duration, Durat
         environment: std::collections::BTreeMap::new(),
         folder: None,
         help: String::new(),
+        file: None,
     };
     let limits = Limits { timeout: Duration::from_mins(1), memory: Some(4_000_000_000) };
     let stop = Stop::default();

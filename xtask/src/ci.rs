@@ -215,13 +215,18 @@ fn deny() -> Result<()> {
     run(Command::new(&deny).args(["--workspace", "check", "--disable-fetch", "advisories"]))
 }
 
+/// The adapter of this repository by its path: a name would mean one that is installed.
+fn own(name: &str) -> String {
+    format!("./adapters/{name}")
+}
+
 /// The whole suite on the adapters.
 fn whole_suite() -> Result<()> {
     for name in ADAPTERS {
         adapters::setup(name)?;
-        cargo(&["run", "--quiet", "--", "smoke", "--runtime", name])?;
+        cargo(&["run", "--quiet", "--", "smoke", "--runtime", &own(name)])?;
         // Two refusals hang onnx.reference for as long as they may.
-        cargo(&["run", "--quiet", "--", "run", "--runtime", name, "--timeout", "30"])?;
+        cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--timeout", "30"])?;
     }
     Ok(())
 }
@@ -237,7 +242,7 @@ fn shards() -> Result<()> {
     }
     for name in SHARDED {
         adapters::setup(name)?;
-        cargo(&["run", "--quiet", "--", "run", "--runtime", name, "--shard", "1/10"])?;
+        cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--shard", "1/10"])?;
         samples(name)?;
     }
     Ok(())
@@ -255,7 +260,7 @@ fn samples(name: &str) -> Result<()> {
     }
     let list = workspace::root().join(format!("target/samples-of-{name}.txt"));
     fs::write(&list, ids).with_context(|| format!("cannot write {}", list.display()))?;
-    cargo(&["run", "--quiet", "--", "run", "--runtime", name, "--from", &list.to_string_lossy()])
+    cargo(&["run", "--quiet", "--", "run", "--runtime", &own(name), "--from", &list.to_string_lossy()])
 }
 
 /// The tests of older releases on the adapters, whose environments the step before made. The tests of 1.23.0 and 1.23.1 are
@@ -264,7 +269,8 @@ fn older_releases() -> Result<()> {
     for name in ADAPTERS {
         let expectations = format!("expectations/releases/{name}.yaml");
         let filters = ["onnx-*/**", "!onnx-1.23.*/**"];
-        let run = ["run", "--quiet", "--", "run", "--runtime", name, "--expectations", &expectations];
+        let runtime = own(name);
+        let run = ["run", "--quiet", "--", "run", "--runtime", &runtime, "--expectations", &expectations];
         cargo(&[&run[..], &filters].concat())?;
     }
     Ok(())

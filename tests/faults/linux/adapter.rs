@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, Write, stderr, stdin, stdout};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio, abort};
@@ -11,6 +12,8 @@ use std::time::Duration;
 use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::{Message as _, TensorProto};
 use serde_json::{Value, json};
+
+use crate::linux::litter;
 
 const LONG: Duration = Duration::from_mins(5);
 
@@ -69,7 +72,11 @@ fn start(fault: &str, rest: &[&str]) {
         ("dies-at-second-start", [note]) => fs::write(note, "").unwrap(),
         _ => {}
     }
-    say("{\"runtime\":{\"name\":\"faulty\",\"version\":\"1\"}}\n");
+    let (name, version) = match (fault, rest) {
+        ("called", &[name, version]) => (name, version),
+        _ => ("faulty", "1"),
+    };
+    say(&format!("{}\n", json!({"runtime": {"name": name, "version": version}})));
 }
 
 fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
@@ -85,6 +92,10 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
         return say(&ok);
     }
     copy(request, path);
+    if let Some(kind) = fault.strip_prefix("litter-") {
+        litter::leave(kind, Path::new(path));
+        return say(&ok);
+    }
     match fault {
         "never-answers" if count == 2 => sleep(LONG),
         "half-a-line" if count == 2 => {
@@ -168,6 +179,11 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
             sleep(Duration::from_millis(100));
             say(&ok);
         }
+        "says" => say(&format!("{}\n", rest[0].replace("SEQ", &seq.to_string()))),
+        "long-message" => {
+            let message = "m".repeat(1_000_000);
+            say(&format!("{}\n", json!({"seq": seq, "error": {"phase": "run", "message": message}})));
+        }
         "empty-message" => {
             say(&format!("{}\n", json!({"seq": seq, "error": {"phase": "run", "message": ""}})));
         }
@@ -202,6 +218,17 @@ fn write_output(fault: &str, request: &Value, path: &str) {
         "output-fifo" => {
             Command::new("mkfifo").arg(path).status().unwrap();
             return;
+        }
+        "output-link" => return std::os::unix::fs::symlink("../input_0.pb", path).unwrap(),
+        "output-socket" => {
+            // The path of a socket is short.
+            std::env::set_current_dir(Path::new(path).parent().unwrap()).unwrap();
+            std::os::unix::net::UnixListener::bind("output_0.pb").unwrap();
+            return std::env::set_current_dir("/").unwrap();
+        }
+        "output-strange-name" => {
+            let name = std::ffi::OsStr::from_bytes(b"\xff\x1b");
+            fs::write(Path::new(path).with_file_name(name), "").unwrap();
         }
         "output-garbage" => return fs::write(path, [0xff; 9]).unwrap(),
         "output-too-many" => fs::write(path.replace("output_0", "output_1"), "").unwrap(),

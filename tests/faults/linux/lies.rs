@@ -65,6 +65,9 @@ fn outputs_are_what_was_asked_for() {
     check("output-garbage", ProtocolError, "holds no TensorProto");
     check("output-folder", ProtocolError, "is no regular file");
     check("output-fifo", ProtocolError, "is no regular file");
+    check("output-link", ProtocolError, "is no regular file");
+    check("output-socket", ProtocolError, "is no regular file");
+    check("output-strange-name", ProtocolError, "was written, which was not asked for");
     check("output-huge", ProtocolError, "at most 16777408 are read of this output");
     check("output-type", WrongType, "int32");
     check("output-shape", WrongShape, "[3, 1]");

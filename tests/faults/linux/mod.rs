@@ -7,6 +7,9 @@ mod harness;
 mod interrupt;
 mod leaves;
 mod lies;
+mod litter;
+mod litters;
+mod names;
 mod program;
 mod silent;
 #[path = "../../../examples/template_adapter.rs"]
@@ -30,12 +33,14 @@ pub(crate) fn main() -> ExitCode {
         ["adapter", fault, ref rest @ ..] => return adapter::main(fault, rest),
         _ => {}
     }
-    let modules: [Tests; 8] = [
+    let modules: [Tests; 10] = [
         whole::TESTS,
         silent::TESTS,
         lies::TESTS,
         dies::TESTS,
         leaves::TESTS,
+        litters::TESTS,
+        names::TESTS,
         interrupt::TESTS,
         folders::TESTS,
         harness::TESTS,

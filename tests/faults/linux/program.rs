@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::BufReader;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,10 +22,19 @@ use tempfile::TempDir;
 /// The longest that a run may take: much longer than any does, and much shorter than for ever.
 const LONGEST: Duration = Duration::from_mins(1);
 
+/// The user who may do least, and their group.
+const NOBODY: u32 = 65_534;
+
+/// The least files that the program and its tests need at a time.
+const FEW_FILES: &str = "ulimit -n 64; exec \"$@\"";
+
 /// A suite of cases, all alike, and the files of a run.
 pub(crate) struct Scene {
     home: TempDir,
     more: Vec<String>,
+    /// The folder of temporary files, where it is the scene's own; in memory, since disks take their time for many files.
+    temporary: Option<Arc<TempDir>>,
+    is_plain_user: bool,
 }
 
 /// What a run came to.
@@ -37,7 +48,7 @@ pub(crate) struct Ran {
 impl Scene {
     /// A suite of `cases` cases.
     pub(crate) fn new(cases: usize) -> Scene {
-        let scene = Scene { home: TempDir::new().unwrap(), more: Vec::new() };
+        let scene = Scene { home: TempDir::new().unwrap(), more: Vec::new(), temporary: None, is_plain_user: false };
         for case in 0..cases {
             let set = scene.path(&format!("suite/case_{case}/test_data_set_0"));
             fs::create_dir_all(&set).unwrap();
@@ -52,6 +63,36 @@ impl Scene {
     pub(crate) fn with(mut self, options: &[&str]) -> Scene {
         self.more.extend(options.iter().map(|&option| option.to_owned()));
         self
+    }
+
+    /// Has temporary files in a folder of the scene.
+    pub(crate) fn with_temporary(mut self) -> Scene {
+        self.temporary = Some(Arc::new(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()));
+        self
+    }
+
+    /// Has temporary files where another scene has them.
+    pub(crate) fn with_temporary_of(mut self, other: &Scene) -> Scene {
+        self.temporary.clone_from(&other.temporary);
+        self
+    }
+
+    /// Runs as a user who may not do everything, whoever runs the tests.
+    pub(crate) fn of_plain_user(mut self) -> Scene {
+        self.is_plain_user = rustix::process::geteuid().is_root();
+        if self.is_plain_user {
+            let home = self.home.path();
+            for folder in self.temporary.iter().map(|folder| folder.path()).chain([home]) {
+                std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        self
+    }
+
+    /// The names of what is in the scene's folder of temporary files.
+    pub(crate) fn temporaries(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.temporary.as_ref().unwrap().path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -79,7 +120,17 @@ impl Scene {
     }
 
     pub(crate) fn start(&self, runtime: &str) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+        let mut command = if self.temporary.is_some() {
+            let mut command = Command::new("sh");
+            command.args(["-c", FEW_FILES, "sh", env!("CARGO_BIN_EXE_onnx-conformance")]);
+            command
+        } else {
+            Command::new(env!("CARGO_BIN_EXE_onnx-conformance"))
+        };
+        command.envs(self.temporary.iter().map(|folder| ("TMPDIR", folder.path())));
+        if self.is_plain_user {
+            command.uid(NOBODY).gid(NOBODY);
+        }
         command.arg("run").arg("--suite").arg(self.path("suite")).arg("--results").arg(self.path("results.jsonl"));
         command.arg("--failures").arg(self.path("failures")).args(["--runtime", runtime]).args(&self.more);
         for (option, value) in [("-j", "1"), ("--timeout", "20")] {
@@ -91,6 +142,14 @@ impl Scene {
         command.stdout(Stdio::null());
         command.stderr(fs::File::create(self.path("err")).unwrap());
         command.spawn().unwrap()
+    }
+
+    /// Calls `init` in a folder, and returns its exit code with what it prints.
+    pub(crate) fn init(&self, folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
+        command.arg("init").arg("--suite").arg(self.path("suite")).args(arguments).current_dir(folder);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     }
 
     /// Waits for the end of a run, which must come.

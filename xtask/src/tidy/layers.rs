@@ -30,6 +30,7 @@ const LAYERS: [Layers; 3] = [
         heading: "## The harness",
         modules: &[
             "whole_file",
+            "run_folder",
             "compare",
             "case",
             "generate",

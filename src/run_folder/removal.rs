@@ -1,0 +1,358 @@
+//! Removal of a folder with all that is in it, however deep, wide or protected that is.
+
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+/// Removes what a path names, with all that is in it: a link itself, never what it leads to. What is not there is removed already.
+///
+/// Folders within folders are moved up before they are emptied, so that a few are open at once and every path is one name. What is
+/// protected from its owner is made changeable first. The removal gives up at `until`: somebody may fill a folder as fast as it is
+/// emptied.
+pub fn remove(path: &Path, until: Instant) -> io::Result<()> {
+    implementation::remove(path, until)
+}
+
+#[cfg(unix)]
+mod implementation {
+    use std::ffi::{CStr, CString};
+    use std::hash::{BuildHasher as _, RandomState};
+    use std::io;
+    use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+    use std::path::Path;
+    use std::time::Instant;
+
+    use rustix::fs::{
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, fchmod, fstat, openat, renameat, statat, unlinkat,
+    };
+    use rustix::io::Errno;
+
+    const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+    pub(super) fn remove(path: &Path, until: Instant) -> io::Result<()> {
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => {
+                let options = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+                match openat(CWD, parent, options, Mode::empty()) {
+                    Err(Errno::NOENT) => return Ok(()),
+                    parent => parent?,
+                }
+            }
+            _ => openat(CWD, c".", FOLDER, Mode::empty())?,
+        };
+        let name = path.file_name().ok_or_else(|| io::Error::other("the path names no entry of a folder"))?;
+        let name = CString::new(name.as_encoded_bytes())?;
+        let entry = Entry { parent: parent.as_fd(), name: &name };
+        if !entry.is_folder(FileType::Unknown) {
+            return Ok(entry.unlink()?);
+        }
+        let mut removal =
+            Removal { until, lifted: 0, emptied: 0, salt: RandomState::new().hash_one(&name), removed: 0 };
+        removal.folder(&entry)
+    }
+
+    /// An entry of an open folder.
+    struct Entry<'a> {
+        parent: BorrowedFd<'a>,
+        name: &'a CStr,
+    }
+
+    impl Entry<'_> {
+        /// Whether it is a folder, and no link to one; `known` is what the list of its folder says.
+        fn is_folder(&self, known: FileType) -> bool {
+            if known != FileType::Unknown {
+                return known == FileType::Directory;
+            }
+            let found = statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW);
+            found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory)
+        }
+
+        /// Removes an entry that is no folder.
+        fn unlink(&self) -> Result<(), Errno> {
+            self.forced(|| unlinkat(self.parent, self.name, AtFlags::empty()))
+        }
+
+        /// Removes an empty folder.
+        fn remove_empty(&self) -> Result<(), Errno> {
+            self.forced(|| unlinkat(self.parent, self.name, AtFlags::REMOVEDIR))
+        }
+
+        /// Moves the entry into another folder.
+        fn lift(&self, into: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+            self.forced(|| renameat(self.parent, self.name, into, name))
+        }
+
+        /// Does something with the entry, a second time without its protection where that is what forbids it.
+        fn forced(&self, act: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
+            match act() {
+                Err(Errno::NOENT) => Ok(()),
+                Err(Errno::PERM | Errno::ACCESS) => {
+                    self.unprotect();
+                    match act() {
+                        Err(Errno::NOENT) => Ok(()),
+                        done => done,
+                    }
+                }
+                done => done,
+            }
+        }
+
+        /// Opens the folder, to its owner for reading and writing.
+        fn open(&self) -> Result<OwnedFd, Errno> {
+            let folder = match openat(self.parent, self.name, FOLDER, Mode::empty()) {
+                Err(Errno::ACCESS) => {
+                    self.unprotect();
+                    openat(self.parent, self.name, FOLDER, Mode::empty())?
+                }
+                folder => folder?,
+            };
+            make_changeable(folder.as_fd());
+            let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode);
+            if !mode.contains(Mode::RWXU) {
+                fchmod(&folder, mode | Mode::RWXU)?;
+            }
+            Ok(folder)
+        }
+
+        /// Takes away what keeps the owner from removing the entry. Where it fails, so does what it is done for.
+        fn unprotect(&self) {
+            let file = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            if let Ok(file) = openat(self.parent, self.name, file, Mode::empty()) {
+                make_changeable(file.as_fd());
+            }
+            // Links have no mode of their own; whoever exchanges the folder for a link now may change what that leads to himself.
+            if self.is_folder(FileType::Unknown) {
+                let _ = chmodat(self.parent, self.name, Mode::RWXU, AtFlags::empty());
+            }
+        }
+    }
+
+    /// Takes the flags away that forbid a change of a file or a folder.
+    #[cfg(target_os = "linux")]
+    fn make_changeable(file: BorrowedFd<'_>) {
+        use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+        let fixed = IFlags::IMMUTABLE | IFlags::APPEND;
+        if let Ok(flags) = ioctl_getflags(file)
+            && flags.intersects(fixed)
+        {
+            let _ = ioctl_setflags(file, flags - fixed);
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn make_changeable(_file: BorrowedFd<'_>) {}
+
+    /// The removal of one folder, into which the folders within it are lifted under numbers.
+    struct Removal {
+        until: Instant,
+        /// How many have been lifted.
+        lifted: u64,
+        /// How many of these have been emptied.
+        emptied: u64,
+        /// A part of their names that nobody foresees.
+        salt: u64,
+        /// How many entries have been removed.
+        removed: u64,
+    }
+
+    impl Removal {
+        fn folder(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+            loop {
+                match entry.remove_empty() {
+                    Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+                    done => return Ok(done?),
+                }
+                let folder = match entry.open() {
+                    Err(Errno::NOENT) => return Ok(()),
+                    folder => folder?,
+                };
+                let before = self.removed;
+                let emptied = self.empty(folder.as_fd());
+                if self.removed == before {
+                    // Entries that stay, and none that went: another look would find the same.
+                    emptied?;
+                    return entry.remove_empty().map_err(io::Error::from);
+                }
+                self.check_time()?;
+            }
+        }
+
+        /// Removes what is listed in the folder, as far as it can be. The first error is returned.
+        fn empty(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
+            let mut ended = Ok(());
+            for found in Dir::read_from(folder)? {
+                let found = found?;
+                let entry = Entry { parent: folder, name: found.file_name() };
+                if matches!(entry.name.to_bytes(), b"." | b"..") {
+                    continue;
+                }
+                let removed = if entry.is_folder(found.file_type()) { self.inner(&entry) } else { self.file(&entry) };
+                ended = ended.and(removed.map_err(io::Error::from));
+                while self.emptied < self.lifted {
+                    let name = self.name(self.emptied);
+                    self.emptied += 1;
+                    let removed = self.inner(&Entry { parent: folder, name: &name });
+                    ended = ended.and(removed.map_err(io::Error::from));
+                    self.check_time()?;
+                }
+                self.check_time()?;
+            }
+            ended
+        }
+
+        fn file(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
+            entry.unlink()?;
+            self.removed += 1;
+            Ok(())
+        }
+
+        /// Removes a folder within the one that is removed, whose own folders are lifted to its side.
+        fn inner(&mut self, entry: &Entry<'_>) -> Result<(), Errno> {
+            if entry.remove_empty().is_err() {
+                let folder = match entry.open() {
+                    Err(Errno::NOENT) => return Ok(()),
+                    folder => folder?,
+                };
+                for found in Dir::read_from(&folder)? {
+                    let found = found?;
+                    let inner = Entry { parent: folder.as_fd(), name: found.file_name() };
+                    if matches!(inner.name.to_bytes(), b"." | b"..") {
+                        continue;
+                    }
+                    if !inner.is_folder(found.file_type()) {
+                        self.file(&inner)?;
+                    } else if inner.remove_empty().is_err() {
+                        inner.lift(entry.parent, &self.name(self.lifted))?;
+                        self.lifted += 1;
+                    }
+                    if Instant::now() > self.until {
+                        break;
+                    }
+                }
+                entry.remove_empty()?;
+            }
+            self.removed += 1;
+            Ok(())
+        }
+
+        fn name(&self, number: u64) -> CString {
+            CString::new(format!("removed-{:016x}-{number}", self.salt)).unwrap_or_default()
+        }
+
+        fn check_time(&self) -> io::Result<()> {
+            if Instant::now() <= self.until {
+                return Ok(());
+            }
+            Err(io::Error::new(io::ErrorKind::TimedOut, "it holds more than can be removed in the time"))
+        }
+    }
+}
+
+/// What the standard library does: on Windows without recursion.
+#[cfg(not(unix))]
+mod implementation {
+    use std::fs;
+    use std::io;
+    use std::path::Path;
+    use std::time::Instant;
+
+    pub(super) fn remove(path: &Path, _until: Instant) -> io::Result<()> {
+        let removed = match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+            Ok(_) => fs::remove_file(path),
+            Err(error) => Err(error),
+        };
+        removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+
+    /// A folder in memory, where there is such: disks take their time for many folders.
+    fn temporary() -> tempfile::TempDir {
+        tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    }
+
+    /// Removes what `make` has made in a folder, beside which `kept/file` stays.
+    fn check(make: impl FnOnce(&Path)) {
+        let home = temporary();
+        let (kept, folder) = (home.path().join("kept/file"), home.path().join("folder"));
+        fs::create_dir(home.path().join("kept")).unwrap();
+        fs::create_dir(&folder).unwrap();
+        fs::write(&kept, "").unwrap();
+        make(&folder);
+        remove(&folder, Instant::now() + Duration::from_mins(1)).unwrap();
+        assert!(!folder.exists() && kept.exists());
+    }
+
+    #[test]
+    fn folders_nest_deeper_than_a_stack_or_a_path_is() {
+        check(|folder| {
+            let mut place = openat(CWD, folder, OFlags::DIRECTORY, Mode::empty()).unwrap();
+            for depth in 0..20_000 {
+                mkdirat(&place, "a", Mode::RWXU).unwrap();
+                if depth % 1_000 == 0 {
+                    mkdirat(&place, "b", Mode::RWXU).unwrap();
+                    mkdirat(&place, "b/c", Mode::RWXU).unwrap();
+                }
+                place = openat(&place, "a", OFlags::DIRECTORY, Mode::empty()).unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn many_entries_and_those_of_every_kind_go() {
+        check(|folder| {
+            for number in 0..500 {
+                fs::create_dir_all(folder.join(format!("{number}/a/b"))).unwrap();
+                fs::write(folder.join(format!("{number}/a/file")), "").unwrap();
+            }
+            let pipe = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap();
+            let socket = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
+            assert!(pipe.success() && socket.local_addr().is_ok());
+        });
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        check(|folder| {
+            symlink("../kept", folder.join("folder")).unwrap();
+            symlink("../kept/file", folder.join("file")).unwrap();
+            fs::create_dir(folder.join("a")).unwrap();
+            symlink("../../kept", folder.join("a/b")).unwrap();
+        });
+        check(|folder| {
+            fs::remove_dir(folder).unwrap();
+            symlink("kept", folder).unwrap();
+        });
+    }
+
+    #[test]
+    fn what_is_closed_to_its_owner_is_opened() {
+        check(|folder| {
+            fs::create_dir_all(folder.join("a/b/c")).unwrap();
+            fs::write(folder.join("a/b/file"), "").unwrap();
+            for name in ["a/b/file", "a/b/c", "a/b", "a", ""] {
+                fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o000)).unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn the_removal_ends_in_its_time() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("folder");
+        fs::create_dir_all(folder.join("a/b")).unwrap();
+        let error = remove(&folder, Instant::now().checked_sub(Duration::from_secs(1)).unwrap()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        remove(&folder, Instant::now() + Duration::from_mins(1)).unwrap();
+        remove(&folder, Instant::now() + Duration::from_mins(1)).unwrap();
+    }
+}
