@@ -47,7 +47,7 @@ fn limits() -> Limits {
 pub(crate) fn examined(input: &[u8]) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let onnxruntime = Measurements::embedded().newest("onnxruntime").ok().flatten();
-    let saving = Saving { folder: folder.path().to_owned(), nodes: Vec::new(), is_single: true };
+    let saving = Saving::new(folder.path().to_owned(), Vec::new(), true);
     let wanted = Wanted { runtimes: onnxruntime.into_iter().collect(), save: Some(saving), ..Wanted::default() };
     let source = input.to_vec();
     let plain = examine_source("m.onnx", &source, None, &Wanted::default(), &limits());
