@@ -160,7 +160,8 @@ fn table() -> Vec<String> {
 fn the_documentation_lists_every_rule() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/check.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let written: Vec<&str> = text.lines().filter(|line| line.starts_with("| `") && line.contains('/')).collect();
+    let is_rule = |line: &&str| line.starts_with("| `") && line.matches(" | ").count() == 3;
+    let written: Vec<&str> = text.lines().filter(is_rule).collect();
     let table = table();
     assert_eq!(written, table, "the table of rules in docs/check.md is to be:\n{}", table.join("\n"));
 }

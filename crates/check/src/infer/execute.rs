@@ -55,6 +55,8 @@ enum Neutral {
     Batch,
     /// The whole axis, then 0.
     Parts,
+    /// The shape of the first input, unless the indices of `MaxUnpool` are known, which may lie beyond it.
+    Same,
     /// The axes of one element, then the others.
     SingleAxes,
     /// The length of the window, where there is one.
@@ -76,6 +78,7 @@ const NEUTRAL: &[(&str, &str, Neutral)] = &[
     ("GRU", "sequence_lens", Neutral::Ones),
     ("LSTM", "sequence_lens", Neutral::Ones),
     ("MaxUnpool", "I", Neutral::Zeros),
+    ("MaxUnpool", "output_shape", Neutral::Same),
     ("Momentum", "T", Neutral::Zeros),
     ("NegativeLogLikelihoodLoss", "target", Neutral::Zeros),
     ("NonMaxSuppression", "max_output_boxes_per_class", Neutral::Ones),
@@ -333,6 +336,12 @@ impl Neutral {
                 let dims = view.shape(0)?;
                 let axis = axis_of(view.attributes.int("axis").unwrap_or(0), Some(dims.len()))?;
                 first(size(dims.get(axis))?, 0)
+            }
+            Neutral::Same if view.inputs.get(1).copied().flatten()?.constant.is_some() => return None,
+            Neutral::Same => {
+                let sizes = supposed(view.inputs.first().copied().flatten()?)?;
+                let sizes = sizes.into_iter().chain(std::iter::repeat(1)).take(count);
+                sizes.map(|size| i128::try_from(size).ok()).collect::<Option<_>>()?
             }
             Neutral::SingleAxes => {
                 let dims = view.shape(0)?;
