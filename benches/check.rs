@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use onnx_conformance::check::Limits;
-use onnx_conformance::models::{Status, Wanted, examine};
 use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::encode::field;
 use onnx_conformance::reference::proto::onnx::StringStringEntryProto;
@@ -18,6 +17,7 @@ use onnx_conformance::reference::proto::{
     GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, encode,
 };
 use onnx_conformance::reference::types::ValueType;
+use onnx_conformance_report::models::{Status, Wanted, examine};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use onnx_conformance::{Declaration, Request, Response, Runtime, serve};
+use onnx_conformance_harness::{Declaration, Request, Response, Runtime, serve};
 
 struct Template;
 

@@ -1,60 +1,8 @@
-//! A conformance test harness and opset compatibility checker for ONNX.
+//! A conformance test harness and opset compatibility checker for ONNX: the program.
 //!
-//! Cases come from the backend tests of ONNX's releases and from the specs of every operator version. A runtime takes a case and
-//! gives outputs or a reason; the harness compares them, holds the outcome against what is expected, and reports.
-//!
-//! # For the author of a runtime
-//! Implement [`Runtime`], and give it to [`Harness`] in a test with `harness = false`, or to [`serve`] in a program, which is an adapter
-//! then. The suite becomes the tests of the crate: one for each operator version, and one for each backend test.
-//!
-//! ```
-//! use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor, Value, adapter};
-//!
-//! /// A runtime that negates floats.
-//! struct Negation;
-//!
-//! impl Runtime for Negation {
-//!     fn declaration(&self) -> Declaration {
-//!         Declaration::named("negation", "0.1.0")
-//!     }
-//!
-//!     fn run(&self, request: &Request<'_>) -> Response {
-//!         if let Some(missing) = adapter::missing_operator(request.model, |name| name == "Neg") {
-//!             return missing;
-//!         }
-//!         let Some(input) = request.inputs.first().and_then(|input| input.value.as_tensor()) else {
-//!             return Response::load_error("the model has no tensor for an input");
-//!         };
-//!         let Some(elements) = input.to_vec::<f32>() else {
-//!             return Response::unsupported(format!("tensor({})", input.element_type()), "there is nothing but float");
-//!         };
-//!         let negated = elements.into_iter().map(|element| -element).collect();
-//!         match Tensor::from_vec::<f32>(input.shape().to_vec(), negated) {
-//!             Ok(output) => Response::outputs(vec![Value::Tensor(output)]),
-//!             Err(error) => Response::run_error(error.to_string()),
-//!         }
-//!     }
-//! }
-//!
-//! assert_eq!(Tensor::from_vec(vec![2], vec![1_f32, -0.0]).unwrap().element_type(), ElementType::Float);
-//! ```
-//!
-//! A test file then is
-//!
-//! ```no_run
-//! # use onnx_conformance::{Declaration, Harness, Request, Response, Runtime};
-//! # struct Negation;
-//! # impl Runtime for Negation {
-//! #     fn declaration(&self) -> Declaration { Declaration::named("negation", "0.1.0") }
-//! #     fn run(&self, _: &Request<'_>) -> Response { Response::load_error("") }
-//! # }
-//! fn main() -> std::process::ExitCode {
-//!     Harness::new(Negation, "expectations.yaml").cases(&["ai.onnx/Neg-*/**"]).run()
-//! }
-//! ```
-//!
-//! # For who has models or reads specs
-//! [`check`](mod@check) is the checker and the converter, [`reference`](mod@reference) the specs, the values and the built-in executor; both are crates of their own.
+//! The libraries are crates of their own: [`reference`](mod@reference) has the specs, the values and the built-in executor,
+//! [`check`](mod@check) the checker and the converter, `onnx-conformance-subject` what an adapter in Rust needs, and
+//! `onnx-conformance-harness` the suite as the tests of a runtime. The modules here are the program's own, and change without notice.
 //!
 //! ```
 //! use onnx_conformance::reference::spec::Specs;
@@ -62,52 +10,10 @@
 //! let sum = Specs::embedded().find("ai.onnx", "Sum", 12).unwrap();
 //! assert_eq!(sum.version.to_string(), "Sum-8");
 //! ```
-//!
-//! # What is public
-//! What these pages show. The program and the project's own tools use modules that they do not show, which change without notice.
 
-#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports, reason = "much is for the command line alone"))]
-
-#[doc(hidden)]
-pub mod case;
 #[doc(hidden)]
 #[expect(rustdoc::invalid_html_tags, reason = "its comments are the help that the program prints")]
 pub mod cli;
-#[doc(hidden)]
-pub mod compare;
-#[doc(hidden)]
-pub mod evidence;
-#[doc(hidden)]
-pub mod expectations;
-#[doc(hidden)]
-pub mod findings;
-#[doc(hidden)]
-pub mod generate;
-pub mod harness;
-pub mod hostile;
-#[doc(hidden)]
-pub mod measure;
-#[doc(hidden)]
-pub mod models;
-#[doc(hidden)]
-pub mod report;
-#[doc(hidden)]
-pub mod run;
-#[doc(hidden)]
-pub mod run_folder;
-pub mod runtime;
-#[doc(hidden)]
-pub mod suite;
-#[doc(hidden)]
-pub mod whole_file;
 
 pub use onnx_conformance_check as check;
 pub use onnx_conformance_reference as reference;
-
-pub use case::Named;
-pub use harness::{Harness, libtest};
-pub use reference::dtype::ElementType;
-pub use reference::tensor::Tensor;
-pub use reference::types::ValueType;
-pub use reference::value::Value;
-pub use runtime::{Declaration, Output, Phase, Request, Response, Runtime, adapter, serve};

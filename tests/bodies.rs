@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use onnx_conformance::case::{Case, Evidence};
-use onnx_conformance::compare::{Accuracy, compare};
 use onnx_conformance::reference::value::Value;
-use onnx_conformance::runtime::{Builtin, Ended, Host, Request, Response};
-use onnx_conformance::suite::{Filter, Suite};
+use onnx_conformance_cases::case::{Case, Evidence};
+use onnx_conformance_cases::compare::{Accuracy, compare};
+use onnx_conformance_cases::suite::{Filter, Suite};
+use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
 
 /// Upstream's own tolerance between a case and its expansion.
 const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-7 };

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use onnx_conformance::harness::Harness;
-use onnx_conformance::runtime::Builtin;
+use onnx_conformance_harness::Harness;
+use onnx_conformance_subject::Builtin;
 
 /// The longest that one case may take.
 const TIMEOUT: Duration = Duration::from_mins(2);

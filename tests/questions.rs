@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use onnx_conformance::check::Limits;
-use onnx_conformance::measure::Measurements;
-use onnx_conformance::models::{Answer, ModelReport, RuntimeVerdict, Status, Wanted, examine};
 use onnx_conformance::reference::model::text::parse_model;
 use onnx_conformance::reference::proto::Message as _;
+use onnx_conformance_harness::measure::Measurements;
+use onnx_conformance_report::models::{Answer, ModelReport, RuntimeVerdict, Status, Wanted, examine};
 
 /// What a check says of a model in ONNX's text syntax.
 fn ask(text: &str, wanted: &Wanted) -> ModelReport {

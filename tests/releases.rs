@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onnx_conformance::case::Variant;
-use onnx_conformance::case::{Case, Level};
 use onnx_conformance::reference::proto::{Message, ModelProto};
-use onnx_conformance::run::{Event, Inspect, Outcome, judge, plan, run, run_inspected};
-use onnx_conformance::runtime::{Builtin, Host, Stop};
-use onnx_conformance::suite::{
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::case::{Case, Level};
+use onnx_conformance_cases::suite::{
     CaseGroup, Defect, Defects, Exporter, Filter, FullTest, Generated, Releases, Source, Suite, SuiteError,
     VendoredCases, release_key,
 };
+use onnx_conformance_harness::run::{Event, Inspect, Outcome, judge, plan, run, run_inspected};
+use onnx_conformance_subject::{Builtin, Host, Stop};
 use sha2::{Digest, Sha256};
 
 /// The longest that one case may take.

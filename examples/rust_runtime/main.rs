@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use onnx_conformance::reference::proto::{Message as _, ModelProto};
-use onnx_conformance::{Declaration, ElementType, Harness, Phase, Request, Response, Runtime, Tensor, Value};
+use onnx_conformance_harness::{Declaration, ElementType, Harness, Phase, Request, Response, Runtime, Tensor, Value};
 
 fn main() -> ExitCode {
     let expectations = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/rust_runtime/expectations.yaml");

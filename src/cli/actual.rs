@@ -9,9 +9,9 @@ use std::{fs, io};
 use onnx_conformance_reference::proto::encode;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::Case;
-use crate::run::{CaseResult, Outcome};
-use crate::runtime::{Declaration, Ended, Host, Ran, Request, Response};
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_harness::run::{CaseResult, Outcome};
+use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response};
 
 /// The most cases whose outputs are kept.
 const MOST: usize = 1_000;

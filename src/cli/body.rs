@@ -9,10 +9,10 @@ use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Named};
 use crate::cli::options::Sources;
-use crate::report::coverage::is_default;
-use crate::suite::{Filter, release_key};
+use onnx_conformance_cases::case::{Case, DataSet, Named};
+use onnx_conformance_cases::suite::{Filter, release_key};
+use onnx_conformance_report::coverage::is_default;
 
 /// What separates the name of a vendored case from that of its expansion.
 const EXPANDED: &str = "_expanded";

@@ -15,15 +15,17 @@ use onnx_conformance_reference::deadline::Deadline;
 use rayon::prelude::*;
 
 use crate::cli::output_file::{Kind, OutputFiles};
-use crate::cli::runtime::{RuntimeOptions, stopped_by_interrupt};
+use crate::cli::runtime::RuntimeOptions;
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, options, pool, print};
-use crate::measure::{Measurement, Measurements};
-use crate::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
-use crate::report::models::{markdown_report, page, sarif, table, text};
-use crate::runtime::{Stop, StopReason};
-use crate::whole_file::write_whole;
+use crate::cli::{options, pool, print};
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::interrupt::stopped_by_interrupt;
+use onnx_conformance_harness::measure::{Measurement, Measurements};
+use onnx_conformance_harness::whole_file::write_whole;
+use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
+use onnx_conformance_report::models::{ModelReport, RuntimeProbe, Saving, Status, Wanted, examine, model_files};
+use onnx_conformance_subject::{Stop, StopReason};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -8,10 +8,11 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    check, compare, convert, coverage, diff, exit, explain, export, finding, init, interrupt, list, manual, measured,
-    merge, op, options, pool, print, report, run, show, smoke, trace,
+    check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge, op, pool,
+    print, report, run, show, smoke, trace,
 };
-use crate::suite::{FilterError, Generated, Releases, SUITE_VERSION, remove_temporary};
+use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERSION, Suite, remove_temporary};
+use onnx_conformance_harness::{exit, interrupt};
 
 /// Conformance tests and opset compatibility for ONNX.
 #[derive(Debug, Parser)]
@@ -141,7 +142,7 @@ fn versions() -> String {
         // Writing to a string does not fail.
         let _ = write!(text, "\nONNX {} to {}", oldest.release, newest.release);
     }
-    if let Ok(digest) = options::open_suite(None, Generated::embedded()).and_then(|suite| Ok(suite.digest()?)) {
+    if let Ok(digest) = Suite::project(None, Generated::embedded()).and_then(|suite| suite.digest()) {
         let _ = write!(text, "\ndigest {digest}");
     }
     text

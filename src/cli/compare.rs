@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::{exit, options, print, results_file};
-use crate::report::compare::Comparison;
-use crate::run::Read;
+use crate::cli::{options, print, results_file};
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::run::Read;
+use onnx_conformance_report::compare::Comparison;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -12,16 +12,17 @@ use onnx_conformance_check::scan::{Scan, scan};
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::canonical_domain;
 
-use crate::case::external_locations;
 use crate::cli::limits::{Allowance, LimitOptions};
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::verify::{Verification, verify};
-use crate::cli::{exit, options, print};
-use crate::models::{Proof, broken_rule};
-use crate::report::escape::line;
-use crate::whole_file::write_whole;
+use crate::cli::{options, print};
+use onnx_conformance_cases::case::external_locations;
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::whole_file::write_whole;
+use onnx_conformance_report::models::{Proof, broken_rule};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -7,14 +7,15 @@ use clap::Args;
 use onnx_conformance_reference::spec::Specs;
 use serde_json::json;
 
-use crate::case::{Variant, read_text};
 use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
-use crate::cli::{exit, options, print};
-use crate::report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
-use crate::run::{Event, Inspect, plan, run_inspected};
-use crate::runtime::{Builtin, Stop};
-use crate::suite::Filter;
+use crate::cli::{options, print};
+use onnx_conformance_cases::case::{Variant, read_text};
+use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::run::{Event, Inspect, plan, run_inspected};
+use onnx_conformance_report::coverage::{Conversions, Count, CoverageCollector, CoverageKind, Exclusions};
+use onnx_conformance_subject::{Builtin, Stop};
 
 /// The options of `coverage`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]

@@ -5,11 +5,12 @@ use clap::Args;
 use onnx_conformance_reference::spec::{Specs, diff};
 use terminal_size::terminal_size;
 
+use crate::cli::print;
 use crate::cli::standard_text::{of_version, side_by_side, standard_texts};
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print};
-use crate::report::diff::{Format, opset_diff, version_diff};
+use onnx_conformance_harness::exit;
+use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
 
 /// How many columns two texts side by side take where no terminal says its width.
 const WIDTH: usize = 160;

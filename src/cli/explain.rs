@@ -5,12 +5,13 @@ use clap::Args;
 use onnx_conformance_check::rules::RuleId;
 
 use crate::cli::op;
+use crate::cli::print;
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print};
-use crate::generate::OperatorCatalog;
-use crate::report::escape::line;
-use crate::run::Outcome;
+use onnx_conformance_cases::generate::OperatorCatalog;
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::run::Outcome;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

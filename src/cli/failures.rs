@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::case::Case;
 use crate::cli::actual::Recorder;
 use crate::cli::print;
-use crate::report::escape;
-use crate::run::{CaseResult, Confirm};
-use crate::suite::{Suite, SuiteError, export_case};
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::suite::{Suite, SuiteError, export_case};
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::run::{CaseResult, Confirm};
 
 /// The most cases that are written.
 const MOST: usize = 100;

@@ -4,14 +4,15 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::cli::options::Sources;
+use crate::cli::print;
 use crate::cli::show::find;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print};
-use crate::findings::{Finding, Findings, MeasuredVersions};
-use crate::measure::{History, Measurements};
-use crate::report::escape::line;
-use crate::report::issue::issue;
-use crate::suite::Filter;
+use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::findings::{Finding, Findings, MeasuredVersions};
+use onnx_conformance_harness::measure::{History, Measurements};
+use onnx_conformance_report::issue::issue;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

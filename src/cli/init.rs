@@ -5,26 +5,29 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::Args;
 
-use crate::case::Variant;
 use crate::cli::actual::Recorder;
-use crate::cli::gate::{check_measured, default_path, hold, measured_path, write, write_digests};
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::results_file::{self, ResultsPlace};
-use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
+use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early};
 use crate::cli::session::Session;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, options, print};
-use crate::expectations::{
+use crate::cli::{options, print};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{Filter, Suite};
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::expectations::{
     ExpectationMatcher, Expectations, Provenance, first_expectations, first_measurement, updated_expectations,
     with_accepted, with_provenance, with_strict,
 };
-use crate::measure::MeasuredDigests;
-use crate::report::reporter::Collected;
-use crate::report::terminal::{self, Show};
-use crate::run::{CaseResult, Header, Selected, plan};
-use crate::runtime::{Accepted, Declaration};
-use crate::suite::{Filter, Suite};
+use onnx_conformance_harness::gate_file::{check_measured, default_path, hold, measured_path, write, write_digests};
+use onnx_conformance_harness::interrupt::stopped_by_interrupt;
+use onnx_conformance_harness::measure::MeasuredDigests;
+use onnx_conformance_harness::run::{CaseResult, Header, Selected, plan};
+use onnx_conformance_report::reporter::Collected;
+use onnx_conformance_report::terminal::{self, Show};
+use onnx_conformance_subject::found_of;
+use onnx_conformance_subject::{Accepted, Declaration};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -199,7 +202,7 @@ impl Arguments {
     /// Brings a file up to date, and returns how many entries it has.
     fn bring_up_to_date(&self, path: &Path, mut outcomes: Outcomes) -> anyhow::Result<usize> {
         let name = path.display().to_string();
-        let text = crate::case::read_text(path)?;
+        let text = onnx_conformance_cases::case::read_text(path)?;
         let Outcomes { header, accepted, results } = &mut outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
         if file.exact != self.is_exact() || file.scope != self.scope {

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::cli::print;
-use crate::expectations::Conclusion;
-use crate::report::reporter::{Finished, ReportError, Reporter};
+use onnx_conformance_harness::expectations::Conclusion;
+use onnx_conformance_report::reporter::{Finished, ReportError, Reporter};
 
 /// Prints the end of a run as JSON.
 #[derive(Debug, Default)]

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::case::read_text;
 use crate::cli::print;
 use crate::cli::usage::{Nothing, Usage};
-use crate::run::CaseResult;
-use crate::whole_file::write_whole;
+use onnx_conformance_cases::case::read_text;
+use onnx_conformance_harness::run::CaseResult;
+use onnx_conformance_harness::whole_file::write_whole;
 
 /// The first line of the file.
 const FIRST_LINE: &str = "# The cases that failed unexpectedly in the last run, for `onnx-conformance run --failed`.\n";

@@ -9,9 +9,9 @@ use clap::Args;
 use onnx_conformance_check::Limits;
 use onnx_conformance_reference::deadline::Deadline;
 
-use crate::case::{MOST_BINARY, read_file};
 use crate::cli::options;
 use crate::cli::runtime::seconds;
+use onnx_conformance_cases::case::{MOST_BINARY, read_file};
 
 /// What a command may take.
 #[derive(Debug, Args)]

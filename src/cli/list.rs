@@ -3,12 +3,13 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::case::CaseId;
 use crate::cli::options::Form;
 use crate::cli::suggest::note_nothing_matches;
-use crate::cli::{exit, options, print};
-use crate::report::escape;
-use crate::suite::{Filter, recorded_cases};
+use crate::cli::{options, print};
+use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::suite::{Filter, recorded_cases};
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::exit;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

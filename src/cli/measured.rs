@@ -5,11 +5,12 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
 use rayon::prelude::*;
 
 use crate::cli::options::Form;
+use crate::cli::print;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print};
-use crate::measure::{Measurements, Overview, cases_in_float};
-use crate::report::escape::line;
-use crate::report::overview::table;
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::measure::{Measurements, Overview, cases_in_float};
+use onnx_conformance_report::overview::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

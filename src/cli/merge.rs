@@ -7,21 +7,22 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::Variant;
 use crate::cli::gate::GateOptions;
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, options, print};
-use crate::expectations::{GateResult, Scope};
-use crate::report::escape;
-use crate::report::groups::sort_by_gravity;
-use crate::report::reporter::{Finished, Reporter, Started};
-use crate::report::terminal::Show;
-use crate::run::{CaseResult, Header, Read, Selected, plan};
-use crate::suite::Filter;
+use crate::cli::{options, print};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::expectations::{GateResult, Scope};
+use onnx_conformance_harness::run::{CaseResult, Header, Read, Selected, plan};
+use onnx_conformance_report::groups::sort_by_gravity;
+use onnx_conformance_report::reporter::{Finished, Reporter, Started};
+use onnx_conformance_report::terminal::Show;
 
 /// The most ids that are named of those that are missing.
 const NAMED: usize = 10;

@@ -4,12 +4,13 @@ use anyhow::bail;
 use clap::Args;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
+use crate::cli::print;
 use crate::cli::suggest::nearest;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print};
-use crate::measure::Measurements;
-use crate::report::operator::describe;
-use crate::report::site::Column;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::measure::Measurements;
+use onnx_conformance_report::operator::describe;
+use onnx_conformance_report::site::Column;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 
-use crate::case::{Variant, lines, read_lines, read_text};
 use crate::cli::usage::{Nothing, Usage};
-use crate::evidence::ConfirmingRuntimes;
-use crate::expectations::Expectations;
-use crate::generate::OperatorCatalog;
-use crate::suite::{Filter, Generated, Releases, Suite, read_operators};
+use onnx_conformance_cases::case::{Variant, lines, read_lines, read_text};
+use onnx_conformance_cases::generate::OperatorCatalog;
+use onnx_conformance_cases::suite::{Filter, Generated, Releases, Suite, read_operators};
+use onnx_conformance_harness::evidence::ConfirmingRuntimes;
+use onnx_conformance_harness::expectations::Expectations;
+use onnx_conformance_harness::gate_file::SuiteOrigin;
 
 /// Largest size of a list of filters in bytes.
 const MAX_LIST: usize = 64 << 20;
@@ -157,12 +158,21 @@ impl Sources {
             Some(folder) => Generated::new(read_operators(folder)?),
             None => Generated::embedded(),
         };
-        open_suite(self.testdata.as_deref(), generated)
+        Ok(Suite::project(self.testdata.as_deref(), generated)?)
     }
 
-    /// Whether the cases are those that come with the project, of which `records/` and the expectation files tell.
+    /// Where the cases come from.
+    pub(crate) fn origin(&self) -> SuiteOrigin {
+        match (&self.suite, &self.specs) {
+            (Some(_), _) => SuiteOrigin::Folder,
+            (None, Some(_)) => SuiteOrigin::OtherSpecs,
+            (None, None) => SuiteOrigin::Project,
+        }
+    }
+
+    /// Returns whether the cases are those that come with the project, of which `records/` and the expectation files tell.
     pub(crate) fn is_project(&self) -> bool {
-        self.suite.is_none() && self.specs.is_none()
+        self.origin() == SuiteOrigin::Project
     }
 
     /// What other runtimes confirm; nothing where the cases are made from other files than the project's.
@@ -172,12 +182,12 @@ impl Sources {
 
     /// The releases whose tests are among the cases.
     fn releases(&self) -> anyhow::Result<Arc<Releases>> {
-        releases(self.testdata.as_deref())
+        Ok(Releases::below(self.testdata.as_deref())?)
     }
 
     /// Opens the project's suite, whatever suite is meant.
     pub(crate) fn vendored(&self) -> anyhow::Result<Suite> {
-        open_suite(self.testdata.as_deref(), Generated::embedded())
+        Ok(Suite::project(self.testdata.as_deref(), Generated::embedded())?)
     }
 
     /// The op.yaml files that the cases from specs are made from.
@@ -202,19 +212,6 @@ pub(crate) fn megabytes(text: &str) -> Result<usize, String> {
 /// How many of something are shown, where 0 stands for all.
 pub(crate) fn shown(text: &str) -> Result<usize, String> {
     count(text).map(|count| if count == 0 { usize::MAX } else { count })
-}
-
-/// The project's suite, with these cases from specs. The tests of releases, and the data of the cases of the format, are those that
-/// the program was built with, unless a folder is named.
-pub(crate) fn open_suite(testdata: Option<&Path>, generated: Generated) -> anyhow::Result<Suite> {
-    Ok(Suite::with(&releases(testdata)?, generated, testdata)?)
-}
-
-fn releases(testdata: Option<&Path>) -> anyhow::Result<Arc<Releases>> {
-    Ok(match testdata {
-        Some(folder) => Releases::of_folder(&folder.join("onnx"))?,
-        None => Releases::embedded()?,
-    })
 }
 
 /// What a file says is expected of a runtime; nothing besides passing where there is no such file.

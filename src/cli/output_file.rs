@@ -9,7 +9,7 @@ use onnx_conformance_check::scan::scan;
 use same_file::Handle;
 
 use crate::cli::usage::Usage;
-use crate::models::ModelFile;
+use onnx_conformance_report::models::ModelFile;
 
 /// The bytes at the beginning of a file that show its kind.
 const HEAD: u64 = 4096;

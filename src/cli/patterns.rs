@@ -6,14 +6,14 @@ use onnx_conformance_reference::proto::{Message as _, decode};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, CaseId, DataSet, Expected};
 use crate::cli::actual::Recorder;
-use crate::compare::{Accuracy, compare};
-use crate::report::groups::failure_groups;
-use crate::report::pattern::pattern;
-use crate::run::{CaseResult, Outcome};
-use crate::runtime::{Builtin, Ended, Host as _, Request, Response};
-use crate::suite::Suite;
+use onnx_conformance_cases::case::{Case, CaseId, DataSet, Expected};
+use onnx_conformance_cases::compare::{Accuracy, compare};
+use onnx_conformance_cases::suite::Suite;
+use onnx_conformance_harness::run::{CaseResult, Outcome};
+use onnx_conformance_report::groups::failure_groups;
+use onnx_conformance_report::pattern::pattern;
+use onnx_conformance_subject::{Builtin, Ended, Host as _, Request, Response};
 
 /// The most groups whose worst case is looked at.
 const MOST: usize = 30;

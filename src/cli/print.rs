@@ -5,16 +5,15 @@ use std::io::{ErrorKind, Write, stdout};
 
 use anyhow::Context as _;
 use miette::Diagnostic;
-#[cfg(feature = "cli")]
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, SpecError};
 use serde::Serialize;
 
-use crate::expectations::ExpectationError;
-use crate::generate::GenerateError;
-use crate::report::escape;
-use crate::suite::SuiteError;
+use onnx_conformance_cases::generate::GenerateError;
+use onnx_conformance_cases::suite::SuiteError;
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::expectations::ExpectationError;
 
 /// Prints text to standard output. A reader that went away, as in `run | head`, changes nothing: files are written and the
 /// exit code is what it is, whoever reads.
@@ -80,7 +79,6 @@ fn placed<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a dyn Diagnostic> {
 }
 
 /// The report of an error; the stream that it is printed to takes the colours off where nobody would see them.
-#[cfg(feature = "cli")]
 fn graphical(error: &dyn Diagnostic) -> Option<String> {
     let render = |theme: GraphicalTheme| {
         let mut text = String::new();
@@ -91,12 +89,6 @@ fn graphical(error: &dyn Diagnostic) -> Option<String> {
     let plain = render(GraphicalTheme::unicode_nocolor())?;
     let escaped = escape::lines(&plain);
     if escaped == plain { render(GraphicalTheme::unicode()) } else { Some(escaped.into_owned()) }
-}
-
-/// No report: the library without its command line prints an error as a line.
-#[cfg(not(feature = "cli"))]
-fn graphical(_error: &dyn Diagnostic) -> Option<String> {
-    None
 }
 
 /// Prints a note for people, which is no result.

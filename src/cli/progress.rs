@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::print;
-use crate::report::terminal;
-use crate::run::Summary;
+use onnx_conformance_harness::run::Summary;
+use onnx_conformance_report::terminal;
 
 /// Where standard error is no terminal, a line is printed this often.
 const LINE_EVERY: Duration = Duration::from_secs(5);

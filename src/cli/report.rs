@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::options::open_suite;
 use crate::cli::standard_text::standard_texts;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, print, results_file};
-use crate::report::site::{Column, Extra, write_site};
-use crate::suite::Generated;
+use crate::cli::{print, results_file};
+use onnx_conformance_cases::suite::{Generated, Suite};
+use onnx_conformance_harness::exit;
+use onnx_conformance_report::site::{Column, Extra, write_site};
 
 /// The bytes of a front page that show whose it is.
 const HEAD: u64 = 1 << 10;
@@ -56,7 +56,7 @@ pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     if arguments.text {
         extra.texts = Some(standard_texts()?);
     }
-    let suite = open_suite(None, Generated::embedded())?;
+    let suite = Suite::project(None, Generated::embedded())?;
     let digest = suite.digest()?;
     let mut columns = Column::committed()?;
     for path in &arguments.files {

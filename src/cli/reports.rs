@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::usage::Usage;
-use crate::report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
+use onnx_conformance_report::reporter::{BadgeReporter, JunitReporter, MarkdownReporter, Reporter};
 
 /// Which files are written.
 #[derive(Debug, Args)]

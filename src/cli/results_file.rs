@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::case::open_regular;
 use crate::cli::print;
-use crate::expectations::Verdict;
-use crate::report::reporter::{ReportError, Reporter};
-use crate::report::terminal;
-use crate::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
-use crate::whole_file::WholeFile;
+use onnx_conformance_cases::case::open_regular;
+use onnx_conformance_harness::expectations::Verdict;
+use onnx_conformance_harness::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
+use onnx_conformance_harness::whole_file::WholeFile;
+use onnx_conformance_report::reporter::{ReportError, Reporter};
+use onnx_conformance_report::terminal;
 
 /// Largest size of a results file that is read, in bytes.
 const MAX_SIZE: u64 = 512 << 20;

@@ -6,29 +6,34 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::case::{Variant, open_regular};
 use crate::cli::actual::Recorder;
 use crate::cli::failures::write_failures;
-use crate::cli::gate::{Gate, GateOptions};
+use crate::cli::gate::GateOptions;
 use crate::cli::json_reporter::JsonReporter;
 use crate::cli::options::Form;
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::patterns::add_patterns;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
-use crate::cli::runtime::{RuntimeOptions, ended_early, found_of, stopped_by_interrupt};
+use crate::cli::runtime::{RuntimeOptions, ended_early};
 use crate::cli::session::{Ended, Session};
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
-use crate::cli::{exit, last_failures, options, print};
-use crate::expectations::{Conclusion, GateResult, Scope};
-use crate::report::groups::sort_by_gravity;
-use crate::report::reporter::{Collected, Finished, Reporter};
-use crate::report::terminal::{Show, word};
-use crate::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
-use crate::runtime::{Accepted, Declaration};
-use crate::suite::Filter;
+use crate::cli::{last_failures, options, print};
+use onnx_conformance_cases::case::{Variant, open_regular};
+use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope};
+use onnx_conformance_harness::gate_file::Gate;
+use onnx_conformance_harness::interrupt::stopped_by_interrupt;
+use onnx_conformance_harness::run::{CaseResult, Header, Outcome, Plan, Read, Selected, Shard, plan};
+use onnx_conformance_harness::shell::word;
+use onnx_conformance_report::groups::sort_by_gravity;
+use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
+use onnx_conformance_report::terminal::Show;
+use onnx_conformance_subject::found_of;
+use onnx_conformance_subject::{Accepted, Declaration};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -8,16 +8,16 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::cli::usage::Usage;
-use crate::cli::{exit, interrupt, options, print};
-use crate::report::escape;
-use crate::runtime::{
-    Accepted, Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
-    accepted,
+use crate::cli::{options, print};
+use onnx_conformance_cases::suite::Suite;
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::exit;
+use onnx_conformance_subject::{
+    Adapters, Builtin, Host, Launch, LaunchError, Limits, Options, Report, Stop, StopReason, Subprocess,
 };
-use crate::suite::Suite;
 
 /// The built-in executor's name.
-pub(crate) const BUILTIN: &str = "builtin";
+pub(crate) const BUILTIN: &str = Builtin::NAME;
 
 /// The most cases at a time.
 const MOST_JOBS: usize = 1_024;
@@ -53,13 +53,6 @@ pub(crate) struct RuntimeOptions {
     /// Print each message of an adapter that breaks a rule of the protocol, or could be better, and fail
     #[arg(long)]
     validate: bool,
-}
-
-/// Which files a runtime takes, where it does not say so itself.
-pub(crate) fn found_of(runtime: &dyn Host) -> Option<Accepted> {
-    let declaration = runtime.declaration();
-    let says_all = declaration.opsets.is_some() && declaration.ir.is_some();
-    if declaration.name == BUILTIN || says_all { None } else { accepted(runtime) }
 }
 
 impl RuntimeOptions {
@@ -160,14 +153,6 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
         .filter(|duration| !duration.is_zero())
         .map(|duration| duration.min(Duration::from_hours(24 * 365)))
         .ok_or_else(|| "a number of seconds above 0".to_owned())
-}
-
-/// A flag that Ctrl-C sets. The second time, the program ends at once.
-pub(crate) fn stopped_by_interrupt() -> Stop {
-    interrupt::stop().unwrap_or_else(|error| {
-        print::note(&format!("a signal such as Ctrl-C ends the program at once: {error}"));
-        Stop::default()
-    })
 }
 
 /// The exit code of a run that was stopped before its last case. Finished results are kept.

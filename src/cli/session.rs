@@ -6,11 +6,11 @@ use crate::cli::actual::Recorder;
 use crate::cli::print;
 use crate::cli::results_file::ResultsFile;
 use crate::cli::runtime::ended_early;
-use crate::expectations::{Doubts, ExpectationMatcher, GateResult};
-use crate::findings::{Finding, Findings};
-use crate::report::reporter::{Reporter, Started};
-use crate::run::{CaseResult, Event, Inspect, Plan, run_inspected};
-use crate::runtime::{Host as _, Stop, StopReason};
+use onnx_conformance_harness::expectations::{Doubts, ExpectationMatcher, GateResult};
+use onnx_conformance_harness::findings::{Finding, Findings};
+use onnx_conformance_harness::run::{CaseResult, Event, Inspect, Plan, run_inspected};
+use onnx_conformance_report::reporter::{Reporter, Started};
+use onnx_conformance_subject::{Host as _, Stop, StopReason};
 
 /// What is to be run, on what.
 pub(crate) struct Session<'a> {

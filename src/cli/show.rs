@@ -3,17 +3,18 @@
 use anyhow::bail;
 use clap::Args;
 
-use crate::case::{Case, CaseId};
 use crate::cli::options::Form;
 use crate::cli::suggest::near_pattern;
-use crate::cli::{exit, options, print};
-use crate::findings::Findings;
-use crate::measure::{Measured, Measurement, Measurements};
-use crate::report::case_json::as_json;
-use crate::report::describe_case::describe;
-use crate::report::escape::line;
-use crate::run::{Confirm as _, Outcome};
-use crate::suite::{Filter, Suite, is_glob, recorded_cases};
+use crate::cli::{options, print};
+use onnx_conformance_cases::case::{Case, CaseId};
+use onnx_conformance_cases::suite::{Filter, Suite, is_glob, recorded_cases};
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::measure::{Measured, Measurement, Measurements};
+use onnx_conformance_harness::run::{Confirm as _, Outcome};
+use onnx_conformance_report::case_json::as_json;
+use onnx_conformance_report::describe_case::describe;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::runtime::{RuntimeOptions, ended_early, stopped_by_interrupt};
-use crate::cli::{exit, print};
-use crate::report::{escape, terminal};
-use crate::runtime::{Verdict, smoke};
-use crate::suite::export_case;
+use crate::cli::print;
+use crate::cli::runtime::{RuntimeOptions, ended_early};
+use onnx_conformance_cases::suite::export_case;
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::interrupt::stopped_by_interrupt;
+use onnx_conformance_harness::smoke::{Verdict, smoke};
+use onnx_conformance_report::terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

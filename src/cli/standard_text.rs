@@ -6,10 +6,10 @@ use anyhow::{Context as _, bail};
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::cli::usage::Usage;
-use crate::report::escape;
-use crate::report::signature::{Row, compare};
-use crate::report::site::StandardTexts;
-use crate::runtime::Adapters;
+use onnx_conformance_harness::escape;
+use onnx_conformance_report::signature::{Row, compare};
+use onnx_conformance_report::site::StandardTexts;
+use onnx_conformance_subject::Adapters;
 
 /// A Python program that prints the texts of all versions as JSON.
 const PROGRAM: &str = include_str!("standard_text.py");

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::case::Variant;
 use crate::cli::print;
-use crate::suite::Suite;
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::Suite;
 
 /// Says that the patterns select no case, with the nearest name there is to each.
 pub(crate) fn note_nothing_matches(suite: &Suite, patterns: &[String]) {
@@ -58,7 +58,7 @@ pub(crate) fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::Generated;
+    use onnx_conformance_cases::suite::Generated;
 
     #[test]
     fn the_nearest_name_is_suggested() {

@@ -5,7 +5,7 @@ use clap::Args;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Release, Specs, canonical_domain};
 
 use crate::cli::usage::Usage;
-use crate::models::Wanted;
+use onnx_conformance_report::models::Wanted;
 
 /// Opsets and an IR version.
 #[derive(Debug, Args)]

@@ -1,10 +1,10 @@
 //! The reporter for people at a terminal: progress on standard error, the failures and the totals on standard output.
 
 use crate::cli::{Progress, print};
-use crate::expectations::Verdict;
-use crate::report::reporter::{Finished, ReportError, Reporter, Started};
-use crate::report::terminal::{Show, closing};
-use crate::run::{CaseResult, Summary};
+use onnx_conformance_harness::expectations::Verdict;
+use onnx_conformance_harness::run::{CaseResult, Summary};
+use onnx_conformance_report::reporter::{Finished, ReportError, Reporter, Started};
+use onnx_conformance_report::terminal::{Show, closing};
 
 /// Reports to the terminal.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{MOST_BINARY, Named, read_file};
 use crate::cli::limits::Allowance;
-use crate::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
-use crate::runtime::{Builtin, Ended, Host as _, Request, Response};
+use onnx_conformance_cases::case::{MOST_BINARY, Named, read_file};
+use onnx_conformance_report::models::{Proof, RunFailure, TrialInputs, Trials, inputs_to_give, made_up_trial};
+use onnx_conformance_subject::{Builtin, Ended, Host as _, Request};
 
 /// What both models are run on.
 pub(crate) struct Verification<'a> {
@@ -116,11 +116,8 @@ fn run(
 ) -> Result<Vec<Value>, RunFailure> {
     let request = Request { id: "convert", model, folder: Some(folder), inputs, outputs: &[] };
     let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory().saturating_sub(held));
-    match builtin.run(&request).ended {
-        Ended::Answered(Response::Outputs { values, .. }) => Ok(values),
-        Ended::Timeout(message) | Ended::OutOfMemory(message) => Err(RunFailure::Limit(message)),
-        Ended::Answered(Response::Unsupported { message, .. } | Response::Error { message, .. })
-        | Ended::Crash(message)
-        | Ended::ProtocolError(message) => Err(RunFailure::Model(message)),
-    }
+    builtin.run(&request).ended.into_values().map_err(|ended| match ended {
+        Ended::Timeout(message) | Ended::OutOfMemory(message) => RunFailure::Limit(message),
+        other => RunFailure::Model(other.message().to_owned()),
+    })
 }

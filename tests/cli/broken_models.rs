@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use onnx_conformance::generate::Random;
 use onnx_conformance::reference::proto::{Message, ModelProto};
+use onnx_conformance_cases::generate::Random;
 
 use crate::models::{Folder, external, identity, model, node, raw, with_initializer};
 use crate::program::call;

@@ -1,6 +1,6 @@
 //! Findings: listed, joined with cases, and since when cases pass.
 
-use onnx_conformance::measure::Measurements;
+use onnx_conformance_harness::measure::Measurements;
 
 use crate::program::call;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use onnx_conformance::run::{Outcome, Read, read_results};
+use onnx_conformance_harness::run::{Outcome, Read, read_results};
 
 use crate::models::Folder;
 use crate::program::call;

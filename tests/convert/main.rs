@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use converter::{Converted, Converter};
 use counts::{Counts, Outcome, Pairs, Totals};
-use onnx_conformance::case::{Case, Level as CaseLevel, Variant, vary};
 use onnx_conformance::check::convert::Target;
 use onnx_conformance::check::rules::Level;
 use onnx_conformance::check::{Limits, check};
-use onnx_conformance::generate::{OperatorCatalog, cases};
-use onnx_conformance::runtime::{Builtin, Ended, Host, Output, Request, Response};
+use onnx_conformance_cases::case::{Case, ExpectedOutput, Level as CaseLevel, Variant, vary};
+use onnx_conformance_cases::generate::{OperatorCatalog, cases};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
+use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
 use rayon::prelude::*;
 
 /// How many cases of an operator version are taken unless all are.
@@ -46,7 +46,7 @@ fn run(case: &Case, model: &ModelProto, is_edited: bool) -> Outcome {
             model: &bytes,
             folder: case.folder.as_deref(),
             inputs: &data.inputs,
-            outputs: &Output::of_expected(&data.outputs),
+            outputs: &data.outputs.iter().map(ExpectedOutput::requested).collect::<Vec<_>>(),
         };
         match Builtin::new(Duration::from_mins(1)).run(&request).ended {
             Ended::Answered(Response::Outputs { values, .. }) => {

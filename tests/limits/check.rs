@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use onnx_conformance::models::{Wanted, examine_source};
 use onnx_conformance::reference::deadline::Deadline;
 use onnx_conformance::reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
 use onnx_conformance::reference::proto::onnx::{TensorShapeProto, TypeProto, type_proto};
 use onnx_conformance::reference::proto::{
     AttributeProto, FunctionProto, GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto,
 };
-use onnx_conformance::report::models::{markdown_report, page, sarif, text};
 use onnx_conformance_check::Limits;
+use onnx_conformance_report::model_reports::{markdown_report, page, sarif, text};
+use onnx_conformance_report::models::{Wanted, examine_source};
 
 use crate::{MEMORY, alone};
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onnx_conformance::case::Case;
 use onnx_conformance::reference::dtype::ElementType;
 use onnx_conformance::reference::proto::onnx::type_proto;
 use onnx_conformance::reference::proto::{Message as _, ModelProto};
 use onnx_conformance::reference::tensor::Tensor;
 use onnx_conformance::reference::value::{Sequence, Value};
+use onnx_conformance_cases::case::Case;
 
 /// About how many elements the largest input of a hostile model has.
 const ELEMENTS: usize = 1 << 22;

@@ -13,7 +13,6 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use onnx_conformance::case::Case;
 use onnx_conformance::reference::deadline::Deadline;
 use onnx_conformance::reference::executor::run;
 use onnx_conformance::reference::kernels::framework::budget::ExecutionLimits;
@@ -22,7 +21,8 @@ use onnx_conformance::reference::model::{LoadLimits, read_model};
 use onnx_conformance::reference::proto::decode::NoExternalData;
 use onnx_conformance::reference::spec::OperatorVersion;
 use onnx_conformance::reference::value::Value;
-use onnx_conformance::suite::Suite;
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::suite::Suite;
 use peak_alloc::PeakAlloc;
 use rayon::prelude::*;
 

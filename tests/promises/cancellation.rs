@@ -1,8 +1,8 @@
 //! The bound of a sum follows from its terms, and most sums are not much smaller than they.
 
-use onnx_conformance::case::Expected;
-use onnx_conformance::compare::Accuracy;
-use onnx_conformance::generate::{AccuracyFile, Computation, OperatorCatalog, OperatorFile};
+use onnx_conformance_cases::case::Expected;
+use onnx_conformance_cases::compare::Accuracy;
+use onnx_conformance_cases::generate::{AccuracyFile, Computation, OperatorCatalog, OperatorFile};
 use onnx_conformance_reference::dtype::FloatFormat;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;

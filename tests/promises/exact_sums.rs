@@ -1,6 +1,6 @@
 //! Every partial sum of what fills make is exact, in any order.
 
-use onnx_conformance::generate::Computation;
+use onnx_conformance_cases::generate::Computation;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 
 use crate::made::{Found, Made, assert_none, places, violations};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use onnx_conformance::generate::Computation;
+use onnx_conformance_cases::generate::Computation;
 
 use crate::made::{Found, Lanes, Made, assert_none, violations};
 

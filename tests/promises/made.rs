@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance::case::{Case, Level};
-use onnx_conformance::generate::{AccuracyFile, Computation, OperatorCatalog, OperatorFile, ResolvedAccuracy, cases};
+use onnx_conformance_cases::case::{Case, Level};
+use onnx_conformance_cases::generate::{
+    AccuracyFile, Computation, OperatorCatalog, OperatorFile, ResolvedAccuracy, cases,
+};
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance::generate::Computation;
+use onnx_conformance_cases::generate::Computation;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;

@@ -1,6 +1,6 @@
 //! No value that a fill makes is rounded from a tie.
 
-use onnx_conformance::generate::Computation;
+use onnx_conformance_cases::generate::Computation;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::tensor::shape::around_axis;

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use onnx_conformance::case::{Case, Level};
 use onnx_conformance::check::convert::{Known, holds};
 use onnx_conformance::check::facts::NodeFacts;
 use onnx_conformance::check::{Limits, infer};
-use onnx_conformance::runtime::{Builtin, Ended, Host, Output, Request, Response};
+use onnx_conformance_cases::case::{Case, ExpectedOutput, Level};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::spec::{OpSpec, Specs, canonical_domain};
+use onnx_conformance_subject::{Builtin, Ended, Host, Request, Response};
 
 use crate::{FOUND, Made, assert_none};
 
@@ -30,7 +30,7 @@ fn difference(case: &Case, model: &ModelProto, domain: &str, opset: u32) -> Opti
     }
     let bytes = model.encode_to_vec().into();
     for data in &case.data {
-        let outputs = Output::of_expected(&data.outputs);
+        let outputs = data.outputs.iter().map(ExpectedOutput::requested).collect::<Vec<_>>();
         let request = Request { id: &case.id, model: &bytes, folder: None, inputs: &data.inputs, outputs: &outputs };
         let Ended::Answered(Response::Outputs { values, .. }) =
             Builtin::new(Duration::from_mins(1)).run(&request).ended

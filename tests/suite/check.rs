@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use onnx_conformance::case::{Case, RefusalClass};
-use onnx_conformance::models::ModelFolder;
-use onnx_conformance::suite::Suite;
+use onnx_conformance_cases::case::{Case, RefusalClass};
+use onnx_conformance_cases::suite::Suite;
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::{Folder, Limits};
 use onnx_conformance_check::{Report, check};
 use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_report::models::ModelFolder;
 use rayon::prelude::*;
 
 use crate::{FOUND, is_everything_meant, is_meant};

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance::case::{Case, Expected, Level};
-use onnx_conformance::compare::Accuracy;
-use onnx_conformance::generate::{Computation, OperatorCatalog};
-use onnx_conformance::suite::{Filter, Suite, VendoredCases};
+use onnx_conformance_cases::case::{Case, Expected, Level};
+use onnx_conformance_cases::compare::Accuracy;
+use onnx_conformance_cases::generate::{Computation, OperatorCatalog};
+use onnx_conformance_cases::suite::{Filter, Suite, VendoredCases};
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;

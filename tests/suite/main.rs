@@ -13,8 +13,8 @@ mod sensitivity;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use onnx_conformance::case::Case;
-use onnx_conformance::generate::{Computation, OperatorCatalog, cases};
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::generate::{Computation, OperatorCatalog, cases};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use rayon::prelude::*;
 

@@ -1,6 +1,6 @@
 //! `records/`: what the op.yaml files make is what is recorded.
 
-use onnx_conformance::suite::OperatorRecord;
+use onnx_conformance_cases::suite::OperatorRecord;
 
 use crate::{FOUND, Made, assert_none};
 

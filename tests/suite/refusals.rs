@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use onnx_conformance::case::Case;
+use onnx_conformance_cases::case::Case;
 use onnx_conformance_reference::executor::run;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use onnx_conformance::case::{Case, Expected, Level};
-use onnx_conformance::compare::{Accuracy, compare};
-use onnx_conformance::suite::Filter;
+use onnx_conformance_cases::case::{Case, Expected, Level};
+use onnx_conformance_cases::compare::{Accuracy, compare};
+use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::Value;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use onnx_conformance::expectations::version_key;
+use onnx_conformance_harness::expectations::version_key;
 use serde::Deserialize;
 
 use crate::workspace;

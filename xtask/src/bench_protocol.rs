@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use onnx_conformance::case::Variant;
-use onnx_conformance::run::{Event, plan, run};
-use onnx_conformance::runtime::message::{Answer, Answered, Command, Failure, Started, ValueFile};
-use onnx_conformance::runtime::{Declaration, Host as _, Launch, Limits, Options, Phase, Stop, StopReason, Subprocess};
-use onnx_conformance::suite::{Filter, Suite};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{Filter, Suite};
+use onnx_conformance_harness::run::{Event, plan, run};
+use onnx_conformance_subject::message::{Answer, Answered, Command, Failure, Started, ValueFile};
+use onnx_conformance_subject::{Declaration, Host as _, Launch, Limits, Options, Phase, Stop, StopReason, Subprocess};
 use serde::Serialize;
 
 use crate::workspace;
@@ -50,7 +50,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<()> {
 }
 
 /// How many cases were run, how long it took, and how long the adapter took of that.
-fn round(plan: &onnx_conformance::run::Plan<'_>) -> Result<(u32, Duration, Duration)> {
+fn round(plan: &onnx_conformance_harness::run::Plan<'_>) -> Result<(u32, Duration, Duration)> {
     let note = workspace::target().join("bench-protocol.txt");
     let launch = Launch {
         program: std::env::current_exe()?,

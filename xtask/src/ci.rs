@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use onnx_conformance::findings::Findings;
-use onnx_conformance::measure::Measurements;
-use onnx_conformance::run::ProcessorFeature;
+use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::measure::Measurements;
+use onnx_conformance_harness::run::ProcessorFeature;
 
 use crate::{adapters, foreign, workspace};
 
@@ -19,11 +19,15 @@ const DENY: &str = "0.20.2";
 const MDBOOK: &str = "0.5.4";
 
 /// The packages that are published, in the order in which they need each other.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 9] = [
     "onnx-conformance-reference",
     "onnx-conformance-check",
+    "onnx-conformance-subject",
     "onnx-conformance-testdata",
     "onnx-conformance-testdata-old",
+    "onnx-conformance-cases",
+    "onnx-conformance-harness",
+    "onnx-conformance-report",
     "onnx-conformance",
 ];
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
-/// What a crate says of this project, which it is beside of.
-const BESIDE: &str = "path = \"../../..\"";
+/// How a crate names the crate of this project that it depends on.
+const BESIDE: [&str; 2] = ["path = \"../../../crates/subject\"", "path = \"../../../crates/harness\""];
 
 /// Copies the crate in `home` to the folder `crate` in `around`, and what the crates share beside it; `dependency` takes the place of
 /// its path to this project. Gives the copy's manifest.
@@ -26,7 +26,8 @@ pub(crate) fn copy(home: &Path, around: &Path, dependency: &str) -> Result<PathB
     }
     let manifest = folder.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
-    ensure!(text.contains(BESIDE), "{}: depends on onnx-conformance otherwise than by {BESIDE}", home.display());
-    fs::write(&manifest, text.replace(BESIDE, dependency))?;
+    let beside = BESIDE.into_iter().find(|beside| text.contains(beside));
+    let beside = beside.with_context(|| format!("{}: depends on this project by none of {BESIDE:?}", home.display()))?;
+    fs::write(&manifest, text.replace(beside, dependency))?;
     Ok(manifest)
 }

@@ -3,11 +3,11 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use onnx_conformance::generate::{OperatorCatalog, OperatorFile, RecipesFile, TypesFile};
-use onnx_conformance::runtime::AdapterFile;
-use onnx_conformance::runtime::message::{Answer, Command, Started};
-use onnx_conformance::suite::records;
+use onnx_conformance_cases::generate::{OperatorCatalog, OperatorFile, RecipesFile, TypesFile};
+use onnx_conformance_cases::suite::records;
 use onnx_conformance_reference::spec::{OpSpec, Releases, Specs};
+use onnx_conformance_subject::AdapterFile;
+use onnx_conformance_subject::message::{Answer, Command, Started};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
@@ -51,18 +51,18 @@ const FILES: &[Generated] = &[
 
 /// What runtimes do with the operators of an opset that all of them take.
 fn matrix() -> Result<String> {
-    Ok(onnx_conformance::report::picture::page(21, "cargo xtask gen")?)
+    Ok(onnx_conformance_report::picture::page(21, "cargo xtask gen")?)
 }
 
 /// What changed between adjacent versions.
 fn changes() -> Result<String> {
-    Ok(onnx_conformance::report::version_history::page(Specs::embedded(), "cargo xtask gen")?)
+    Ok(onnx_conformance_report::version_history::page(Specs::embedded(), "cargo xtask gen")?)
 }
 
 /// The page of traps with its table anew.
 fn traps() -> Result<String> {
     let page = fs::read_to_string(workspace::root().join(TRAPS)).with_context(|| format!("cannot read {TRAPS}"))?;
-    let page = onnx_conformance::report::traps::page(&page, Specs::embedded(), &OperatorCatalog::embedded())?;
+    let page = onnx_conformance_report::traps::page(&page, Specs::embedded(), &OperatorCatalog::embedded())?;
     page.with_context(|| format!("{TRAPS} has no table of traps"))
 }
 
@@ -161,7 +161,7 @@ fn json_schema<T: schemars::JsonSchema>() -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onnx_conformance::suite::stale_records;
+    use onnx_conformance_cases::suite::stale_records;
 
     #[test]
     fn no_generated_file_is_stale() {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, Result, ensure};
-use onnx_conformance::expectations::Expectations;
-use onnx_conformance::runtime::AdapterFile;
+use onnx_conformance_harness::expectations::Expectations;
+use onnx_conformance_subject::AdapterFile;
 
 use crate::adapters::VersionsFile;
 use crate::{ci, foreign, python, workspace};
@@ -130,7 +130,7 @@ fn scope_of(measured: &Path) -> Result<Vec<String>> {
 fn is_of_this_suite(results: &Path) -> Result<bool> {
     let text = fs::read_to_string(results)?;
     let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap_or_default()).unwrap_or_default();
-    let suite = onnx_conformance::suite::Suite::open(&workspace::root().join("testdata"))?;
+    let suite = onnx_conformance_cases::suite::Suite::open(&workspace::root().join("testdata"))?;
     Ok(header.get("digest").and_then(serde_json::Value::as_str) == Some(suite.digest()?.as_str()))
 }
 

@@ -100,7 +100,7 @@ fn setting(attribute: &AttributeSpec) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance::generate::OperatorCatalog;
+    use onnx_conformance_cases::generate::OperatorCatalog;
 
     use super::*;
 

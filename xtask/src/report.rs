@@ -5,20 +5,23 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use onnx_conformance::case::Variant;
-use onnx_conformance::cli::{TerminalReporter, exit, read_expectations};
-use onnx_conformance::evidence::ConfirmingRuntimes;
-use onnx_conformance::expectations::{ExpectationMatcher, GateResult, Scope};
-use onnx_conformance::generate::OperatorCatalog;
+use onnx_conformance::cli::{TerminalReporter, read_expectations};
 use onnx_conformance::reference::spec::Specs;
-use onnx_conformance::report::coverage::{CoverageCollector, Exclusions};
-use onnx_conformance::report::reporter::{Collected, Finished, Reporter, Started};
-use onnx_conformance::report::site::{Column, Extra, write_site};
-use onnx_conformance::report::terminal::Show;
-use onnx_conformance::run::{Event, Header, Inspect, Read, Selected, plan, run_inspected, write_header, write_result};
-use onnx_conformance::runtime::{Builtin, Host as _, Stop};
-use onnx_conformance::suite::{Filter, Suite};
-use onnx_conformance::whole_file::write_whole;
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::generate::OperatorCatalog;
+use onnx_conformance_cases::suite::{Filter, Suite};
+use onnx_conformance_harness::evidence::ConfirmingRuntimes;
+use onnx_conformance_harness::exit;
+use onnx_conformance_harness::expectations::{ExpectationMatcher, GateResult, Scope};
+use onnx_conformance_harness::run::{
+    Event, Header, Inspect, Read, Selected, plan, run_inspected, write_header, write_result,
+};
+use onnx_conformance_harness::whole_file::write_whole;
+use onnx_conformance_report::coverage::{CoverageCollector, Exclusions};
+use onnx_conformance_report::reporter::{Collected, Finished, Reporter, Started};
+use onnx_conformance_report::site::{Column, Extra, write_site};
+use onnx_conformance_report::terminal::Show;
+use onnx_conformance_subject::{Builtin, Host as _, Stop};
 
 use crate::{site, workspace};
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use onnx_conformance::cli::report;
-use onnx_conformance::report::site::Extra;
+use onnx_conformance_report::site::Extra;
 
 use crate::workspace;
 

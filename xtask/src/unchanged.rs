@@ -6,9 +6,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use onnx_conformance::case::CaseId;
-use onnx_conformance::measure::UnchangedLine;
-use onnx_conformance::suite::recorded_digests;
+use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::suite::recorded_digests;
+use onnx_conformance_harness::measure::UnchangedLine;
 use onnx_conformance_reference::spec::OperatorVersion;
 use serde_json::Value;
 

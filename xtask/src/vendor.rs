@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use onnx_conformance::suite::{Release, Tolerance, release_key};
+use onnx_conformance_cases::suite::{Release, Tolerance, release_key};
 use serde::Deserialize;
 
 use crate::workspace;

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use onnx_conformance::measure::Measurements;
-use onnx_conformance::models::{
-    Proof, RunFailure, RuntimeReport, Trials, Wanted, broken_rule, examine_source, inputs_to_give, made_up_trial,
-};
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::convert::{PlacedEdit, Target, convert_within};
 use onnx_conformance_check::finding::Finding;
 use onnx_conformance_check::rules::Level;
 use onnx_conformance_check::scan::scan;
+use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
+use onnx_conformance_report::models::{
+    Proof, RunFailure, RuntimeReport, Trials, Wanted, broken_rule, examine_source, inputs_to_give, made_up_trial,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn finding(finding: &Finding) -> Value {
 }
 
 fn runtime(report: &RuntimeReport) -> Value {
-    let kind = |kind: &onnx_conformance::models::KindReport| {
+    let kind = |kind: &onnx_conformance_report::models::KindReport| {
         json!({
             "kind": kind.kind,
             "settings": kind.settings,
@@ -138,7 +138,7 @@ fn proof(graph: Option<&GraphProto>, before: &Bytes, after: &Bytes, limits: &Lim
             return Ok(Proof::not_verified(&format!("{why}; the program's `convert` takes --inputs")));
         }
     }
-    let run = |model: &Bytes, values: &[onnx_conformance::case::Named], _: usize| {
+    let run = |model: &Bytes, values: &[onnx_conformance_cases::case::Named], _: usize| {
         run_model(model, values, &limits.deadline).map_err(|error| {
             if limits.deadline.is_over() { RunFailure::Limit(error) } else { RunFailure::Model(error) }
         })

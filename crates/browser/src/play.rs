@@ -1,8 +1,7 @@
 //! A model in text, run with versions of an operator side by side.
 
 use bytes::Bytes;
-use onnx_conformance::case::Named;
-use onnx_conformance::report::site::{read_inputs, value_text};
+use onnx_conformance_cases::case::Named;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
@@ -11,6 +10,7 @@ use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::{Message as _, ModelProto, decode};
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_reference::value::Value;
+use onnx_conformance_report::site::{read_inputs, value_text};
 use serde::Deserialize;
 use serde_json::json;
 

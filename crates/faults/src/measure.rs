@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use onnx_conformance::case::{Case, Level};
-use onnx_conformance::generate::{GenerateError, OperatorCatalog, cases};
-use onnx_conformance::run::{Outcome, judge};
-use onnx_conformance::runtime::{Declaration, Ended, Host, Ran, Request, Response};
+use onnx_conformance_cases::case::{Case, Level};
+use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
+use onnx_conformance_harness::run::{Outcome, judge};
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::run_faulty;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
@@ -16,6 +15,7 @@ use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
+use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response};
 use rayon::prelude::*;
 
 use crate::Fault;

@@ -5,16 +5,14 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use onnx_conformance::case::Named;
-use onnx_conformance::compare::{Accuracy, compare};
-use onnx_conformance::measure::Measurements;
-use onnx_conformance::models::{ModelReport, Saving, Wanted, examine_source, inputs_to_give, made_up_trial};
-use onnx_conformance::report::models::{markdown_report, page, sarif, table, text};
+use onnx_conformance_cases::case::Named;
+use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_check::convert::{Target, convert};
 use onnx_conformance_check::facts::ValueFact;
 use onnx_conformance_check::infer::{BodyId, infer};
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::{Limits, check};
+use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{Step, run_traced};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
@@ -24,6 +22,8 @@ use onnx_conformance_reference::proto::decode::{self, NoExternalData};
 use onnx_conformance_reference::proto::{Message as _, ModelProto};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
+use onnx_conformance_report::model_reports::{markdown_report, page, sarif, table, text};
+use onnx_conformance_report::models::{ModelReport, Saving, Wanted, examine_source, inputs_to_give, made_up_trial};
 
 /// Processor time of one input, in a build that is not optimized.
 pub(crate) const TIME: Duration = Duration::from_secs(2);

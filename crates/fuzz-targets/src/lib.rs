@@ -10,5 +10,5 @@ mod target;
 mod text;
 mod texts;
 
-pub use onnx_conformance::generate::Random;
+pub use onnx_conformance_cases::generate::Random;
 pub use target::{TARGETS, Target, check};

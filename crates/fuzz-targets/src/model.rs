@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use onnx_conformance::case::{Case, DataSet, Expected, ExpectedOutput, Level, Variant, named_cells, vary};
-use onnx_conformance::report::describe_case::describe;
+use onnx_conformance_cases::case::{Case, DataSet, Expected, ExpectedOutput, Level, Variant, named_cells, vary};
 use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::executor::{RunError, run as execute};
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
@@ -16,6 +15,7 @@ use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, Value};
+use onnx_conformance_report::describe_case::describe;
 
 /// How long a model may take to load and run.
 pub(crate) const TIME: Duration = Duration::from_millis(100);

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use onnx_conformance::case::Case;
-use onnx_conformance::generate::{OperatorCatalog, cases, ids};
-use onnx_conformance::run::{Header, Selected, write_header};
-use onnx_conformance::runtime::Declaration;
-use onnx_conformance::suite::{CaseGroup, Releases, Source, VendoredCases};
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::generate::{OperatorCatalog, cases, ids};
+use onnx_conformance_cases::suite::{CaseGroup, Releases, Source, VendoredCases};
+use onnx_conformance_harness::run::{Header, Selected, write_header};
 use onnx_conformance_reference::proto::{Message, ModelProto, encode};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::value::Value;
+use onnx_conformance_subject::Declaration;
 
 use crate::Random;
 use crate::pick::{pick, place};

@@ -1,18 +1,18 @@
 //! What is text: the ONNX text syntax, YAML, results, and an adapter's messages.
 
 use bytes::Bytes;
-use onnx_conformance::case::Variant;
-use onnx_conformance::expectations::{ExpectationMatcher, Expectations, updated_expectations};
-use onnx_conformance::generate::{OperatorCatalog, ids};
-use onnx_conformance::run::{read_results, write_header, write_result};
-use onnx_conformance::runtime::Declaration;
-use onnx_conformance::runtime::message::{Answer, Started, advice, read};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::generate::{OperatorCatalog, ids};
+use onnx_conformance_harness::expectations::{ExpectationMatcher, Expectations, updated_expectations};
+use onnx_conformance_harness::run::{read_results, write_header, write_result};
 use onnx_conformance_reference::model::text::{parse_graph, parse_model, parse_nodes, parse_value_type};
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::Message;
 use onnx_conformance_reference::proto::decode::{NoExternalData, value};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_subject::Declaration;
+use onnx_conformance_subject::message::{Answer, Started, advice, read};
 
 /// A model, a graph, nodes or a type in ONNX's text syntax.
 pub(crate) fn syntax(input: &[u8]) -> bool {

@@ -1,6 +1,6 @@
 //! Adapters that die, and those that are killed.
 
-use onnx_conformance::run::Outcome::{Crash, Error, OutOfMemory, Pass};
+use onnx_conformance_harness::run::Outcome::{Crash, Error, OutOfMemory, Pass};
 
 use crate::linux::Tests;
 use crate::linux::program::{Scene, adapter};

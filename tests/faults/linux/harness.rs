@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use onnx_conformance::harness::Harness;
 use onnx_conformance::reference::proto::{Message as _, ModelProto};
-use onnx_conformance::runtime::{Builtin, Declaration, Ended, Host as _, Request, Response, Runtime};
+use onnx_conformance_harness::Harness;
+use onnx_conformance_subject::{Builtin, Declaration, Ended, Host as _, Request, Response, Runtime};
 use tempfile::TempDir;
 
 use crate::linux::Tests;

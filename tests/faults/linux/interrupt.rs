@@ -4,7 +4,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use onnx_conformance::run::Outcome::Pass;
+use onnx_conformance_harness::run::Outcome::Pass;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::linux::Tests;

@@ -1,6 +1,6 @@
 //! Adapters that leave processes behind.
 
-use onnx_conformance::run::Outcome::{self, Crash, Pass, Timeout};
+use onnx_conformance_harness::run::Outcome::{self, Crash, Pass, Timeout};
 
 use crate::linux::Tests;
 use crate::linux::program::{Scene, adapter, is_alive};

@@ -1,6 +1,6 @@
 //! Adapters whose answers are not what they should be.
 
-use onnx_conformance::run::Outcome::{self, Error, Pass, ProtocolError, WrongShape, WrongType};
+use onnx_conformance_harness::run::Outcome::{self, Error, Pass, ProtocolError, WrongShape, WrongType};
 
 use crate::linux::Tests;
 use crate::linux::program::Scene;

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use onnx_conformance::run::Outcome::{self, OutOfMemory, Pass, ProtocolError};
+use onnx_conformance_harness::run::Outcome::{self, OutOfMemory, Pass, ProtocolError};
 
 use crate::linux::Tests;
 use crate::linux::program::{Scene, adapter};

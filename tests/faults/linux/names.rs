@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use onnx_conformance::run::Outcome::{Error, ProtocolError};
+use onnx_conformance_harness::run::Outcome::{Error, ProtocolError};
 
 use crate::linux::Tests;
 use crate::linux::program::{Scene, adapter};

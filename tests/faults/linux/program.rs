@@ -16,7 +16,7 @@ use onnx_conformance::reference::proto::{
 use onnx_conformance::reference::tensor::Tensor;
 use onnx_conformance::reference::types::ValueType;
 use onnx_conformance::reference::value::Value;
-use onnx_conformance::run::{CaseResult, Outcome, read_results};
+use onnx_conformance_harness::run::{CaseResult, Outcome, read_results};
 use tempfile::TempDir;
 
 /// The longest that a run may take: much longer than any does, and much shorter than for ever.

@@ -1,6 +1,6 @@
 //! Adapters that do not answer.
 
-use onnx_conformance::run::Outcome::{Crash, Pass, Timeout};
+use onnx_conformance_harness::run::Outcome::{Crash, Pass, Timeout};
 
 use crate::linux::Tests;
 use crate::linux::program::Scene;

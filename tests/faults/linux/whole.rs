@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use onnx_conformance::run::Outcome::{Pass, Unsupported};
+use onnx_conformance_harness::run::Outcome::{Pass, Unsupported};
 
 use crate::linux::Tests;
 use crate::linux::program::{Scene, smoke};

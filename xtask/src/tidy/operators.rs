@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use onnx_conformance::expectations::Expectations;
+use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 

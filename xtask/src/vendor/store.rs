@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use onnx_conformance::suite::{Pack, Release, ReleaseIndex, Releases, Test, release_key, short, write_pack};
+use onnx_conformance_cases::suite::{Pack, Release, ReleaseIndex, Releases, Test, release_key, short, write_pack};
 use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
 

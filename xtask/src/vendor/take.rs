@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use onnx_conformance::suite::Tolerance;
+use onnx_conformance_cases::suite::Tolerance;
 use serde::Deserialize;
 use walkdir::WalkDir;
 

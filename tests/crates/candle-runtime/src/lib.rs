@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use candle_onnx::onnx::ModelProto;
 use half::f16;
-use onnx_conformance::adapter::{blamed_attribute, blamed_operator, elements, missing_type, tensor_of};
-use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType};
+use onnx_conformance_subject::adapter::{blamed_attribute, blamed_operator, elements, missing_type, tensor_of};
+use onnx_conformance_subject::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType};
 use prost::Message as _;
 
 /// candle-onnx, which evaluates the nodes of a model one after another.

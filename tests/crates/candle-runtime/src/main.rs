@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use candle_runtime::Candle;
 
 fn main() -> ExitCode {
-    onnx_conformance::serve(&Candle)
+    onnx_conformance_subject::serve(&Candle)
 }

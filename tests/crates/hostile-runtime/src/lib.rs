@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use onnx_conformance::reference::proto::{Message as _, ModelProto};
-use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor, Value};
+use onnx_conformance_harness::reference::proto::{Message as _, ModelProto};
+use onnx_conformance_harness::{Declaration, ElementType, Request, Response, Runtime, Tensor, Value};
 
 /// A runtime for models of one node.
 pub struct Hostile;

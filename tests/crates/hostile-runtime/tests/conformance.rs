@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use hostile_runtime::Hostile;
-use onnx_conformance::Harness;
+use onnx_conformance_harness::Harness;
 
 fn main() -> ExitCode {
     Harness::new(Hostile, concat!(env!("CARGO_MANIFEST_DIR"), "/expectations.yaml"))

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use onnx_conformance::adapter::{blamed_operator, elements, missing_type, tensor_of};
-use onnx_conformance::reference::value::{Sequence as OnnxSequence, Value as OnnxValue};
-use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, ValueType};
+use onnx_conformance_subject::adapter::{blamed_operator, elements, missing_type, tensor_of};
+use onnx_conformance_subject::reference::value::{Sequence as OnnxSequence, Value as OnnxValue};
+use onnx_conformance_subject::{Declaration, ElementType, Request, Response, Runtime, Tensor as OnnxTensor, ValueType};
 use rten::{DataType, Model, ModelOptions, NodeId, Sequence, Value, ValueOrView};
 use rten_tensor::Tensor;
 use rten_tensor::prelude::*;
@@ -190,7 +190,7 @@ fn onnx_value(output: &Value, declared: &ValueType) -> Result<OnnxValue, Respons
     made.map(OnnxValue::Tensor).map_err(|error| run_error(&error))
 }
 
-type Made = Result<OnnxTensor, onnx_conformance::reference::tensor::TensorError>;
+type Made = Result<OnnxTensor, onnx_conformance_subject::reference::tensor::TensorError>;
 
 fn integers(tensor: &Tensor<i32>, declared: ElementType) -> Result<Made, Response> {
     let (shape, values) = (tensor.shape().to_vec(), tensor.to_vec());

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use rten_runtime::Rten;
 
 fn main() -> ExitCode {
-    onnx_conformance::serve(&Rten)
+    onnx_conformance_subject::serve(&Rten)
 }

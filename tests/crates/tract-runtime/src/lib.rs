@@ -4,8 +4,8 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-use onnx_conformance::adapter::{elements, missing_operator, missing_type, tensor_of};
-use onnx_conformance::{
+use onnx_conformance_harness::adapter::{elements, missing_operator, missing_type, tensor_of};
+use onnx_conformance_harness::{
     Declaration, ElementType, Named, Request, Response, Runtime, Tensor as OnnxTensor, Value, ValueType,
 };
 use tract_onnx::model::ParseResult;

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use tract_runtime::Tract;
 
 fn main() -> ExitCode {
-    onnx_conformance::serve(&Tract)
+    onnx_conformance_harness::serve(&Tract)
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use onnx_conformance::Harness;
+use onnx_conformance_harness::Harness;
 use tract_runtime::Tract;
 
 fn main() -> ExitCode {

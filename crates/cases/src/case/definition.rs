@@ -1,0 +1,324 @@
+//! What a case is made of.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use onnx_conformance_subject::{Named, Output};
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Evidence, Expected, OutputEvidence};
+
+/// A model, its inputs, and what is expected of a runtime.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The stable name: `onnx-1.23.2/node/test_sum_example`.
+    pub id: String,
+    /// The serialized `ModelProto`.
+    pub model: Bytes,
+    /// The folder that holds the model, where it has external data.
+    pub folder: Option<PathBuf>,
+    /// What the model is run on, each with its own expected outputs.
+    pub data: Vec<DataSet>,
+    /// What to expect instead of outputs, for a case that must be refused.
+    pub refusal: Option<Refusal>,
+    /// The rule of an op.yaml that the case shows or breaks, or what a hostile model tries.
+    pub rule: Option<RuleRef>,
+    /// How binding the expectation is.
+    pub level: Level,
+    /// Whether the case is about special values: NaN, infinities, signed zeros, subnormals, overflow, ties, what is empty or of
+    /// rank 0.
+    pub is_edge: bool,
+    /// Whether the model attacks the runtime. A refusal passes then whatever outputs are expected, without expected outputs any
+    /// answer passes, and no runtime is evidence.
+    pub is_hostile: bool,
+    /// What confirms each expected output besides our own kernels.
+    pub evidence: Vec<OutputEvidence>,
+    /// The rule by which the case is judged other than upstream does.
+    pub judged: Option<UpstreamOverride>,
+}
+
+impl Case {
+    /// A required case of which nothing is known but its id.
+    pub fn without_data(id: &str) -> Case {
+        Case {
+            id: id.to_owned(),
+            model: Bytes::new(),
+            folder: None,
+            data: Vec::new(),
+            refusal: None,
+            rule: None,
+            level: Level::Required,
+            is_edge: false,
+            is_hostile: false,
+            evidence: Vec::new(),
+            judged: None,
+        }
+    }
+
+    /// From what a runtime can tell that it must refuse the case; nothing where it must run. Where the model is that of the
+    /// control, what differs are values of inputs.
+    pub fn refusal_class(&self) -> Option<RefusalClass> {
+        let refusal = self.refusal.as_ref()?;
+        let by_values = self.model == refusal.control.model;
+        Some(if by_values { RefusalClass::Value } else { RefusalClass::Static })
+    }
+
+    /// The outputs whose values bear on a runtime, besides their type and shape, in order.
+    pub fn judged_outputs(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        if self.refusal.is_none() && self.level != Level::Open && !self.is_hostile {
+            for output in self.data.iter().flat_map(|data| &data.outputs) {
+                let is_judged = !matches!(output.expected, Expected::Unspecified(..));
+                names.extend(Some(output.name.as_str()).filter(|name| is_judged && !names.contains(name)));
+            }
+        }
+        names
+    }
+
+    /// Notes that every output is confirmed.
+    pub fn confirm(&mut self, source: Evidence) {
+        let names: Vec<String> = self.judged_outputs().into_iter().map(str::to_owned).collect();
+        for name in &names {
+            self.confirm_output(name, source);
+        }
+    }
+
+    /// Notes that one output is confirmed.
+    pub fn confirm_output(&mut self, name: &str, source: Evidence) {
+        match self.evidence.iter_mut().find(|evidence| evidence.output == name) {
+            Some(evidence) => drop(evidence.sources.insert(source)),
+            None => self.evidence.push(OutputEvidence::of(name, source)),
+        }
+    }
+
+    /// What confirms an output.
+    pub fn evidence_of(&self, output: &str) -> impl Iterator<Item = Evidence> + '_ {
+        let found = self.evidence.iter().find(|evidence| evidence.output == output);
+        found.into_iter().flat_map(|evidence| evidence.sources.iter().copied())
+    }
+
+    /// What confirms every judged output of the case.
+    pub fn confirmed_by(&self) -> BTreeSet<Evidence> {
+        let sources = |output| self.evidence_of(output).collect::<BTreeSet<_>>();
+        let each = self.judged_outputs().into_iter().map(sources);
+        each.reduce(|common, sources| &common & &sources).unwrap_or_default()
+    }
+
+    /// The judged outputs that nothing confirms but our own kernels.
+    pub fn unconfirmed_outputs(&self) -> Vec<&str> {
+        let mut outputs = self.judged_outputs();
+        outputs.retain(|output| self.evidence_of(output).next().is_none());
+        outputs
+    }
+
+    /// The evidence for people: of all outputs together where they have the same, else of each. Nothing where nothing is
+    /// judged.
+    pub fn evidence_text(&self) -> Option<String> {
+        let outputs = self.judged_outputs();
+        let text = |output: &str| {
+            let sources: Vec<String> = self.evidence_of(output).map(|source| source.to_string()).collect();
+            if sources.is_empty() { "nothing".to_owned() } else { sources.join(", ") }
+        };
+        let first = text(outputs.first()?);
+        if outputs.iter().all(|output| text(output) == first) {
+            return Some(first);
+        }
+        let each: Vec<String> = outputs.iter().map(|output| format!("{output} by {}", text(output))).collect();
+        Some(each.join("; "))
+    }
+}
+
+/// The inputs of one run and the outputs expected of it.
+#[derive(Clone, Debug, Default)]
+pub struct DataSet {
+    /// The inputs, by name.
+    pub inputs: Vec<Named>,
+    /// The outputs, in the order of the graph's.
+    pub outputs: Vec<ExpectedOutput>,
+}
+
+/// What is expected of one output.
+#[derive(Clone, Debug)]
+pub struct ExpectedOutput {
+    /// The name of the output.
+    pub name: String,
+    /// What it must be.
+    pub expected: Expected,
+}
+
+impl ExpectedOutput {
+    /// The output as a runtime is asked for it.
+    pub fn requested(&self) -> Output {
+        let (value_type, _) = self.expected.declared();
+        Output::new(&self.name, value_type, self.expected.bytes())
+    }
+}
+
+/// Why a vendored case is judged other than by its stored values; docs/accuracy.md and docs/releases.md argue each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UpstreamOverride {
+    /// The stored outputs are draws of a random operator.
+    Draws,
+    /// Dropout in training: which elements fall is drawn.
+    Dropout,
+    /// A lossy image format, of which decoders may differ.
+    Lossy,
+    /// Stored elements that are the rounding noise of a sum whose exact value may be zero.
+    Noise,
+    /// The outputs that a later release stores for the same model and inputs, where it mended the test.
+    Mended,
+    /// Values that are stored in another element type than the model declares.
+    Restored,
+    /// The stored outputs are one of several results that the text allows.
+    Ambiguous,
+    /// The test is wrong in its release and was never mended for the same model: recorded, not judged.
+    Defective,
+}
+
+impl UpstreamOverride {
+    /// The document that argues the rule.
+    pub const fn document(self) -> &'static str {
+        match self {
+            UpstreamOverride::Draws | UpstreamOverride::Dropout | UpstreamOverride::Lossy | UpstreamOverride::Noise => {
+                "docs/accuracy.md"
+            }
+            UpstreamOverride::Mended
+            | UpstreamOverride::Restored
+            | UpstreamOverride::Ambiguous
+            | UpstreamOverride::Defective => "docs/releases.md",
+        }
+    }
+
+    /// The rule in a few words.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            UpstreamOverride::Draws => "stored draws of a random operator: type, shape and mean",
+            UpstreamOverride::Dropout => "dropout in training: what stays is scaled, and as many fall as chance allows",
+            UpstreamOverride::Lossy => "a lossy image format: 4 of 255 in a channel",
+            UpstreamOverride::Noise => "stored rounding noise of a sum near zero: the rounding of its terms",
+            UpstreamOverride::Mended => {
+                "a test that a later release mended: the outputs stored there for the same inputs"
+            }
+            UpstreamOverride::Restored => "values stored in another element type: the type that the model declares",
+            UpstreamOverride::Ambiguous => "a test that stores one of several results that the text allows",
+            UpstreamOverride::Defective => "a test that contradicts its release's own text: recorded, not judged",
+        }
+    }
+}
+
+/// A rule of an op.yaml, as readers find it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRef {
+    /// The id in its file, such as `C9`.
+    pub id: String,
+    /// The rule in one sentence.
+    pub says: String,
+    /// The file and line where it stands: `specs/ai.onnx/Resize/op.yaml:212`.
+    pub place: String,
+}
+
+impl fmt::Display for RuleRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.id, self.says, self.place)
+    }
+}
+
+/// What must be refused, and how it is known that the refusal is for that reason.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The rule that the case breaks, in a few words.
+    pub rule: String,
+    /// The same model with the one violation repaired, which must run.
+    pub control: Box<Case>,
+}
+
+/// From what a runtime can tell that it must refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum RefusalClass {
+    /// From the model: its types, shapes, attributes and form.
+    #[serde(rename = "refusal/static")]
+    Static,
+    /// From the values of inputs alone, which a runtime may never look at.
+    #[serde(rename = "refusal/value")]
+    Value,
+}
+
+impl fmt::Display for RefusalClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RefusalClass::Static => "refusal/static",
+            RefusalClass::Value => "refusal/value",
+        })
+    }
+}
+
+/// How binding an expectation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// A sentence of the standard says so.
+    #[default]
+    Required,
+    /// Implied by the standard, or common ground.
+    Recommended,
+    /// The standard is silent: recorded, never judged.
+    Open,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Level::Required => "required",
+            Level::Recommended => "recommended",
+            Level::Open => "open",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Accuracy;
+    use onnx_conformance_reference::dtype::ElementType;
+    use onnx_conformance_reference::tensor::Tensor;
+    use onnx_conformance_reference::types::ValueType;
+    use onnx_conformance_reference::value::Value;
+
+    /// A case with the outputs a and b, and c of which only the type is known.
+    fn case() -> Case {
+        let value = Value::Tensor(Tensor::of_floats(ElementType::Float, &[1], &[0.0]).unwrap());
+        let judged = |name: &str| ExpectedOutput {
+            name: name.to_owned(),
+            expected: Expected::Value(value.clone(), Accuracy::Exact),
+        };
+        let free = Expected::Unspecified(ValueType::Tensor(ElementType::Float), None);
+        let outputs = vec![judged("a"), judged("b"), ExpectedOutput { name: "c".to_owned(), expected: free }];
+        Case { data: vec![DataSet { inputs: Vec::new(), outputs }], ..Case::without_data("case") }
+    }
+
+    #[test]
+    fn a_case_is_confirmed_by_what_confirms_each_of_its_outputs() {
+        let mut case = case();
+        assert_eq!((case.unconfirmed_outputs(), case.evidence_text().unwrap()), (vec!["a", "b"], "nothing".to_owned()));
+        case.confirm_output("a", Evidence::Literal);
+        assert_eq!((case.confirmed_by(), case.unconfirmed_outputs()), (BTreeSet::new(), vec!["b"]));
+        assert_eq!(case.evidence_text().unwrap(), "a by literal; b by nothing");
+        case.confirm(Evidence::Tract);
+        assert_eq!(case.confirmed_by(), [Evidence::Tract].into());
+        assert_eq!(case.evidence_text().unwrap(), "a by literal, tract; b by tract");
+        case.confirm_output("b", Evidence::Literal);
+        assert_eq!(case.evidence_text().unwrap(), "literal, tract");
+        assert!(case.unconfirmed_outputs().is_empty() && case.evidence_of("c").next().is_none());
+    }
+
+    #[test]
+    fn what_is_not_judged_needs_no_evidence() {
+        let mut open = Case { level: Level::Open, ..case() };
+        open.confirm(Evidence::Tract);
+        assert!(open.evidence.is_empty() && open.evidence_text().is_none() && open.confirmed_by().is_empty());
+    }
+}

@@ -1,0 +1,26 @@
+//! Cases: a model, its inputs, and what is expected of a runtime.
+
+mod declared_cells;
+mod definition;
+mod digest;
+mod evidence;
+mod expected;
+mod external;
+mod folder;
+mod type_cell;
+mod variant;
+mod write;
+
+pub use declared_cells::named_cells;
+pub use definition::{Case, DataSet, ExpectedOutput, Level, Refusal, RefusalClass, RuleRef, UpstreamOverride};
+pub use digest::{digest, digest_of_texts};
+pub use evidence::{Evidence, OutputEvidence};
+pub use expected::{Expected, Part};
+pub use external::external_locations;
+pub use folder::{CaseError, Feed, read_files, read_folder};
+pub use onnx_conformance_subject::files::{MOST_BINARY, lines, open_regular, read_file, read_lines, read_text};
+pub use onnx_conformance_subject::{CaseId, FolderData, Named, Variant, folders, type_in_id};
+pub use type_cell::{Cell, CellError, TypeCell};
+pub(crate) use variant::name_dimensions;
+pub use variant::vary;
+pub use write::files;

@@ -1,0 +1,133 @@
+//! How a case is put to a runtime.
+
+use std::collections::HashSet;
+
+use crate::case::{Case, Named, Variant};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
+use onnx_conformance_reference::proto::onnx::type_proto;
+use onnx_conformance_reference::proto::{
+    AttributeProto, GraphProto, Message, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
+    decode, encode,
+};
+use onnx_conformance_reference::spec::{AttributeType, Specs};
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+
+/// A case in another form, under its id with `@<variant>` behind it; nothing where that form is no other, or there is none:
+/// a refusal, a hostile model, a model with several data sets, one without an input to move.
+///
+/// `constants` and `initializers` move every tensor that is given to the graph but the first, so that what a runtime takes
+/// for data stays data, and shapes, axes and the like are known when the model is loaded. `all-constants` moves the first too: the
+/// shape of `ConstantOfShape` and the start of `Range` are known then, and the runtime may compute everything before it runs.
+pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
+    let [data] = case.data.as_slice() else { return None };
+    if case.refusal.is_some() || case.is_hostile {
+        return None;
+    }
+    let mut model = decode::model(case.model.clone()).ok()?;
+    let mut data = data.clone();
+    match variant {
+        Variant::Runtime => return None,
+        Variant::DynamicShapes => {
+            let graph = model.graph.as_mut()?;
+            let infos = graph.input.iter_mut().chain(&mut graph.output);
+            let named = infos.map(name_dimensions).filter(|named| *named).count();
+            if named == 0 {
+                return None;
+            }
+        }
+        Variant::Constants | Variant::Initializers | Variant::AllConstants => {
+            let first = usize::from(variant != Variant::AllConstants);
+            let is_movable = |(at, input): &(usize, &Named)| *at >= first && matches!(input.value, Value::Tensor(_));
+            let moved: Vec<Named> =
+                data.inputs.iter().enumerate().filter(is_movable).map(|(_, input)| input.clone()).collect();
+            let tensors: Vec<TensorProto> = moved.iter().filter_map(message).collect();
+            if tensors.is_empty() {
+                return None;
+            }
+            let names: HashSet<&str> = moved.iter().map(|input| input.name.as_str()).collect();
+            data.inputs.retain(|input| !names.contains(input.name.as_str()));
+            match variant {
+                Variant::Initializers => initializers(&mut model, tensors)?,
+                _ => constants(&mut model, tensors)?,
+            }
+        }
+    }
+    let id = variant.id(&case.id);
+    Some(Case { id, model: model.encode_to_vec().into(), data: vec![data], ..case.clone() })
+}
+
+fn message(input: &Named) -> Option<TensorProto> {
+    Some(encode::tensor(input.value.as_tensor()?, &input.name))
+}
+
+/// Tensors as nodes before all others.
+fn constants(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
+    let specs = Specs::embedded();
+    if !model.opset_import.iter().any(|import| matches!(import.domain(), "" | "ai.onnx")) {
+        // The model is of another domain, so the version of Constant is free.
+        let opset = specs.newest_opset("").ok()?;
+        let lowest = specs.releases().ok()?.lowest_ir("", opset)?;
+        model.ir_version = Some(model.ir_version().max(lowest.into()));
+        model.opset_import.push(OperatorSetIdProto { domain: Some(String::new()), version: Some(opset.into()) });
+    }
+    let opset = model.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"))?.version();
+    let spec = specs.find("", "Constant", opset).ok()?;
+    let graph = model.graph.as_mut()?;
+    forget_inputs(graph, &tensors);
+    let mut nodes = Vec::new();
+    for tensor in tensors {
+        let element = ElementType::from_code(tensor.data_type())?;
+        // Older versions of Constant do not have every type.
+        if !spec.types.values().any(|types| types.contains(&ValueType::Tensor(element))) {
+            return None;
+        }
+        let name = tensor.name().to_owned();
+        let value = AttributeProto {
+            name: Some("value".to_owned()),
+            r#type: Some(AttributeType::Tensor.code()),
+            t: Some(TensorProto { name: None, ..tensor }),
+            ..AttributeProto::default()
+        };
+        let node = NodeProto {
+            op_type: Some("Constant".to_owned()),
+            output: vec![name],
+            attribute: vec![value],
+            ..NodeProto::default()
+        };
+        nodes.push(node);
+    }
+    graph.node.splice(0..0, nodes);
+    Some(())
+}
+
+/// Tensors as initializers. Before IR version 4 an initializer is an input too.
+fn initializers(model: &mut ModelProto, tensors: Vec<TensorProto>) -> Option<()> {
+    let is_old = model.ir_version() < 4;
+    let graph = model.graph.as_mut()?;
+    if !is_old {
+        forget_inputs(graph, &tensors);
+    }
+    graph.initializer.extend(tensors);
+    Some(())
+}
+
+fn forget_inputs(graph: &mut GraphProto, tensors: &[TensorProto]) {
+    let names: HashSet<&str> = tensors.iter().map(TensorProto::name).collect();
+    graph.input.retain(|info| !names.contains(info.name()));
+}
+
+/// Names the dimensions of a tensor that have sizes, each by itself.
+pub(crate) fn name_dimensions(info: &mut ValueInfoProto) -> bool {
+    let name = info.name().to_owned();
+    let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_mut().and_then(|t| t.value.as_mut()) else {
+        return false;
+    };
+    let dims = tensor.shape.iter_mut().flat_map(|shape| shape.dim.iter_mut()).enumerate();
+    let named = dims.map(|(at, dim)| {
+        let value = Some(dimension::Value::DimParam(format!("{name}_{at}")));
+        *dim = Dimension { value, ..Dimension::default() };
+    });
+    named.count() > 0
+}

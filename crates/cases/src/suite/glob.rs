@@ -1,0 +1,198 @@
+//! Globs over ids, which also choose what is below the paths that they match.
+
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+/// The most `{` of a pattern: braces nest no deeper, and the pattern engine has a limit of nesting.
+const MAX_BRACES: usize = 64;
+
+/// The longest pattern in bytes, for which the pattern engine has the memory in any case.
+const MAX_LENGTH: usize = 1 << 14;
+
+/// The most characters of a pattern that an error shows.
+const SHOWN: usize = 80;
+
+/// A pattern that is no glob.
+#[derive(Debug, thiserror::Error)]
+#[error("'{pattern}' is not a pattern: {reason}; write ids with * within a part, ** across parts, and {{a,b}}")]
+pub struct FilterError {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A glob over ids. Most are of two forms that take no pattern engine, and there are many for each id.
+#[derive(Debug)]
+pub struct PathGlob {
+    /// What every id begins with.
+    start: String,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// `ai.onnx/Abs-13/**`: everything below.
+    Below,
+    /// `ai.onnx/Abs-13/**/T=int8`: these parts somewhere below.
+    Parts(String),
+    /// Any other, made ready when it is first needed.
+    Other(Box<[Glob; 2]>, OnceLock<[GlobMatcher; 2]>),
+}
+
+impl PathGlob {
+    /// The glob that a pattern is.
+    pub fn new(pattern: &str) -> Result<PathGlob, FilterError> {
+        let base = pattern.trim_end_matches('/');
+        let plain = |start: &str| (!start.is_empty() && !is_glob(start)).then(|| format!("{start}/"));
+        if let Some(start) = base.strip_suffix("/**").and_then(plain) {
+            return Ok(PathGlob { start, form: Form::Below });
+        }
+        if let Some((start, parts)) = base.split_once("/**/")
+            && let Some(start) = plain(start)
+            && !is_glob(parts)
+        {
+            return Ok(PathGlob { start, form: Form::Parts(parts.to_owned()) });
+        }
+        let start = pattern.get(..wildcard(pattern)).unwrap_or_default().to_owned();
+        Ok(PathGlob { start, form: Form::Other(Box::new(globs(pattern)?), OnceLock::new()) })
+    }
+
+    /// Whether an id is chosen.
+    pub fn matches(&self, id: &str) -> bool {
+        let Some(rest) = id.strip_prefix(&self.start) else { return false };
+        match &self.form {
+            Form::Below => !rest.is_empty(),
+            Form::Parts(parts) => has_parts(rest, parts),
+            Form::Other(globs, ready) => {
+                let ready = ready.get_or_init(|| globs.each_ref().map(Glob::compile_matcher));
+                ready.iter().any(|glob| glob.is_match(id))
+            }
+        }
+    }
+}
+
+/// Whether something in a pattern does not stand for itself.
+pub fn is_glob(pattern: &str) -> bool {
+    wildcard(pattern) < pattern.len()
+}
+
+/// Where the first thing in a pattern is that does not stand for itself, or its end.
+pub fn wildcard(pattern: &str) -> usize {
+    let is_special = |byte| matches!(byte, b'*' | b'?' | b'[' | b'{' | b'\\');
+    pattern.bytes().position(is_special).unwrap_or(pattern.len())
+}
+
+/// The pattern itself, and everything below it, so that the path of a group chooses the group.
+fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
+    let base = pattern.trim_end_matches('/');
+    Ok([glob(base, pattern, true)?, glob(&format!("{base}/**"), pattern, true)?])
+}
+
+/// A pattern over texts that have no parts: `*` stands for anything.
+pub fn loose_glob(pattern: &str) -> Result<Glob, FilterError> {
+    glob(pattern, pattern, false)
+}
+
+/// A glob that can be compiled: what its engine refuses only then is refused here.
+fn glob(text: &str, pattern: &str, has_parts: bool) -> Result<Glob, FilterError> {
+    let refused = |reason: String| FilterError { pattern: shortened(pattern), reason };
+    if text.matches('{').count() > MAX_BRACES {
+        return Err(refused(format!("it has more than {MAX_BRACES} braces")));
+    }
+    if text.len() > MAX_LENGTH {
+        return Err(refused(format!("it has more than {MAX_LENGTH} bytes")));
+    }
+    let glob = GlobBuilder::new(text).literal_separator(has_parts).build();
+    glob.map_err(|error| refused(error.kind().to_string()))
+}
+
+fn shortened(pattern: &str) -> String {
+    match pattern.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &pattern[..end]),
+        None => pattern.to_owned(),
+    }
+}
+
+/// Whether these parts stand somewhere in a path, as whole parts.
+fn has_parts(path: &str, parts: &str) -> bool {
+    let starts = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
+    starts
+        .filter_map(|at| path.get(at..)?.strip_prefix(parts))
+        .any(|behind| behind.is_empty() || behind.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plain_forms_choose_what_the_pattern_engine_does() {
+        let patterns = [
+            "a/b/**",
+            "a/**",
+            "a/**/T=x",
+            "a/b/**/T=x",
+            "a/**/c/T=x",
+            "a/*/T=x",
+            "a/**/T=x*",
+            "a/b*",
+            "**",
+            "**/T=x",
+            "a/**/",
+            "a/{b,c}/**",
+            "a/**/b/**",
+            "a/**/b/b",
+        ];
+        let ids = [
+            "a",
+            "a/b",
+            "a/b/c",
+            "a/T=x",
+            "a/b/T=x",
+            "a/b/c/T=x",
+            "a/b/T=xy",
+            "a/b/yT=x",
+            "a/b/T=x/more",
+            "a/T=x/T=x",
+            "ab/T=x",
+            "b/a/T=x",
+            "a/bc",
+            "a/b/c/T=x/d",
+            "a/c/T=xT=x",
+            "a/zb/b/b",
+            "a/b/b/b",
+        ];
+        for pattern in patterns {
+            let (own, both) =
+                (PathGlob::new(pattern).unwrap(), globs(pattern).unwrap().map(|glob| glob.compile_matcher()));
+            for id in ids {
+                assert_eq!(own.matches(id), both.iter().any(|glob| glob.is_match(id)), "{pattern} on {id}");
+            }
+        }
+        assert!(PathGlob::new("a[b").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_compiled_is_refused_at_once() {
+        let nested = |depth: usize| format!("{}b{}", "{a,".repeat(depth), "}".repeat(depth));
+        let rows = [
+            (nested(300), "has more than 64 braces"),
+            // A brace in a class closes nothing.
+            ("{[}],".repeat(300), "has more than 64 braces"),
+            (format!("{}*", "a".repeat(20_000)), "has more than 16384 bytes"),
+        ];
+        for (pattern, why) in rows {
+            for error in [PathGlob::new(&pattern).unwrap_err(), loose_glob(&pattern).unwrap_err()] {
+                let text = error.to_string();
+                assert!(text.contains(why) && text.len() < 300, "{text}");
+            }
+        }
+        // The deepest, the widest and the longest that are taken, each of them compiled.
+        for pattern in [nested(64), "[!a]".repeat(4_000), "?".repeat(16_000), "*?".repeat(8_000)] {
+            assert!(!PathGlob::new(&pattern).unwrap().matches("c"));
+            loose_glob(&pattern).unwrap().compile_matcher();
+        }
+    }
+}

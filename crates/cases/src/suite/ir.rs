@@ -1,0 +1,128 @@
+//! The cases of the format itself, one unit a file under `specs/ir`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
+
+use crate::case::{Case, digest_of_texts};
+use crate::generate::{IrFile, embedded_ir, ir_cases, ir_ids, read_ir};
+use crate::suite::hostile::remove_hostile_files;
+use crate::suite::{CaseGroup, Source, SuiteError};
+use onnx_conformance_subject::run_folder::RunFolder;
+
+/// The files below `testdata/ir/external`, by their paths there.
+static DATA: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/external.rs"));
+
+/// The folder that the embedded data is written to. Cases name it, which outlive their suite.
+static WRITTEN: Mutex<Option<RunFolder>> = Mutex::new(None);
+
+/// Removes the temporary folder that models with data outside themselves were written to. A program calls it at its end.
+pub fn remove_temporary() {
+    // A folder that cannot be removed harms nobody.
+    drop(WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).take());
+    remove_hostile_files();
+}
+
+/// The cases of the format itself.
+#[derive(Debug)]
+pub struct IrCases {
+    data: Data,
+}
+
+/// Where the data is that models keep outside themselves.
+#[derive(Debug)]
+enum Data {
+    /// In a folder.
+    Folder(PathBuf),
+    /// In the program. It is written to a temporary folder when the first model needs it.
+    Embedded,
+}
+
+impl IrCases {
+    /// The cases of the files that the program was built with. Data outside of models is under `testdata`.
+    pub fn new(testdata: &Path) -> IrCases {
+        IrCases { data: Data::Folder(testdata.join("ir").join("external")) }
+    }
+
+    /// The cases of the files that the program was built with, and the data that it has of them. The temporary folder of the
+    /// data stays until [`remove_temporary`] is called.
+    pub fn embedded() -> IrCases {
+        IrCases { data: Data::Embedded }
+    }
+
+    /// The folder of the data outside of models.
+    fn folder(&self) -> Result<PathBuf, SuiteError> {
+        if let Data::Folder(folder) = &self.data {
+            return Ok(folder.clone());
+        }
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = &*written {
+            return Ok(folder.path().to_owned());
+        }
+        let folder = write_data().map_err(|error| {
+            let hint = "it is for temporary files; set TMPDIR to a folder that can be written, or name `testdata` of a \
+                        checkout by --testdata";
+            let error = io::Error::new(error.kind(), format!("{error}; {hint}"));
+            SuiteError::Io { path: std::env::temp_dir(), error }
+        })?;
+        Ok(written.insert(folder).path().to_owned())
+    }
+
+    fn file(unit: &CaseGroup) -> Result<IrFile, SuiteError> {
+        let found = embedded_ir().find(|(name, _)| *name == unit.name);
+        let missing = || SuiteError::File { path: (&unit.name).into(), rule: "there is no such file of cases".into() };
+        let (name, text) = found.ok_or_else(missing)?;
+        Ok(read_ir(&name, text)?)
+    }
+}
+
+impl Source for IrCases {
+    fn units(&self) -> Result<Vec<CaseGroup>, SuiteError> {
+        Ok(embedded_ir().map(|(name, _)| CaseGroup { name }).collect())
+    }
+
+    fn unit(&self, name: &str) -> Result<Option<CaseGroup>, SuiteError> {
+        Ok(embedded_ir().find(|(other, _)| other == name).map(|(name, _)| CaseGroup { name }))
+    }
+
+    fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
+        let mut ids = ir_ids(&Self::file(unit)?);
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    fn load(&self, unit: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
+        Ok(ir_cases(&Self::file(unit)?, &self.folder()?, wanted)?)
+    }
+
+    fn fingerprint(&self) -> Result<String, SuiteError> {
+        let texts: Vec<&str> = embedded_ir().map(|(_, text)| text).collect();
+        Ok(digest_of_texts(texts))
+    }
+}
+
+/// Writes the data into a new temporary folder.
+fn write_data() -> io::Result<RunFolder> {
+    let folder = RunFolder::new_in(&std::env::temp_dir())?;
+    for (name, bytes) in DATA {
+        let path = folder.path().join(name);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(path, bytes)?;
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_data_is_that_of_the_project() {
+        let project = IrCases::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")).folder().unwrap();
+        let embedded = IrCases::embedded().folder().unwrap();
+        for name in ["weights.bin", "below/more.bin"] {
+            assert_eq!(fs::read(embedded.join(name)).unwrap(), fs::read(project.join(name)).unwrap(), "{name}");
+        }
+        assert_eq!(IrCases::embedded().folder().unwrap(), embedded);
+    }
+}

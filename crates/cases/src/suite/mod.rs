@@ -1,0 +1,38 @@
+//! Every source of cases, and choosing among them by id.
+
+mod defects;
+mod export;
+mod filter;
+mod folder;
+mod generated;
+mod glob;
+mod hostile;
+mod ir;
+mod recorded_case;
+mod records;
+mod releases;
+mod source;
+mod sources;
+mod upstream;
+mod vendored;
+mod version;
+
+pub use defects::{Defect, Defects};
+pub use export::{Exported, Exporter, export_case};
+pub use filter::Filter;
+pub use folder::FolderSuite;
+pub use generated::{Generated, read_operators};
+pub use glob::FilterError;
+pub use glob::{PathGlob, is_glob, loose_glob, wildcard};
+pub use hostile::HostileCases;
+pub use ir::{IrCases, remove_temporary};
+pub use recorded_case::{CaseFacts, Needs, RecordedCase};
+pub use records::{OperatorRecord, VersionRecord, recorded_cases, recorded_digests, records, stale_records};
+pub use releases::{
+    FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, short,
+    write_pack,
+};
+pub use source::{CaseGroup, Source, SuiteError};
+pub use sources::{SelectedGroup, Suite};
+pub use vendored::VendoredCases;
+pub use version::SUITE_VERSION;

@@ -1,0 +1,313 @@
+//! Every release that is vendored, from the program itself or from a folder.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use bytes::Bytes;
+use flate2::read::ZlibDecoder;
+use onnx_conformance_reference::spec::yaml;
+use serde::{Deserialize, Serialize};
+
+use crate::case::{MOST_BINARY, read_file};
+use crate::suite::SuiteError;
+use crate::suite::releases::{Pack, PackError, ReleaseIndex, Test, short};
+
+static EMBEDDED: LazyLock<Result<Arc<Releases>, String>> =
+    LazyLock::new(|| Releases::open(Home::Embedded).map(Arc::new).map_err(|error| error.to_string()));
+
+/// The list of releases.
+const LIST: &str = "releases.yaml";
+
+/// What is wrong with tests.
+const DEFECTS: &str = "defects.yaml";
+
+/// What is done about a file that is not as it should be.
+const WAY_OUT: &str = "run `cargo xtask vendor` for this release again";
+
+/// Upstream's bound on a floating-point value: `|actual - expected| <= atol + rtol * |expected|`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// Relative to the expected value.
+    pub rtol: f64,
+    /// Absolute.
+    pub atol: f64,
+}
+
+/// A vendored release: where its files are from, and what upstream's runner knows of the tests besides their files.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// Its name, such as `1.7.0`.
+    pub release: String,
+    /// The file of the Python package that its tests are from.
+    pub package: String,
+    /// The SHA-256 of that file.
+    pub sha256: String,
+    /// The licence of the tests, by its SPDX name; its text is a file of the release.
+    pub licence: String,
+    /// How many tests each group has.
+    pub cases: BTreeMap<String, usize>,
+    /// The SHA-256 of the checksums of all its files, as sha256sum writes them, sorted by path.
+    pub files: String,
+    /// The tests for which upstream's runner has another tolerance than the usual one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exceptions: BTreeMap<String, Tolerance>,
+}
+
+/// A test where it stands in full.
+#[derive(Clone, Copy, Debug)]
+pub struct FullTest<'a> {
+    /// The number of the release, the first that has the test so.
+    pub origin: usize,
+    /// Its files with the digits of their contents.
+    pub files: &'a [(String, String)],
+}
+
+/// Where the files are.
+#[derive(Debug)]
+enum Home {
+    Embedded,
+    Folder(PathBuf),
+}
+
+/// A release as far as it has been read.
+#[derive(Debug)]
+struct Entry {
+    index: OnceLock<ReleaseIndex>,
+    file: OnceLock<Bytes>,
+}
+
+/// The objects of all packs, by the digits that name them.
+#[derive(Debug)]
+struct Objects {
+    /// The packs by the number of their release.
+    packs: BTreeMap<usize, Pack>,
+    places: HashMap<String, (usize, usize)>,
+}
+
+/// Every release that is vendored. Nothing is read before it is needed.
+#[derive(Debug)]
+pub struct Releases {
+    home: Home,
+    list: Vec<Release>,
+    entries: Vec<Entry>,
+    objects: OnceLock<Objects>,
+}
+
+impl Releases {
+    /// The releases that the program was built with.
+    pub fn embedded() -> Result<Arc<Releases>, SuiteError> {
+        let wrong = |rule: &String| SuiteError::File { path: LIST.into(), rule: rule.clone() };
+        EMBEDDED.as_ref().map(Arc::clone).map_err(wrong)
+    }
+
+    /// The releases in `onnx` below a folder, `testdata` of a checkout, or those that the program was built with.
+    pub fn below(testdata: Option<&Path>) -> Result<Arc<Releases>, SuiteError> {
+        match testdata {
+            Some(folder) => Releases::of_folder(&folder.join("onnx")),
+            None => Releases::embedded(),
+        }
+    }
+
+    /// The releases in a folder, such as `testdata/onnx` of a checkout.
+    pub fn of_folder(folder: &Path) -> Result<Arc<Releases>, SuiteError> {
+        Releases::open(Home::Folder(folder.to_owned())).map(Arc::new)
+    }
+
+    fn open(home: Home) -> Result<Releases, SuiteError> {
+        let (path, text) = (home.path(LIST), home.text(LIST)?);
+        let wrong = |rule: String| SuiteError::File { path: path.clone(), rule };
+        let list: Vec<Release> =
+            yaml::read(&path.display().to_string(), &text).map_err(|error| wrong(error.message))?;
+        let in_order = list.windows(2).all(|pair| match pair {
+            [one, next] => super::release_key(&one.release) < super::release_key(&next.release),
+            _ => true,
+        });
+        if list.is_empty() || !in_order {
+            return Err(wrong(
+                "lists no release, or releases out of order; order them by number, each once".to_owned(),
+            ));
+        }
+        let entries = list.iter().map(|_| Entry { index: OnceLock::new(), file: OnceLock::new() }).collect();
+        Ok(Releases { home, list, entries, objects: OnceLock::new() })
+    }
+
+    /// The releases, oldest first.
+    pub fn all(&self) -> &[Release] {
+        &self.list
+    }
+
+    /// The number of a release in [`Releases::all`], by its name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.list.iter().position(|release| release.release == name)
+    }
+
+    /// The index of the release of this number.
+    pub fn index(&self, number: usize) -> Result<&ReleaseIndex, SuiteError> {
+        let (Some(release), Some(entry)) = (self.list.get(number), self.entries.get(number)) else {
+            let rule = format!("has no release number {number}, only {}", self.list.len());
+            return Err(SuiteError::File { path: self.home.path(LIST), rule });
+        };
+        if let Some(index) = entry.index.get() {
+            return Ok(index);
+        }
+        let name = format!("{}/index.txt", release.release);
+        let line = |line: usize| self.wrong(&name, &format!("line {line} is none of an index"));
+        let index = ReleaseIndex::parse(&self.home.text(&name)?).map_err(line)?;
+        for (group, &recorded) in &release.cases {
+            let of_group = |test: &&String| test.split_once('/').is_some_and(|(name, _)| name == group);
+            let found = index.tests.keys().filter(of_group).count();
+            if found != recorded {
+                return Err(self.wrong(&name, &format!("lists {found} tests of {group}, but {recorded} are recorded")));
+            }
+        }
+        Ok(entry.index.get_or_init(|| index))
+    }
+
+    /// A text that changes when a release's files do, or what is known to be wrong with them.
+    pub fn fingerprint(&self, number: usize) -> Result<String, SuiteError> {
+        let files = self.list.get(number).map_or("", |release| &release.files);
+        Ok(format!("{files}\n{}", self.defects()?))
+    }
+
+    /// The text of `defects.yaml`.
+    pub fn defects(&self) -> Result<String, SuiteError> {
+        if self.home.has(DEFECTS) { self.home.text(DEFECTS) } else { Ok("[]".to_owned()) }
+    }
+
+    /// A test of the release of this number where it stands in full; nothing where the release has no such test.
+    pub fn test(&self, number: usize, name: &str) -> Result<Option<FullTest<'_>>, SuiteError> {
+        match self.index(number)?.tests.get(name) {
+            None => Ok(None),
+            Some(Test::Files(files)) => Ok(Some(FullTest { origin: number, files })),
+            Some(Test::SameAs(earlier)) => {
+                let origin = self.find(earlier).filter(|origin| *origin < number);
+                let index = origin.map(|origin| self.index(origin)).transpose()?;
+                if let Some((origin, Test::Files(files))) = origin.zip(index.and_then(|index| index.tests.get(name))) {
+                    return Ok(Some(FullTest { origin, files }));
+                }
+                let release = self.list.get(number).map_or("", |release| &release.release);
+                let rule = format!("{name} is said to stand in {earlier}, which does not have it in full");
+                Err(self.wrong(&format!("{release}/index.txt"), &rule))
+            }
+        }
+    }
+
+    /// The contents of a test's files by name; nothing where the release has no such test.
+    pub fn read_test(&self, number: usize, name: &str) -> Result<Option<BTreeMap<String, Bytes>>, SuiteError> {
+        let Some(FullTest { files, .. }) = self.test(number, name)? else { return Ok(None) };
+        let read = |(file, digits): &(String, String)| Ok((file.clone(), self.read(digits)?));
+        files.iter().map(read).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The contents of the object that these digits name.
+    pub fn read(&self, digits: &str) -> Result<Bytes, SuiteError> {
+        let objects = self.objects()?;
+        let Some(&(number, at)) = objects.places.get(digits) else {
+            let rule = format!("no pack of any release has the object {digits}; {WAY_OUT}");
+            return Err(SuiteError::File { path: self.home.path(""), rule });
+        };
+        let release = self.list.get(number).map_or("", |release| &release.release);
+        let name = format!("{release}/objects.bin");
+        let file = self.file(number, &name)?;
+        let wrong = |error: PackError| self.wrong(&name, &error.to_string());
+        let found = objects.packs.get(&number).and_then(|pack| Some((pack, pack.objects().get(at)?)));
+        let (pack, object) = found.ok_or_else(|| self.wrong(&name, &format!("has no object {digits}")))?;
+        pack.read(object, file).map_err(wrong)
+    }
+
+    fn file(&self, number: usize, name: &str) -> Result<&Bytes, SuiteError> {
+        let entry = self.entries.get(number).ok_or_else(|| self.wrong(name, "is of no release"))?;
+        if let Some(file) = entry.file.get() {
+            return Ok(file);
+        }
+        let file = self.home.bytes(name)?;
+        Ok(entry.file.get_or_init(|| file))
+    }
+
+    fn objects(&self) -> Result<&Objects, SuiteError> {
+        if let Some(objects) = self.objects.get() {
+            return Ok(objects);
+        }
+        let mut objects = Objects { packs: BTreeMap::new(), places: HashMap::new() };
+        for (number, release) in self.list.iter().enumerate() {
+            let name = format!("{}/objects.txt", release.release);
+            if !self.home.has(&name) {
+                continue;
+            }
+            let text = self.home.text(&name)?;
+            let pack = Pack::parse(&text).map_err(|error| self.wrong(&name, &error.to_string()))?;
+            for (at, object) in pack.objects().iter().enumerate() {
+                if objects.places.insert(short(&object.sha256).to_owned(), (number, at)).is_some() {
+                    return Err(self.wrong(&name, &format!("object {} is in a pack already", object.sha256)));
+                }
+            }
+            objects.packs.insert(number, pack);
+        }
+        Ok(self.objects.get_or_init(|| objects))
+    }
+
+    fn wrong(&self, name: &str, rule: &str) -> SuiteError {
+        SuiteError::File { path: self.home.path(name), rule: format!("{rule}; {WAY_OUT}") }
+    }
+}
+
+impl Home {
+    fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Home::Embedded => Path::new("testdata/onnx").join(name),
+            Home::Folder(folder) => folder.join(name),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Home::Embedded => Embedded::find(name).is_some(),
+            Home::Folder(folder) => folder.join(name).is_file(),
+        }
+    }
+
+    fn bytes(&self, name: &str) -> Result<Bytes, SuiteError> {
+        let io = |error| SuiteError::Io { path: self.path(name), error };
+        match self {
+            Home::Embedded => {
+                let missing = || io(std::io::Error::other("the program was built without this file"));
+                Embedded::find(name).ok_or_else(missing)?.bytes().map_err(io)
+            }
+            Home::Folder(folder) => read_file(&folder.join(name), MOST_BINARY).map(Bytes::from).map_err(io),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<String, SuiteError> {
+        let wrong = |_| SuiteError::File { path: self.path(name), rule: format!("is not UTF-8; {WAY_OUT}") };
+        String::from_utf8(self.bytes(name)?.into()).map_err(wrong)
+    }
+}
+
+/// A file that the program was built with: itself, or compressed.
+enum Embedded {
+    Plain(&'static [u8]),
+    Zlib(&'static [u8]),
+}
+
+impl Embedded {
+    fn find(name: &str) -> Option<Embedded> {
+        let file =
+            |name: &str| onnx_conformance_testdata::file(name).or_else(|| onnx_conformance_testdata_old::file(name));
+        file(name).map(Embedded::Plain).or_else(|| file(&format!("{name}.z")).map(Embedded::Zlib))
+    }
+
+    fn bytes(self) -> std::io::Result<Bytes> {
+        match self {
+            Embedded::Plain(bytes) => Ok(Bytes::from_static(bytes)),
+            Embedded::Zlib(packed) => {
+                let mut bytes = Vec::new();
+                ZlibDecoder::new(packed).read_to_end(&mut bytes)?;
+                Ok(bytes.into())
+            }
+        }
+    }
+}

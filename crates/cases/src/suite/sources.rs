@@ -1,0 +1,201 @@
+//! The sources of cases, behind one index of ids.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use walkdir::WalkDir;
+
+use crate::case::{Case, CaseId, Variant, digest_of_texts, folders, vary};
+use crate::suite::export::MANIFEST;
+use crate::suite::{
+    CaseGroup, Exported, Filter, FolderSuite, Generated, HostileCases, IrCases, Releases, Source, SuiteError,
+    VendoredCases,
+};
+
+/// A unit with its source, and the ids of its cases that are chosen.
+pub type SelectedGroup<'a> = (&'a (dyn Source + Send), CaseGroup, Vec<String>);
+
+/// All sources together.
+pub struct Suite {
+    sources: Vec<Box<dyn Source + Send>>,
+}
+
+impl Suite {
+    /// The sources given, in order.
+    pub fn new(sources: Vec<Box<dyn Source + Send>>) -> Suite {
+        Suite { sources }
+    }
+
+    /// The suite with each source in the place of another.
+    #[must_use]
+    pub fn map_sources(self, change: impl FnMut(Box<dyn Source + Send>) -> Box<dyn Source + Send>) -> Suite {
+        Suite::new(self.sources.into_iter().map(change).collect())
+    }
+
+    /// The cases in a folder of test folders, with all that a manifest says of them where it, or a folder below, has one.
+    pub fn of_folder(folder: &Path) -> Result<Suite, SuiteError> {
+        if folder.join(MANIFEST).is_file() {
+            return Ok(Suite::new(vec![Box::new(Exported::open(folder)?)]));
+        }
+        let roots = folders_with_manifest(folder)?;
+        let plain = FolderSuite::open(folder)?.outside(&roots);
+        let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
+        sources.extend(plain.map(|plain| Box::new(plain) as Box<dyn Source + Send>));
+        for root in &roots {
+            sources.push(Box::new(Exported::open_below(folder, root)?));
+        }
+        Ok(Suite::new(sources))
+    }
+
+    /// The suite, which loads only cases whose files have at most so many bytes.
+    #[must_use]
+    pub fn within(mut self, memory: u64) -> Suite {
+        self.sources.iter_mut().for_each(|source| source.limit(memory));
+        self
+    }
+
+    /// The project's suite, with these cases from specs. The tests of releases, and the data of the cases of the format, are those
+    /// that the program was built with, unless a folder is named.
+    pub fn project(testdata: Option<&Path>, generated: Generated) -> Result<Suite, SuiteError> {
+        Suite::with(&Releases::below(testdata)?, generated, testdata)
+    }
+
+    /// The suite that comes with the project: every release under `testdata`, and the cases from the specs.
+    pub fn open(testdata: &Path) -> Result<Suite, SuiteError> {
+        Suite::with(&Releases::of_folder(&testdata.join("onnx"))?, Generated::embedded(), Some(testdata))
+    }
+
+    /// These releases, these cases from specs, the cases of the format, whose data is in `testdata` or in the program, and the hostile
+    /// models.
+    pub fn with(releases: &Arc<Releases>, generated: Generated, testdata: Option<&Path>) -> Result<Suite, SuiteError> {
+        let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
+        for release in VendoredCases::all(releases)? {
+            sources.push(Box::new(release));
+        }
+        sources.push(Box::new(generated));
+        sources.push(Box::new(testdata.map_or_else(IrCases::embedded, IrCases::new)));
+        sources.push(Box::new(HostileCases));
+        Ok(Suite::new(sources))
+    }
+
+    /// What a user is told before the cases are run.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        self.sources.iter().filter_map(|source| source.remark())
+    }
+
+    /// Every unit that is chosen without a filter with its source, in order.
+    pub fn units(&self) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+        self.units_for(&Filter::default())
+    }
+
+    /// The units of which a filter may choose cases, in order.
+    fn units_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+        let is_meant = |source: &&(dyn Source + Send)| {
+            let names_it = || source.group().is_none_or(|group| filter.may_choose_from(group));
+            if filter.names_none() { source.is_default() } else { names_it() }
+        };
+        let mut units = Vec::new();
+        for source in self.sources.iter().map(AsRef::as_ref).filter(is_meant) {
+            let of_source = source.units()?.into_iter().filter(|unit| filter.may_choose_from(&unit.name));
+            units.extend(of_source.map(|unit| (source, unit)));
+        }
+        Ok(units)
+    }
+
+    /// The unit of this name with its source, if there is one, found without listing all.
+    pub fn unit(&self, name: &str) -> Result<Option<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
+        let found = self.place(name)?;
+        Ok(found.and_then(|(at, unit)| Some((self.sources.get(at)?.as_ref(), unit))))
+    }
+
+    /// The unit of this name with the place of its source.
+    fn place(&self, name: &str) -> Result<Option<(usize, CaseGroup)>, SuiteError> {
+        for (at, source) in self.sources.iter().enumerate() {
+            if let Some(unit) = source.unit(name)? {
+                return Ok(Some((at, unit)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The digest of what the cases are made from.
+    pub fn digest(&self) -> Result<String, SuiteError> {
+        let texts = self.sources.iter().map(|source| source.fingerprint()).collect::<Result<Vec<_>, _>>()?;
+        Ok(digest_of_texts(texts.iter().map(String::as_str)))
+    }
+
+    /// The ids that a filter chooses, in order.
+    pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, SuiteError> {
+        Ok(self.choose(filter)?.into_iter().flat_map(|(_, _, ids)| ids).collect())
+    }
+
+    /// The units of which a filter chooses cases, with the ids that it chooses, in order.
+    pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<SelectedGroup<'a>>, SuiteError> {
+        let units = self.units_for(filter)?;
+        let choose = |(source, unit): (&'a (dyn Source + Send), CaseGroup)| {
+            let ids: Vec<String> = source.ids(&unit)?.into_iter().filter(|id| filter.matches(id)).collect();
+            Ok((source, unit, ids))
+        };
+        let mut chosen = units.into_par_iter().map(choose).collect::<Result<Vec<_>, SuiteError>>()?;
+        chosen.retain(|(_, _, ids)| !ids.is_empty());
+        Ok(chosen)
+    }
+
+    /// The case with this id, if there is one and it is within the limit, in the variant that the id ends with.
+    pub fn find(&self, id: &str) -> Result<Option<Case>, SuiteError> {
+        let mut found = None;
+        self.find_each(&[id], &mut |case| {
+            found = Some(case);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Hands over the cases with these ids, as far as there are any, each in the variant that its id ends with. A unit is read
+    /// once, whatever number of its cases is asked for.
+    pub fn find_each(
+        &self,
+        ids: &[&str],
+        sink: &mut dyn FnMut(Case) -> Result<(), SuiteError>,
+    ) -> Result<(), SuiteError> {
+        let mut wanted: BTreeMap<(usize, CaseGroup), BTreeSet<(&str, Variant)>> = BTreeMap::new();
+        for id in ids {
+            let CaseId { path: id, variant } = CaseId::parse(id);
+            for name in std::iter::once(id).chain(folders(id).rev()) {
+                if let Some(place) = self.place(name)? {
+                    wanted.entry(place).or_default().insert((id, variant));
+                    break;
+                }
+            }
+        }
+        for ((at, unit), chosen) in wanted {
+            let Some(source) = self.sources.get(at) else { continue };
+            let names: HashSet<&str> = chosen.iter().map(|(id, _)| *id).collect();
+            let cases = match source.load(&unit, &|id| names.contains(id)) {
+                Err(SuiteError::TooLarge { .. }) => continue,
+                cases => cases?,
+            };
+            for case in cases {
+                for (_, variant) in chosen.iter().filter(|(id, _)| *id == case.id) {
+                    let case = if *variant == Variant::Runtime { Some(case.clone()) } else { vary(&case, *variant) };
+                    case.map_or(Ok(()), &mut *sink)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The folders below one that have a manifest.
+fn folders_with_manifest(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
+    let mut roots = Vec::new();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|error| SuiteError::walk(folder, error))?;
+        if entry.file_type().is_file() && entry.file_name() == MANIFEST {
+            roots.extend(entry.path().parent().map(Path::to_owned));
+        }
+    }
+    Ok(roots)
+}

@@ -1,0 +1,69 @@
+//! Embeds every measurement and the digests beside it, and every file of findings by name; nothing is parsed here.
+
+use std::error::Error;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use lzma_rust2::{LzmaOptions, LzmaWriter};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let home = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    write_measurements(&home.join("expectations"))?;
+    write_findings(&home.join("findings"))
+}
+
+/// Embeds the measurements and the digests beside them, the files of a runtime as one compressed text with a table of where each
+/// ends: those of its versions are much the same.
+fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let mut runtimes = Vec::new();
+    for runtime in fs::read_dir(root)? {
+        let runtime = runtime?;
+        // The folder of what is expected of ONNX's older releases is none.
+        if runtime.file_type()?.is_dir() && runtime.file_name() != "releases" {
+            runtimes.push(runtime.path());
+        }
+    }
+    runtimes.sort();
+    let mut rows = Vec::new();
+    for runtime in runtimes {
+        let mut files =
+            fs::read_dir(&runtime)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+        // Files of one kind beside each other.
+        files.sort_by_key(|path| (path.extension().map(ToOwned::to_owned), path.clone()));
+        let (mut text, mut ends) = (Vec::new(), Vec::new());
+        for path in &files {
+            text.extend(fs::read(path)?);
+            ends.push(format!("({:?}, {})", own_name(path)?, text.len()));
+        }
+        let name = own_name(&runtime)?;
+        let packed = out.join(format!("{name}.lzma"));
+        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(3), None)?;
+        encoder.write_all(&text)?;
+        fs::write(&packed, encoder.finish()?)?;
+        let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
+        rows.push(format!("    ({name:?}, &[{}], include_bytes!({packed:?})),\n", ends.join(", ")));
+    }
+    fs::write(out.join("measurements.rs"), format!("&[\n{}]\n", rows.concat()))?;
+    Ok(())
+}
+
+fn own_name(path: &Path) -> Result<&str, &'static str> {
+    path.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")
+}
+
+/// Writes a table of the files of findings, sorted by name.
+fn write_findings(root: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut rows = Vec::new();
+    for file in fs::read_dir(root)? {
+        let path = file?.path();
+        let text = path.to_str().ok_or("the path of the project is not UTF-8")?;
+        rows.push(format!("    ({:?}, include_str!({text:?})),\n", own_name(&path)?));
+    }
+    rows.sort();
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("findings.rs"), format!("&[\n{}]\n", rows.concat()))?;
+    Ok(())
+}

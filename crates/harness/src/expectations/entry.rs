@@ -1,0 +1,155 @@
+//! An entry of an expectation file: cases that a runtime does not pass, how, and why.
+
+use serde::{Deserialize, Serialize};
+
+use crate::expectations::condition::{Condition, Processors};
+use crate::run::{CaseResult, Outcome};
+use onnx_conformance_cases::suite::{FilterError, PathGlob, is_glob, loose_glob};
+
+/// Cases that a runtime does not pass. An entry selects either by id or by the missing feature.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// An id, the path of a group of cases, or a glob over ids. It is about the variant that it ends with, `@constants`,
+    /// and without one about cases that end with none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases: Option<String>,
+    /// The missing feature, in the words of the runtime: every case that is unsupported for this reason. A `*` matches any text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsupported: Option<String>,
+    /// How the cases end; an entry for `unsupported` needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// How the message begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// That the outcome changes from run to run, and that `outcome` is the worst of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub varies: bool,
+    /// That the entry is about several operators, where it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans_operators: bool,
+    /// Where the entry applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Where it is discussed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl Entry {
+    /// An entry for a missing feature.
+    pub fn unsupported(what: &str) -> Entry {
+        Entry { unsupported: Some(what.to_owned()), ..Entry::default() }
+    }
+
+    /// An entry for cases that end alike.
+    pub fn ending(cases: String, outcome: Outcome) -> Entry {
+        Entry { cases: Some(cases), outcome: Some(outcome), ..Entry::default() }
+    }
+
+    /// How the cases of the entry end.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome.unwrap_or(Outcome::Unsupported)
+    }
+
+    /// Whether a case ends as the entry says.
+    pub fn agrees(&self, result: &CaseResult) -> bool {
+        self.is_milder_variation(result)
+            || result.outcome == self.outcome()
+                && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
+    }
+
+    fn is_milder_variation(&self, result: &CaseResult) -> bool {
+        self.varies && result.outcome.rank() < self.outcome().rank()
+    }
+
+    /// What the entry is about, as it is written.
+    pub fn selector(&self) -> String {
+        match (&self.cases, &self.unsupported) {
+            (Some(cases), _) => format!("cases: {cases}"),
+            (None, Some(what)) => format!("unsupported: {what}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The entry in one line, as YAML.
+    pub fn to_yaml(&self) -> String {
+        let when = self.when.as_ref().map(|when| {
+            let version = when.version.clone().map(String::from);
+            format!(
+                "{{{}}}",
+                fields_to_yaml([
+                    ("platform", when.platform.as_deref().map(quoted)),
+                    ("version", version.as_deref().map(quoted)),
+                    ("cpu", when.cpu.as_ref().map(Processors::to_yaml)),
+                ])
+            )
+        });
+        let plain = |value: &Option<String>| value.as_ref().map(|value| quoted(value));
+        let fields = [
+            ("cases", plain(&self.cases)),
+            ("unsupported", plain(&self.unsupported)),
+            ("outcome", self.outcome.map(|outcome| outcome.to_string())),
+            ("message", plain(&self.message)),
+            ("varies", self.varies.then(|| "true".to_owned())),
+            ("spans_operators", self.spans_operators.then(|| "true".to_owned())),
+            ("when", when),
+            ("reason", plain(&self.reason)),
+            ("url", plain(&self.url)),
+        ];
+        format!("{{{}}}", fields_to_yaml(fields))
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let rule = match (&self.cases, &self.unsupported, self.outcome) {
+            (None, None, _) => "selects nothing; give it `cases` or `unsupported`",
+            (Some(_), Some(_), _) => "selects twice; give it `cases` or `unsupported`, not both",
+            (Some(_), None, None) => "has no outcome; say how the cases end",
+            (Some(_), None, Some(Outcome::Pass)) => "expects a pass, which needs no entry",
+            (Some(_), None, Some(outcome)) if outcome.is_inconclusive() => {
+                "expects what is no failure; a case that is not put to the runtime needs no entry"
+            }
+            (None, Some(_), Some(_)) => "says `unsupported` already; leave out the outcome",
+            _ if self.when.as_ref().is_some_and(Condition::is_empty) => {
+                "has an empty `when`; give it `platform`, `version` or `cpu`, or leave it out"
+            }
+            _ if self.cases.as_ref().is_some_and(|pattern| pattern.starts_with('!')) => {
+                "says which cases it does not mean; name those that it means"
+            }
+            _ => return self.check_patterns().map_err(|error| error.to_string()),
+        };
+        Err(rule.to_owned())
+    }
+
+    fn check_patterns(&self) -> Result<(), FilterError> {
+        if let Some(pattern) = self.cases.as_deref().filter(|pattern| is_glob(pattern)) {
+            PathGlob::new(pattern)?;
+        }
+        if let Some(pattern) = self.unsupported.as_deref().filter(|pattern| is_glob(pattern)) {
+            loose_glob(pattern)?;
+        }
+        Ok(())
+    }
+}
+
+fn fields_to_yaml<const N: usize>(fields: [(&str, Option<String>); N]) -> String {
+    let written: Vec<String> =
+        fields.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", value?))).collect();
+    written.join(", ")
+}
+
+/// A YAML scalar, quoted where plain text would be read as something else.
+pub(super) fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=' | '(' | ')' | '@' | ' ');
+    let is_word = matches!(text, "true" | "false" | "null" | "yes" | "no" | "on" | "off");
+    let is_plain = text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphabetic());
+    if is_plain && !is_word && !text.ends_with(' ') {
+        return text.to_owned();
+    }
+    // A string of JSON is one of YAML.
+    serde_json::Value::from(text).to_string()
+}

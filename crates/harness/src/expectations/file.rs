@@ -1,0 +1,394 @@
+//! What is expected of a runtime besides passing: the cases that it does not pass, how, and why.
+
+use miette::Diagnostic;
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use serde::{Deserialize, Serialize};
+
+use crate::expectations::entry::{Entry, quoted};
+use crate::expectations::text::ExpectationText;
+use crate::run::{Header, ProcessorFeatures, feature_list};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_subject::{Accepted, Opsets, name_problem, version_problem};
+
+/// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` where it is the measurement of a version.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectations {
+    /// The runtime that the file is about.
+    pub runtime: String,
+    /// The version of the runtime that the file was last compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The day of a measurement, in UTC: `2026-11-23`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Where it was made: `linux-x86_64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The features of the processor that it was made on; nothing where they were not detected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<ProcessorFeatures>,
+    /// The digest of the suite that it was made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
+    /// Whether the runtime is held to what is recommended, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+    /// Whether unsupported cases are listed one by one, too: the file is then a measurement, and the runtime confirms each
+    /// case that it does not list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
+    /// The cases that the file was measured on, as patterns over ids; all where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scope: Vec<String>,
+    /// Which files the runtime takes. Cases in others are not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepts: Option<Accepted>,
+    /// What it does not pass.
+    #[serde(default)]
+    pub expect: Vec<Entry>,
+    /// The file, and the line of each entry.
+    #[serde(skip)]
+    origin: Origin,
+}
+
+/// Where expectations were read.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Origin {
+    path: String,
+    lines: Vec<usize>,
+}
+
+/// An expectation file that cannot be used.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ExpectationError {
+    /// The text is not such a file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Yaml(#[from] Box<YamlError>),
+    /// A key beside the entries says what it cannot say.
+    #[error("{path}: {rule}")]
+    Header {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        rule: String,
+    },
+    /// An entry contradicts itself or another.
+    #[error("{path}: entry {number}: {rule}")]
+    Entry {
+        /// The file.
+        path: String,
+        /// The number of the entry, from 1.
+        number: usize,
+        /// What is wrong.
+        rule: String,
+    },
+    /// The file is about another runtime.
+    #[error("{path}: is about '{found}', not '{runtime}'; name the runtime's own file")]
+    Runtime {
+        /// The file.
+        path: String,
+        /// The runtime that the file names.
+        found: String,
+        /// The runtime that is run.
+        runtime: String,
+    },
+    /// The text cannot be rewritten in place.
+    #[error("{0}: the list `expect` is not written as one item a `- ` line; write it so, or take out the file")]
+    ExpectationText(String),
+}
+
+impl Expectations {
+    /// Expects a runtime to pass everything.
+    pub fn none(runtime: &str) -> Expectations {
+        Expectations { runtime: runtime.to_owned(), ..Expectations::default() }
+    }
+
+    /// Reads `text`, the contents of the expectation file called `path`.
+    pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
+        let mut file: Expectations = yaml::read(path, text)?;
+        let checked = file.check_names().and_then(|()| file.check_scope());
+        checked.map_err(|rule| ExpectationError::Header { path: path.to_owned(), rule })?;
+        for (index, entry) in file.expect.iter().enumerate() {
+            if let Err(rule) = entry.check() {
+                return Err(ExpectationError::Entry { path: path.to_owned(), number: index + 1, rule });
+            }
+        }
+        let lines = ExpectationText::read(text).map(|layout| layout.lines()).unwrap_or_default();
+        let lines = if lines.len() == file.expect.len() { lines } else { Vec::new() };
+        file.origin = Origin { path: path.to_owned(), lines };
+        Ok(file)
+    }
+
+    fn check_names(&self) -> Result<(), String> {
+        let version = || version_problem(self.version.as_deref()?).map(|problem| format!("`version`: {problem}"));
+        let name = name_problem(&self.runtime).map(|problem| format!("`runtime`: {problem}"));
+        name.or_else(version).map_or(Ok(()), Err)
+    }
+
+    fn check_scope(&self) -> Result<(), String> {
+        if !self.scope.is_empty() && !self.exact {
+            return Err("`scope` says what was measured, case by case; write `exact: true` beside it".to_owned());
+        }
+        if let Some(pattern) = self.scope.iter().find(|pattern| Variant::of_id(pattern).1 != Variant::Runtime) {
+            return Err(format!("`scope` is about cases in every variant; write '{}'", Variant::of_id(pattern).0));
+        }
+        Filter::new(&self.scope).map(drop).map_err(|error| format!("`scope`: {error}"))
+    }
+
+    /// The expectations of the file called `path` themselves, if they are about this runtime.
+    pub fn about(self, path: &str, runtime: &str) -> Result<Expectations, ExpectationError> {
+        if self.runtime == runtime {
+            return Ok(self);
+        }
+        Err(ExpectationError::Runtime { path: path.to_owned(), found: self.runtime, runtime: runtime.to_owned() })
+    }
+
+    /// The file that they were read from; empty where they were not.
+    pub fn path(&self) -> &str {
+        &self.origin.path
+    }
+
+    /// An entry with its file and line, for people: `expectations/a.yaml:4: cases: ai.onnx/Sum-13/known_values`.
+    pub fn place(&self, index: usize) -> String {
+        let entry = self.expect.get(index).map(Entry::selector).unwrap_or_default();
+        match self.origin.lines.get(index) {
+            Some(line) => format!("{}:{line}: {entry}", self.origin.path),
+            None => format!("entry {}: {entry}", index + 1),
+        }
+    }
+
+    /// The text of a new file.
+    pub fn to_yaml(&self) -> String {
+        let mut text = format!(
+            "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
+            quoted(&self.runtime)
+        );
+        for (key, value) in [("version", &self.version), ("date", &self.date), ("platform", &self.platform)] {
+            text.extend(value.iter().map(|value| head_line(key, &quoted(value))));
+        }
+        text.extend(self.cpu.iter().map(|features| head_line("cpu", &features_value(features))));
+        text.extend(self.suite.iter().map(|suite| head_line("suite", &quoted(suite))));
+        if self.strict {
+            text.push_str("strict: true\n");
+        }
+        if self.exact {
+            text.push_str("exact: true\n");
+        }
+        if !self.scope.is_empty() {
+            let patterns: Vec<String> = self.scope.iter().map(|pattern| quoted(pattern)).collect();
+            text.extend(["scope: [", &patterns.join(", "), "]\n"]);
+        }
+        text.push_str(&self.accepts.as_ref().map(accepts_line).unwrap_or_default());
+        text.push_str(if self.expect.is_empty() { "expect: []\n" } else { "expect:\n" });
+        for entry in &self.expect {
+            text.extend(["  - ", &entry.to_yaml(), "\n"]);
+        }
+        text
+    }
+}
+
+/// Where and when a measurement was made, and of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// The version of the runtime.
+    pub version: String,
+    /// The day in UTC: `2026-11-23`; nothing where the results do not say it.
+    pub date: Option<String>,
+    /// The platform: `linux-x86_64`.
+    pub platform: String,
+    /// The features of the processor; nothing where the results do not say them.
+    pub cpu: Option<ProcessorFeatures>,
+    /// The digest of the suite.
+    pub suite: String,
+}
+
+impl Provenance {
+    /// That of the results that begin with this line.
+    pub fn of(header: &Header) -> Provenance {
+        Provenance {
+            version: header.runtime.version.clone(),
+            date: header.date.clone(),
+            platform: format!("{}-{}", header.machine.os, header.machine.arch),
+            cpu: header.machine.features.clone(),
+            suite: header.digest.clone(),
+        }
+    }
+}
+
+/// The text of an expectation file with what the runtime takes now.
+pub fn with_accepted(text: &str, accepted: &Accepted) -> String {
+    with_head(text, "accepts", accepts_line(accepted).trim_end())
+}
+
+/// The text of an expectation file that holds the runtime to what is recommended, too.
+pub fn with_strict(text: &str) -> String {
+    with_head(text, "strict", "strict: true")
+}
+
+/// The text of a measurement with where and when it was made anew.
+pub fn with_provenance(text: &str, provenance: &Provenance) -> String {
+    let Provenance { version, date, platform, cpu, suite } = provenance;
+    let keys = [
+        ("version", Some(quoted(version))),
+        ("date", date.as_deref().map(quoted)),
+        ("platform", Some(quoted(platform))),
+        ("cpu", cpu.as_ref().map(features_value)),
+        ("suite", Some(quoted(suite))),
+    ];
+    keys.into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .fold(text.to_owned(), |text, (key, value)| with_head(&text, key, head_line(key, &value).trim_end()))
+}
+
+/// The text with this line in the place of that of a key, or before `accepts` and the entries.
+fn with_head(text: &str, key: &str, line: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let find =
+        |key: &str| lines.iter().position(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    let after =
+        ["strict", "exact", "scope", "accepts", "expect"].into_iter().filter(|_| key != "accepts").find_map(find);
+    match (find(key), after.or_else(|| find("expect"))) {
+        (Some(index), _) => lines.splice(index..=index, [line]),
+        (None, Some(index)) => lines.splice(index..index, [line]),
+        (None, None) => lines.splice(lines.len().., [line]),
+    };
+    lines.join("\n") + "\n"
+}
+
+/// The value of the key `cpu` of a measurement.
+fn features_value(features: &ProcessorFeatures) -> String {
+    format!("[{}]", feature_list(features))
+}
+
+fn head_line(key: &str, value: &str) -> String {
+    format!("{key}: {value}\n")
+}
+
+/// The key `accepts` of an expectation file, a line.
+fn accepts_line(accepts: &Accepted) -> String {
+    let range = |opsets: &Opsets| match opsets {
+        Opsets::UpTo(newest) => newest.to_string(),
+        Opsets::Between(oldest, newest) => format!("[{oldest}, {newest}]"),
+    };
+    let opsets: Vec<String> =
+        accepts.opsets.iter().map(|(domain, opsets)| format!("{}: {}", quoted(domain), range(opsets))).collect();
+    format!("accepts: {{ir: {}, opsets: {{{}}}}}\n", range(&accepts.ir), opsets.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_reads_back() {
+        let when = "{platform: linux, version: \">=1.20, <2\"}";
+        let versioned = "runtime: a\nversion: 1.2.3\nstrict: true\nexpect: []\n";
+        let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
+        assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
+        for (runtime, version) in [("a b\nc: d", "1"), ("..", "1"), ("a", "../b")] {
+            let file = Expectations { version: Some(version.to_owned()), ..Expectations::none(runtime) };
+            let error = Expectations::parse("a.yaml", &file.to_yaml()).unwrap_err().to_string();
+            assert!(error.contains("names no file: begin it with a letter or a digit"), "{error}");
+        }
+        for entry in [
+            format!("{{cases: \"ai.onnx/Sum-*/**\", outcome: wrong-shape, spans_operators: true, when: {when}}}"),
+            "{unsupported: \"tensor(bfloat16)*\", reason: \"it's \\\"so\\\": yes\", url: \"https://x.y\"}".to_owned(),
+            "{unsupported: operator ai.onnx/Abs}".to_owned(),
+        ] {
+            let text = format!("runtime: a\nexpect:\n  - {entry}\n");
+            let file = Expectations::parse("a.yaml", &text).unwrap();
+            assert_eq!(file.expect[0].to_yaml(), entry);
+            assert_eq!(Expectations::parse("a.yaml", &file.to_yaml()).unwrap().expect, file.expect);
+        }
+    }
+
+    #[test]
+    fn a_scope_is_that_of_a_measurement() {
+        let read = |head: &str| Expectations::parse("a.yaml", &format!("runtime: a\n{head}"));
+        let file = read("exact: true\nscope: [ai.onnx/Abs-13, '!**/T=string']\n").unwrap();
+        assert!(
+            file.to_yaml().contains("exact: true\nscope: [ai.onnx/Abs-13, \"!**/T=string\"]\n"),
+            "{}",
+            file.to_yaml()
+        );
+        assert_eq!(Expectations::parse("a.yaml", &file.to_yaml()).unwrap().scope, file.scope);
+        for (head, rule) in [
+            ("scope: [x]\n", "a.yaml: `scope` says what was measured"),
+            ("exact: true\nscope: ['a[b']\n", "is not a pattern"),
+            ("exact: true\nscope: ['a/**@constants']\n", "write 'a/**'"),
+        ] {
+            let error = read(head).unwrap_err().to_string();
+            assert!(error.contains(rule), "{head}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_a_runtime_takes_is_written_and_replaced() {
+        let file = "# about a\nruntime: a\nexact: true\nexpect:\n  - {cases: x, outcome: error}\n";
+        let accepted = |newest| Accepted {
+            ir: Opsets::Between(3, 9),
+            opsets: [("ai.onnx".to_owned(), Opsets::Between(1, newest))].into_iter().collect(),
+        };
+        let first = with_accepted(file, &accepted(20));
+        let line = "accepts: {ir: [3, 9], opsets: {ai.onnx: [1, 20]}}\n";
+        assert_eq!(first, file.replace("expect:", &format!("{line}expect:")));
+        assert_eq!(Expectations::parse("a.yaml", &first).unwrap().accepts, Some(accepted(20)));
+        let second = with_accepted(&first, &accepted(21));
+        assert_eq!(second, first.replace("[1, 20]", "[1, 21]"));
+        let read = Expectations::parse("a.yaml", &second).unwrap();
+        assert_eq!(Expectations::parse("a.yaml", &read.to_yaml()).unwrap().accepts, Some(accepted(21)));
+    }
+
+    #[test]
+    fn a_measurement_names_its_processor() {
+        let provenance = |features: &str| Provenance {
+            version: "1".to_owned(),
+            date: None,
+            platform: "linux-x86_64".to_owned(),
+            cpu: Some(serde_json::from_str(features).unwrap()),
+            suite: "abc".to_owned(),
+        };
+        let first = with_provenance("runtime: a\nexact: true\nexpect: []\n", &provenance(r#"["fma", "avx2"]"#));
+        assert!(first.contains("platform: linux-x86_64\ncpu: [avx2, fma]\nsuite: abc\n"), "{first}");
+        let read = Expectations::parse("a.yaml", &first).unwrap();
+        assert_eq!(Expectations::parse("a.yaml", &read.to_yaml()).unwrap().cpu, provenance(r#"["avx2", "fma"]"#).cpu);
+        let second = with_provenance(&first, &provenance("[]"));
+        assert_eq!(second, first.replace("[avx2, fma]", "[]"));
+        let error = Expectations::parse("a.yaml", &first.replace("fma", "fmx")).unwrap_err().to_string();
+        assert!(error.contains("no processor feature 'fmx'"), "{error}");
+    }
+
+    #[test]
+    fn an_entry_is_found_by_its_line() {
+        let text = "# about a\nruntime: a\nexpect:\n  # first\n  - {cases: x, outcome: error}\n  - cases: y\n    \
+                    outcome: error\n  - {unsupported: z}\n";
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        assert_eq!(file.place(0), "a.yaml:5: cases: x");
+        assert_eq!(file.place(2), "a.yaml:8: unsupported: z");
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        for (entry, rule) in [
+            ("{}", "selects nothing"),
+            ("{cases: a, unsupported: b}", "selects twice"),
+            ("{cases: a}", "no outcome"),
+            ("{cases: a, outcome: pass}", "expects a pass"),
+            ("{cases: a, outcome: not-declared}", "no failure"),
+            ("{unsupported: a, outcome: error}", "leave out the outcome"),
+            ("{cases: 'a[b', outcome: error}", "is not a pattern"),
+            ("{cases: a, outcome: error, when: {version: '1.2'}}", "compares no versions"),
+            ("{cases: a, outcome: error, when: {os: linux}}", "unknown"),
+            ("{cases: a, outcome: error, when: {}}", "empty `when`"),
+            ("{cases: a, outcome: error, when: {cpu: []}}", "`cpu` names no feature"),
+            ("{cases: a, outcome: error, when: {cpu: [avx9]}}", "no processor feature 'avx9', only avx2,"),
+            ("{cases: a, outcome: error, when: {cpu: {without: [vnni]}}}", "no processor feature 'vnni', only avx2,"),
+        ] {
+            let error = Expectations::parse("a.yaml", &format!("runtime: a\nexpect:\n  - {entry}\n")).unwrap_err();
+            assert!(error.to_string().contains(rule), "{entry}: {error}");
+        }
+    }
+}

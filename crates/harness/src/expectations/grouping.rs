@@ -1,0 +1,320 @@
+//! Few entries for many failures: one for each missing feature, one for each group of cases that end alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::types::ValueType;
+
+use crate::expectations::entry::Entry;
+use crate::run::{CaseResult, Outcome};
+use onnx_conformance_cases::case::{CaseId, Cell, Level, Variant};
+use onnx_conformance_subject::{MissingFeature, OperatorName};
+
+/// An entry, and the positions of the failures that it stands for.
+pub(super) type EntryGroup = (Entry, Vec<usize>);
+
+/// A missing feature as the runtime says it, and the positions of the failures for which it does.
+type Missing<'a> = (&'a str, Vec<usize>);
+
+/// The entries for these failures. `judged` are all results that an entry for a group could cover besides; a group is
+/// listed as one only where all of it fails alike. No entry for ids is about two operators. `exact` entries are all for ids.
+pub(super) fn group_failures(failures: &[&CaseResult], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
+    let has_reason = |result: &CaseResult| !exact && result.outcome == Outcome::Unsupported && result.missing.is_some();
+    let (unsupported, others): (Vec<usize>, Vec<usize>) =
+        (0..failures.len()).partition(|&index| has_reason(failures[index]));
+    let mut groups = group_by_feature(failures, &unsupported, judged);
+    let covered: BTreeSet<&str> = unsupported.iter().map(|&index| failures[index].id.as_str()).collect();
+    let judged: Vec<&CaseResult> =
+        judged.iter().copied().filter(|result| !covered.contains(result.id.as_str())).collect();
+    groups.extend(group_by_id(failures, &others, &judged));
+    groups
+}
+
+/// An entry for each missing feature. A type is one feature where no case with it passes, whatever operators do not have it; so
+/// are the versions of an operator where no case of the operator, with the type, passes. What a runtime says in none of the
+/// documented forms is an entry of its own.
+fn group_by_feature(failures: &[&CaseResult], unsupported: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
+    let passing = judged.iter().filter(|result| result.outcome == Outcome::Pass);
+    let features =
+        CaseFeatures::of(passing.flat_map(|result| result.executed_cells.iter().chain(&result.declared_cells)));
+    let mut by_text: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for &index in unsupported {
+        by_text.entry(failures[index].missing.as_deref().unwrap_or_default()).or_default().push(index);
+    }
+    let mut by_pattern: BTreeMap<(String, bool), Vec<Missing<'_>>> = BTreeMap::new();
+    let mut groups = Vec::new();
+    for (text, cases) in by_text {
+        match text.parse().ok().and_then(|feature| features.pattern(&feature)) {
+            Some(pattern) => by_pattern.entry(pattern).or_default().push((text, cases)),
+            None => groups.push((Entry::unsupported(text), cases)),
+        }
+    }
+    for ((pattern, spans_operators), missing) in by_pattern {
+        let entry = match missing.as_slice() {
+            [(text, _)] => Entry::unsupported(text),
+            _ => Entry { spans_operators, ..Entry::unsupported(&pattern) },
+        };
+        groups.push((entry, missing.into_iter().flat_map(|(_, cases)| cases).collect()));
+    }
+    groups.sort_by(|(a, _), (b, _)| a.unsupported.cmp(&b.unsupported));
+    groups
+}
+
+/// The features that cases which pass have.
+#[derive(Default)]
+struct CaseFeatures {
+    elements: BTreeSet<ElementType>,
+    /// Domains and names.
+    operators: BTreeSet<(String, String)>,
+    types: BTreeMap<(String, String), BTreeSet<ValueType>>,
+}
+
+impl CaseFeatures {
+    /// Reads operator versions and type cells.
+    fn of<'a>(cells: impl Iterator<Item = &'a String>) -> CaseFeatures {
+        let mut features = CaseFeatures::default();
+        // Most cases have the cells of others.
+        let cells: BTreeSet<&String> = cells.collect();
+        for cell in cells.into_iter().filter_map(|cell| cell.parse::<Cell>().ok()) {
+            let version = cell.version();
+            let operator = (version.domain.clone(), version.name.clone());
+            features.operators.insert(operator.clone());
+            if let Cell::Type(cell) = cell {
+                features.elements.insert(cell.value_type.element_type());
+                features.types.entry(operator).or_default().insert(cell.value_type);
+            }
+        }
+        features
+    }
+
+    /// The pattern of the wider feature that a missing one is a part of, if no case that passes has that, and whether it is
+    /// one of several operators.
+    fn pattern(&self, missing: &MissingFeature) -> Option<(String, bool)> {
+        match missing {
+            MissingFeature::Type(value_type @ ValueType::Tensor(element), _) if !self.elements.contains(element) => {
+                Some((format!("{}*", escaped(&value_type.to_string())), true))
+            }
+            MissingFeature::Type(value_type, Some(operator)) => {
+                let types = self.types.get(&(operator.domain.clone(), operator.name.clone()));
+                let passes = types.is_some_and(|types| types.contains(value_type));
+                let pattern = |versions| MissingFeature::Type(value_type.clone(), Some(versions));
+                all_versions(operator).filter(|_| !passes).map(|versions| every_version(&pattern(versions)))
+            }
+            MissingFeature::Operator(operator) => {
+                let passes = self.operators.contains(&(operator.domain.clone(), operator.name.clone()));
+                let versions = all_versions(operator).filter(|_| !passes)?;
+                Some(every_version(&MissingFeature::Operator(versions)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The operator of one of its versions in all versions.
+fn all_versions(operator: &OperatorName) -> Option<OperatorName> {
+    operator.since.map(|_| OperatorName { since: None, ..operator.clone() })
+}
+
+/// The pattern for what is missing in each version of one operator.
+fn every_version(missing: &MissingFeature) -> (String, bool) {
+    (format!("{}-*", escaped(&missing.to_string())), false)
+}
+
+/// A group of cases: the pattern that stands for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// All versions of an operator.
+    Operator(String),
+    /// What is below a folder, from the outermost.
+    Folder(usize, String),
+    /// What has a part of this name in a unit: a type, for one.
+    Part(String, String),
+}
+
+impl Group {
+    /// The groups of a case, by its id without a variant.
+    fn all(id: &str) -> Vec<Group> {
+        let id = CaseId::parse(id);
+        let mut groups = Vec::new();
+        let min_depth = match id.version() {
+            Some(version) => {
+                groups.push(Group::Operator(format!("{}/{}", version.domain, version.name)));
+                groups.extend(id.parts().skip(2).map(|part| Group::Part(id.group().to_owned(), part.to_owned())));
+                2
+            }
+            // Above three parts, the names of vendored cases are of several operators.
+            None => 3,
+        };
+        let folders = id.folders().enumerate().map(|(index, folder)| (index + 1, folder));
+        let folders = folders.filter(|(depth, _)| *depth >= min_depth);
+        groups.extend(folders.map(|(depth, folder)| Group::Folder(depth, folder.to_owned())));
+        groups
+    }
+
+    fn pattern(&self) -> String {
+        match self {
+            Group::Operator(operator) => format!("{}-*/**", escaped(operator)),
+            Group::Folder(_, folder) => format!("{}/**", escaped(folder)),
+            Group::Part(unit, part) => format!("{}/**/{}", escaped(unit), escaped(part)),
+        }
+    }
+}
+
+/// A text as a pattern that stands for itself.
+fn escaped(text: &str) -> String {
+    globset::escape(text)
+}
+
+/// An entry for each group of cases that end alike, as wide as can be. A case of level `open` is judged only where it ends without an
+/// answer, so that its group says nothing of it and it has an entry of its own.
+fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult]) -> Vec<EntryGroup> {
+    let is_open = |result: &CaseResult| result.level == Level::Open;
+    let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();
+    for result in judged.iter().filter(|result| !is_open(result)) {
+        let (id, variant) = Variant::of_id(&result.id);
+        for group in Group::all(id) {
+            *sizes.entry((group, variant)).or_default() += 1;
+        }
+    }
+    let mut members: BTreeMap<(Group, Variant), Vec<usize>> = BTreeMap::new();
+    for &index in others.iter().filter(|&&index| !is_open(failures[index])) {
+        let (id, variant) = Variant::of_id(&failures[index].id);
+        for group in Group::all(id) {
+            members.entry((group, variant)).or_default().push(index);
+        }
+    }
+    members.retain(|group, cases| {
+        let outcomes: BTreeSet<Outcome> = cases.iter().map(|&index| failures[index].outcome).collect();
+        outcomes.len() == 1 && sizes.get(group) == Some(&cases.len())
+    });
+    let mut remaining: BTreeSet<usize> = others.iter().copied().collect();
+    let mut groups = Vec::new();
+    for ((group, variant), cases) in members {
+        let cases: Vec<usize> = cases.into_iter().filter(|index| remaining.contains(index)).collect();
+        if let [first, _, ..] = cases.as_slice() {
+            remaining.retain(|index| !cases.contains(index));
+            groups.push((Entry::ending(variant.id(&group.pattern()), failures[*first].outcome), cases));
+        }
+    }
+    let alone = |index: usize| (Entry::ending(escaped(&failures[index].id), failures[index].outcome), vec![index]);
+    groups.extend(remaining.into_iter().map(alone));
+    groups.sort_by(|(a, _), (b, _)| a.cases.cmp(&b.cases));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::test_results::{result, unsupported};
+
+    fn check(results: &[CaseResult], expected: &[&str]) {
+        let judged: Vec<&CaseResult> = results.iter().collect();
+        let failures: Vec<&CaseResult> = results.iter().filter(|result| result.outcome != Outcome::Pass).collect();
+        let groups = group_failures(&failures, &judged, false);
+        assert_eq!(groups.iter().map(|(entry, _)| entry.to_yaml()).collect::<Vec<_>>(), expected);
+        let mut covered: Vec<usize> = groups.into_iter().flat_map(|(_, cases)| cases).collect();
+        covered.sort_unstable();
+        assert_eq!(covered, (0..failures.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_open_case_without_an_answer_has_an_entry_of_its_own() {
+        let open = |id: &str| CaseResult { level: Level::Open, ..result(id, Outcome::Crash) };
+        check(
+            &[
+                open("d/A-1/x/T=1"),
+                open("d/A-1/x/T=2"),
+                result("d/A-1/y/T=1", Outcome::Error),
+                result("d/A-1/y/T=2", Outcome::Error),
+            ],
+            &[
+                "{cases: \"d/A-*/**\", outcome: error}",
+                "{cases: d/A-1/x/T=1, outcome: crash}",
+                "{cases: d/A-1/x/T=2, outcome: crash}",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_type_that_no_passing_case_has_is_one_thing_to_lack() {
+        let pass = CaseResult {
+            declared_cells: vec!["d/A-1 T=tensor(double)".to_owned()],
+            ..result("d/A-1/p", Outcome::Pass)
+        };
+        check(
+            &[
+                unsupported("d/A-1/x", "tensor(bfloat16) in d/A-1"),
+                unsupported("d/B-1/x", "tensor(bfloat16) in d/B-1"),
+                unsupported("d/A-1/y", "tensor(double) in d/A-1"),
+                unsupported("d/B-1/y", "tensor(double) in d/B-1"),
+                unsupported("d/B-1/z", "operator d/B"),
+                unsupported("d/B-1/w", "operator d/B"),
+                unsupported("d/C-1/w", "operator d/C-1"),
+                unsupported("d/C-6/w", "operator d/C-6"),
+                unsupported("d/A-1/v", "operator d/A-1"),
+                unsupported("d/A-6/v", "operator d/A-6"),
+                unsupported("d/D-1/v", "tensor(double) in d/D-1"),
+                unsupported("d/D-6/v", "tensor(double) in d/D-6"),
+                pass,
+            ],
+            &[
+                "{unsupported: operator d/A-1}",
+                "{unsupported: operator d/A-6}",
+                "{unsupported: operator d/B}",
+                "{unsupported: \"operator d/C-*\"}",
+                "{unsupported: \"tensor(bfloat16)*\", spans_operators: true}",
+                "{unsupported: tensor(double) in d/A-1}",
+                "{unsupported: tensor(double) in d/B-1}",
+                "{unsupported: \"tensor(double) in d/D-*\"}",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_ends_alike_is_one_entry_as_wide_as_can_be() {
+        let error = |id: &str| result(id, Outcome::Error);
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/b/T=x"), error("d/A-6/a/T=x"), result("d/B-1/a", Outcome::Pass)],
+            &["{cases: \"d/A-*/**\", outcome: error}"],
+        );
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/b/T=x"), result("d/A-6/a/T=x", Outcome::Pass)],
+            &["{cases: \"d/A-1/**\", outcome: error}"],
+        );
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/b/T=x"), result("d/A-1/b/T=y", Outcome::Pass)],
+            &["{cases: \"d/A-1/**/T=x\", outcome: error}"],
+        );
+        check(
+            &[error("d/A-1/a/T=x"), error("d/A-1/a/T=y"), result("d/A-1/b/T=y", Outcome::Crash)],
+            &["{cases: \"d/A-1/a/**\", outcome: error}", "{cases: d/A-1/b/T=y, outcome: crash}"],
+        );
+        check(
+            &[error("onnx-1/node/test_a"), error("onnx-1/node/test_b")],
+            &["{cases: onnx-1/node/test_a, outcome: error}", "{cases: onnx-1/node/test_b, outcome: error}"],
+        );
+    }
+
+    #[test]
+    fn what_is_exact_is_listed_by_case() {
+        let results = [
+            unsupported("d/A-1/x", "operator d/A-1"),
+            unsupported("d/B-1/x", "operator d/B-1"),
+            result("d/B-1/y", Outcome::Pass),
+        ];
+        let judged: Vec<&CaseResult> = results.iter().collect();
+        let groups = group_failures(&judged[..2], &judged, true);
+        let lines: Vec<String> = groups.iter().map(|(entry, _)| entry.to_yaml()).collect();
+        assert_eq!(lines, ["{cases: d/A-1/x, outcome: unsupported}", "{cases: d/B-1/x, outcome: unsupported}"]);
+    }
+
+    #[test]
+    fn variants_are_listed_apart() {
+        let error = |id: &str| result(id, Outcome::Error);
+        check(
+            &[error("d/A-1/a@constants"), error("d/A-1/b@constants"), result("d/A-1/a", Outcome::Pass)],
+            &["{cases: \"d/A-*/**@constants\", outcome: error}"],
+        );
+        check(&[error("a[b")], &["{cases: \"a[[]b\", outcome: error}"]);
+    }
+}

@@ -1,0 +1,408 @@
+//! The expectation matcher: which entry of a file a result belongs to.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobMatcher};
+
+use crate::expectations::entry::Entry;
+use crate::expectations::file::{ExpectationError, Expectations};
+use crate::run::{CaseResult, Outcome, ProcessorFeature, ProcessorFeatures};
+use onnx_conformance_cases::case::{Variant, folders};
+use onnx_conformance_cases::suite::{Filter, PathGlob, is_glob, loose_glob, wildcard};
+use onnx_conformance_subject::Declaration;
+
+/// The expectations that apply to a runtime on this machine.
+///
+/// A result belongs to one entry at most: to the one that names its id; else to one that names the missing feature;
+/// else to a group or glob over ids, one that says how the case ended if there is such a one, else the first.
+#[derive(Debug)]
+pub struct ExpectationMatcher {
+    expectations: Expectations,
+    /// The cases that were measured, by their ids without a variant.
+    scope: Filter,
+    strict: bool,
+    /// Whether the condition of each entry holds.
+    active: Vec<bool>,
+    /// What is selected by id, for each variant.
+    by_id: BTreeMap<Variant, EntriesById>,
+    features: HashMap<String, usize>,
+    feature_globs: Vec<FeatureGlob>,
+}
+
+/// The positions of the entries that select cases by their ids.
+#[derive(Debug, Default)]
+struct EntriesById {
+    /// By id or path of a group.
+    paths: HashMap<String, Vec<usize>>,
+    /// Globs by the folder before their first wildcard.
+    globs: HashMap<String, Vec<(usize, PathGlob)>>,
+}
+
+impl EntriesById {
+    fn at_path(&self, path: &str) -> impl Iterator<Item = usize> {
+        self.paths.get(path).into_iter().flatten().copied()
+    }
+}
+
+/// A verdict: the outcome of a case compared with what is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It passes, and nothing else is expected.
+    Pass,
+    /// It fails as listed.
+    ExpectedFailure,
+    /// It fails and is not listed, or fails worse than listed.
+    Regression,
+    /// It passes though listed, or fails less badly.
+    Improvement,
+    /// It counts for nothing: what the standard leaves open, what was not sent, what says nothing.
+    NotJudged,
+}
+
+impl ExpectationMatcher {
+    /// The expectations that apply to the runtime that declares itself so. `strict` holds it to what is recommended, too,
+    /// even if the file does not.
+    pub fn new(
+        expectations: Expectations,
+        runtime: &Declaration,
+        strict: bool,
+    ) -> Result<ExpectationMatcher, ExpectationError> {
+        ExpectationMatcher::on_processor(&ProcessorFeature::here(), expectations, runtime, strict)
+    }
+
+    /// The expectations that apply to the runtime on a processor with these features.
+    pub(super) fn on_processor(
+        features: &ProcessorFeatures,
+        expectations: Expectations,
+        runtime: &Declaration,
+        strict: bool,
+    ) -> Result<ExpectationMatcher, ExpectationError> {
+        let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+        let applies =
+            |entry: &Entry| entry.when.as_ref().is_none_or(|when| when.holds(&platform, features, &runtime.version));
+        let active = expectations.expect.iter().map(applies).collect();
+        ExpectationMatcher::with(expectations, active, strict)
+    }
+
+    /// All expectations, whatever the platform and version that they are about.
+    pub(crate) fn of_every_condition(mut expectations: Expectations) -> Result<ExpectationMatcher, ExpectationError> {
+        let mut seen = HashSet::new();
+        expectations.expect.retain(|entry| seen.insert(entry.selector()));
+        let active = expectations.expect.iter().map(|_| true).collect();
+        ExpectationMatcher::with(expectations, active, false)
+    }
+
+    fn with(
+        expectations: Expectations,
+        active: Vec<bool>,
+        strict: bool,
+    ) -> Result<ExpectationMatcher, ExpectationError> {
+        let scope = Filter::new(&expectations.scope).map_err(|error| ExpectationError::Header {
+            path: expectations.path().to_owned(),
+            rule: error.to_string(),
+        })?;
+        let mut matcher = ExpectationMatcher {
+            active,
+            scope,
+            strict: strict || expectations.strict,
+            expectations,
+            by_id: BTreeMap::new(),
+            features: HashMap::new(),
+            feature_globs: Vec::new(),
+        };
+        let entries = std::mem::take(&mut matcher.expectations.expect);
+        let path = matcher.path();
+        let wrong = |index, rule| ExpectationError::Entry { path: path.clone(), number: index + 1, rule };
+        let mut written = HashMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            if !matcher.is_active(index) {
+                continue;
+            }
+            if let Some(first) = written.insert((&entry.cases, &entry.unsupported), index) {
+                return Err(wrong(index, format!("selects the same as entry {}; keep one", first + 1)));
+            }
+            matcher.add(index, entry).map_err(|rule| wrong(index, rule))?;
+        }
+        matcher.expectations.expect = entries;
+        Ok(matcher)
+    }
+
+    fn add(&mut self, index: usize, entry: &Entry) -> Result<(), String> {
+        match (&entry.cases, &entry.unsupported) {
+            (Some(pattern), _) => {
+                let (pattern, variant) = Variant::of_id(pattern);
+                let entries = self.by_id.entry(variant).or_default();
+                if is_glob(pattern) {
+                    let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
+                    let folder = folders(start).next_back().unwrap_or_default().to_owned();
+                    let glob = PathGlob::new(pattern).map_err(|error| error.to_string())?;
+                    entries.globs.entry(folder).or_default().push((index, glob));
+                } else {
+                    let path = pattern.trim_end_matches('/').to_owned();
+                    entries.paths.entry(path).or_default().push(index);
+                }
+            }
+            (None, Some(what)) if is_glob(what) => {
+                let glob = loose_glob(what).map_err(|error| error.to_string())?;
+                let start = what.get(..wildcard(what)).unwrap_or_default();
+                self.feature_globs.push(FeatureGlob { index, start: start.to_owned(), glob, matcher: OnceLock::new() });
+            }
+            (None, Some(what)) => drop(self.features.insert(what.clone(), index)),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn path(&self) -> String {
+        self.expectations.path().to_owned()
+    }
+
+    /// The expectations as they are written.
+    pub fn expectations(&self) -> &Expectations {
+        &self.expectations
+    }
+
+    /// Whether it has no entry at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.expectations.expect.is_empty()
+    }
+
+    /// Whether the runtime is held to what is recommended, too.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Whether the file was measured on a case, by its id without a variant.
+    pub fn is_in_scope(&self, id: &str) -> bool {
+        self.scope.matches(id)
+    }
+
+    /// The entry at a position.
+    pub fn entry(&self, index: usize) -> Option<&Entry> {
+        self.expectations.expect.get(index)
+    }
+
+    /// Whether the entry at a position applies here.
+    pub fn is_active(&self, index: usize) -> bool {
+        self.active.get(index).copied().unwrap_or(false)
+    }
+
+    /// Whether a result is judged at all: what the standard leaves open never is, nor what was not put to the runtime,
+    /// and what it recommends only for a runtime that is held to it.
+    pub fn judges(&self, result: &CaseResult) -> bool {
+        result.counts(self.strict) && !result.outcome.is_inconclusive()
+    }
+
+    /// The verdict on a result, and the position of the entry that it belongs to.
+    pub fn verdict(&self, result: &CaseResult) -> (Verdict, Option<usize>) {
+        let owner = self.owner(result);
+        let listed = owner.and_then(|index| self.entry(index));
+        let rank = result.outcome.rank();
+        let verdict = match listed {
+            _ if !self.judges(result) => Verdict::NotJudged,
+            Some(entry) if entry.agrees(result) => match result.outcome {
+                Outcome::Pass => Verdict::Pass,
+                _ => Verdict::ExpectedFailure,
+            },
+            Some(entry) if rank < entry.outcome().rank() => Verdict::Improvement,
+            None if result.outcome == Outcome::Pass => Verdict::Pass,
+            Some(_) | None => Verdict::Regression,
+        };
+        (verdict, owner)
+    }
+
+    /// The position of the entry that a result belongs to.
+    fn owner(&self, result: &CaseResult) -> Option<usize> {
+        let (id, variant) = Variant::of_id(&result.id);
+        let named = self.at_path(id, variant).next();
+        named.or_else(|| self.by_missing_feature(result)).or_else(|| {
+            let mut first = None;
+            for index in self.about(id, variant) {
+                if self.entry(index).is_some_and(|entry| entry.agrees(result)) {
+                    return Some(index);
+                }
+                first = Some(first.map_or(index, |first: usize| first.min(index)));
+            }
+            first
+        })
+    }
+
+    /// The most precise entry that selects the case by its id.
+    pub fn entry_about(&self, id: &str) -> Option<&Entry> {
+        let (id, variant) = Variant::of_id(id);
+        self.entry(self.about(id, variant).next()?)
+    }
+
+    fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
+        self.by_id.get(&variant).into_iter().flat_map(|entries| entries.at_path(path))
+    }
+
+    /// The positions of the entries that select a case by its id, the most precise first.
+    fn about<'a>(&'a self, id: &'a str, variant: Variant) -> impl Iterator<Item = usize> + 'a {
+        // A glob that begins with a wildcard is in no folder.
+        let above = || folders(id).rev().chain([""]);
+        let entries = self.by_id.get(&variant).into_iter();
+        entries.flat_map(move |entries| {
+            std::iter::once(id).chain(above()).flat_map(move |folder| {
+                let globs = entries.globs.get(folder).into_iter().flatten();
+                let globs = globs.filter(move |(_, glob)| glob.matches(id)).map(|(index, _)| *index);
+                entries.at_path(folder).chain(globs)
+            })
+        })
+    }
+
+    /// The entry for the feature that is missing in this case.
+    fn by_missing_feature(&self, result: &CaseResult) -> Option<usize> {
+        let what = result.missing.as_ref().filter(|_| result.outcome == Outcome::Unsupported)?;
+        let glob = || self.feature_globs.iter().find(|glob| glob.matches(what)).map(|glob| glob.index);
+        self.features.get(what).copied().or_else(glob)
+    }
+}
+
+/// A glob over missing features, made ready when it is first needed.
+#[derive(Debug)]
+struct FeatureGlob {
+    index: usize,
+    start: String,
+    glob: Glob,
+    matcher: OnceLock<GlobMatcher>,
+}
+
+impl FeatureGlob {
+    fn matches(&self, text: &str) -> bool {
+        text.starts_with(&self.start) && self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::test_results::{result, unsupported};
+
+    fn matcher(entries: &str) -> ExpectationMatcher {
+        let text = format!("runtime: a\nexpect:\n{entries}");
+        let file = Expectations::parse("a.yaml", &text).unwrap();
+        ExpectationMatcher::new(file, &Declaration::named("a", "1.20.3"), false).unwrap()
+    }
+
+    fn check(entries: &str, result: &CaseResult, expected: (Verdict, Option<usize>)) {
+        assert_eq!(matcher(entries).verdict(result), expected, "{entries}: {result:?}");
+    }
+
+    #[test]
+    fn the_most_precise_entry_has_the_result() {
+        let entries = "  - {cases: 'a/b/**', outcome: error}\n  - {cases: a/b/c, outcome: crash}\n  \
+                       - {unsupported: 'x*'}\n  - {unsupported: xy}\n  - {cases: 'a/b/d*', outcome: mismatch}\n";
+        check(entries, &result("a/b/c", Outcome::Crash), (Verdict::ExpectedFailure, Some(1)));
+        check(entries, &result("a/b/c", Outcome::Error), (Verdict::Improvement, Some(1)));
+        check(entries, &result("a/b/d", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+        check(entries, &result("a/b/d", Outcome::Mismatch), (Verdict::ExpectedFailure, Some(4)));
+        check(entries, &result("a/b/d", Outcome::Timeout), (Verdict::Regression, Some(0)));
+        check(entries, &result("a/b/e", Outcome::Pass), (Verdict::Improvement, Some(0)));
+        check(entries, &unsupported("a/b/e", "xy"), (Verdict::ExpectedFailure, Some(3)));
+        check(entries, &unsupported("a/b/e", "x/z"), (Verdict::ExpectedFailure, Some(2)));
+        check(entries, &result("a/c", Outcome::Pass), (Verdict::Pass, None));
+        check(entries, &result("a/c", Outcome::Error), (Verdict::Regression, None));
+    }
+
+    #[test]
+    fn the_path_of_a_group_stands_for_the_group() {
+        check(
+            "  - {cases: a/b, outcome: error}\n",
+            &result("a/b/c/d", Outcome::Error),
+            (Verdict::ExpectedFailure, Some(0)),
+        );
+        check("  - {cases: a/b, outcome: error}\n", &result("a/bc", Outcome::Error), (Verdict::Regression, None));
+        check("  - {cases: '**', outcome: error}\n", &result("a", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+    }
+
+    #[test]
+    fn a_message_and_a_kind_of_failure_count() {
+        let error = CaseResult { message: "not here: x".to_owned(), ..result("a", Outcome::Error) };
+        check("  - {cases: a, outcome: error, message: not here}\n", &error, (Verdict::ExpectedFailure, Some(0)));
+        check("  - {cases: a, outcome: error, message: here}\n", &error, (Verdict::Regression, Some(0)));
+        let shape = result("a", Outcome::WrongShape);
+        check("  - {cases: a, outcome: mismatch}\n", &shape, (Verdict::Regression, Some(0)));
+    }
+
+    #[test]
+    fn an_entry_is_about_one_variant() {
+        let entries = "  - {cases: 'a/**', outcome: error}\n  - {cases: 'a/**@constants', outcome: crash}\n";
+        check(entries, &result("a/b", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+        check(entries, &result("a/b@constants", Outcome::Crash), (Verdict::ExpectedFailure, Some(1)));
+        check(entries, &result("a/b@initializers", Outcome::Crash), (Verdict::Regression, None));
+        check(entries, &result("a/b@opset=17", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+    }
+
+    #[test]
+    fn a_condition_that_does_not_hold_takes_its_entry_away() {
+        let entry = |versions: &str| format!("  - {{cases: a, outcome: error, when: {{version: '{versions}'}}}}\n");
+        check(&entry(">=1.20"), &result("a", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+        check(&entry("<1.20"), &result("a", Outcome::Error), (Verdict::Regression, None));
+        let both = entry("<1.20") + &entry(">=1.20");
+        check(&both, &result("a", Outcome::Error), (Verdict::ExpectedFailure, Some(1)));
+    }
+
+    #[test]
+    fn an_entry_for_other_processors_is_as_if_absent() {
+        let text = "runtime: a\nexpect:\n  - {cases: a/x, outcome: error}\n  \
+                    - {cases: a/y, outcome: mismatch, when: {cpu: {without: [avx512_vnni, avx_vnni]}}}\n";
+        let on = |features: &str| {
+            let features: ProcessorFeatures = serde_json::from_str(features).unwrap();
+            let file = Expectations::parse("a.yaml", text).unwrap();
+            ExpectationMatcher::on_processor(&features, file, &Declaration::named("a", "1"), false).unwrap()
+        };
+        let (mismatch, pass) = (result("a/y", Outcome::Mismatch), result("a/y", Outcome::Pass));
+        let (with, without) = (on(r#"["avx2", "avx_vnni"]"#), on(r#"["avx2"]"#));
+        assert_eq!(without.verdict(&mismatch), (Verdict::ExpectedFailure, Some(1)));
+        assert_eq!(without.verdict(&pass), (Verdict::Improvement, Some(1)));
+        assert_eq!(with.verdict(&mismatch), (Verdict::Regression, None));
+        assert_eq!(with.verdict(&pass), (Verdict::Pass, None));
+        assert_eq!((with.is_active(1), without.is_active(1)), (false, true));
+    }
+
+    #[test]
+    fn a_recommendation_is_for_those_who_are_held_to_it() {
+        let recommended =
+            CaseResult { level: onnx_conformance_cases::case::Level::Recommended, ..result("a", Outcome::Error) };
+        check("  []\n", &recommended, (Verdict::NotJudged, None));
+        let strict = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), true).unwrap();
+        assert_eq!(strict.verdict(&recommended), (Verdict::Regression, None));
+    }
+
+    #[test]
+    fn an_open_case_is_judged_where_the_runtime_gives_no_answer() {
+        let open = |outcome| CaseResult { level: onnx_conformance_cases::case::Level::Open, ..result("a/b", outcome) };
+        for outcome in [Outcome::Crash, Outcome::Timeout, Outcome::OutOfMemory] {
+            check("  []\n", &open(outcome), (Verdict::Regression, None));
+            let entry = format!("  - {{cases: a/b, outcome: {outcome}}}\n");
+            check(&entry, &open(outcome), (Verdict::ExpectedFailure, Some(0)));
+        }
+        for outcome in [Outcome::Pass, Outcome::Error, Outcome::Mismatch] {
+            check("  []\n", &open(outcome), (Verdict::NotJudged, None));
+        }
+    }
+
+    #[test]
+    fn two_entries_for_the_same_are_refused() {
+        let text = "runtime: a\nexpect:\n  - {unsupported: x}\n  - {cases: a, outcome: error}\n  - {unsupported: x}\n";
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        let error = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap_err();
+        assert!(error.to_string().contains("entry 3: selects the same as entry 1"), "{error}");
+    }
+
+    #[test]
+    fn tens_of_thousands_of_results_meet_thousands_of_entries_quickly() {
+        let two = |number: usize| {
+            let pattern = |rest: &str| format!("  - {{cases: 'd/Op{number}-1/{rest}', outcome: error}}\n");
+            [pattern("*/T=float"), pattern("a/T=int8")].concat()
+        };
+        let matcher = matcher(&(0..2000).map(two).collect::<String>());
+        let met = (0..60_000).filter(|number| {
+            let result = result(&format!("d/Op{}-1/a{number}/T=float", number % 2000), Outcome::Error);
+            matcher.verdict(&result).0 == Verdict::ExpectedFailure
+        });
+        assert_eq!(met.count(), 60_000);
+    }
+}

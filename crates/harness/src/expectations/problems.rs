@@ -1,0 +1,87 @@
+//! What is wrong with the entries of an expectation file, by the results that belong to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::expectations::entry::Entry;
+use crate::expectations::matcher::ExpectationMatcher;
+use crate::run::{CaseResult, Outcome};
+use onnx_conformance_cases::suite::is_glob;
+
+/// The results that belong to an entry.
+#[derive(Debug, Default)]
+pub(super) struct EntryMatches {
+    /// How its cases ended, those that are judged.
+    pub(super) outcomes: BTreeMap<Outcome, usize>,
+    /// The operators that each of its cases has; nothing before the first case that names any.
+    common: Option<BTreeSet<String>>,
+    /// Every operator that some case has.
+    operators: BTreeSet<String>,
+}
+
+/// What is wrong with an entry of the expectations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryProblem {
+    /// The entry and its place in the file.
+    pub place: String,
+    /// What is wrong with it.
+    pub kind: ExpectationProblem,
+}
+
+/// What is wrong with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpectationProblem {
+    /// No case that is judged belongs to it.
+    MatchesNothing,
+    /// Its cases do not end alike.
+    MixedOutcomes(Vec<(Outcome, usize)>),
+    /// Its cases are those of several operators, and it does not say so.
+    SpansOperators(usize),
+}
+
+impl EntryMatches {
+    pub(super) fn add(&mut self, result: &CaseResult, matcher: &ExpectationMatcher) {
+        if matcher.judges(result) {
+            *self.outcomes.entry(result.outcome).or_default() += 1;
+        }
+        let operators = result.operators();
+        if operators.is_empty() {
+            return;
+        }
+        self.operators.extend(operators.iter().cloned());
+        self.common = Some(match self.common.take() {
+            Some(common) => common.intersection(&operators).cloned().collect(),
+            None => operators,
+        });
+    }
+
+    pub(super) fn problem(&self, entry: &Entry) -> Option<ExpectationProblem> {
+        if self.outcomes.len() > 1 && !entry.varies {
+            return Some(ExpectationProblem::MixedOutcomes(
+                self.outcomes.iter().map(|(outcome, count)| (*outcome, *count)).collect(),
+            ));
+        }
+        // One missing feature is one thing, whatever operators need it; a glob may select several.
+        let is_one_thing = entry.unsupported.as_deref().is_some_and(|what| !is_glob(what));
+        let spans = self.common.as_ref().is_some_and(BTreeSet::is_empty);
+        (spans && !is_one_thing && !entry.spans_operators)
+            .then_some(ExpectationProblem::SpansOperators(self.operators.len()))
+    }
+}
+
+impl fmt::Display for EntryProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EntryProblem { place, kind } = self;
+        match kind {
+            ExpectationProblem::MatchesNothing => write!(f, "expectation that matches nothing: {place}"),
+            ExpectationProblem::MixedOutcomes(outcomes) => {
+                let outcomes: Vec<String> =
+                    outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+                write!(f, "expectation that covers different outcomes ({}): {place}", outcomes.join(", "))
+            }
+            ExpectationProblem::SpansOperators(count) => {
+                write!(f, "expectation that covers {count} operators without `spans_operators: true`: {place}")
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Expectation files written from results: a first one, or one that is brought up to date.
+
+use std::collections::BTreeMap;
+
+use crate::expectations::entry::Entry;
+use crate::expectations::file::{ExpectationError, Expectations, Provenance};
+use crate::expectations::grouping::{EntryGroup, group_failures};
+use crate::expectations::matcher::{ExpectationMatcher, Verdict};
+use crate::expectations::problems::EntryMatches;
+use crate::expectations::text::{Change, ExpectationText};
+use crate::run::{CaseResult, Outcome};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{Filter, is_glob};
+
+/// The first expectation file of a runtime, whose every failure is expected.
+pub fn first_expectations(runtime: &str, strict: bool, results: &[CaseResult]) -> Expectations {
+    let mut expectations = Expectations::none(runtime);
+    (expectations.strict, expectations.expect) = (strict, first_entries(strict, results, false));
+    expectations
+}
+
+/// The expectation file of a measurement: case by case, exactly as the runtime did on the cases of a scope.
+pub fn first_measurement(
+    runtime: &str,
+    provenance: Provenance,
+    scope: Vec<String>,
+    strict: bool,
+    results: &[CaseResult],
+) -> Expectations {
+    let mut expectations = Expectations::none(runtime);
+    let Provenance { version, date, platform, cpu, suite } = provenance;
+    (expectations.version, expectations.date) = (Some(version), date);
+    (expectations.platform, expectations.cpu, expectations.suite) = (Some(platform), cpu, Some(suite));
+    (expectations.exact, expectations.strict, expectations.scope) = (true, strict, scope);
+    expectations.expect = first_entries(strict, results, true);
+    expectations
+}
+
+/// The entries for all failures among these results.
+fn first_entries(strict: bool, results: &[CaseResult], exact: bool) -> Vec<Entry> {
+    let judged: Vec<&CaseResult> =
+        results.iter().filter(|result| result.counts(strict) && !result.outcome.is_inconclusive()).collect();
+    let failures: Vec<&CaseResult> = judged.iter().copied().filter(|result| result.outcome != Outcome::Pass).collect();
+    group_failures(&failures, &judged, exact).into_iter().map(|(entry, _)| entry).collect()
+}
+
+/// The text of an expectation file brought up to what the cases of a whole run in one variant did. What holds stays as it
+/// is written, with comments and reasons; what does not hold any more goes, or gets the new outcome where it is about
+/// one case; what is new comes last. The groups that are `missing` have no results: an entry that may be about them stays, and so
+/// does one about ONNX's older releases, which a whole run leaves out.
+pub fn updated_expectations(
+    text: &str,
+    matcher: &ExpectationMatcher,
+    results: &[CaseResult],
+    variant: Variant,
+    missing: &[String],
+) -> Result<String, ExpectationError> {
+    let path = || matcher.expectations().path().to_owned();
+    let lines = ExpectationText::read(text).ok_or_else(|| ExpectationError::ExpectationText(path()))?;
+    let entries = &matcher.expectations().expect;
+    if lines.len() != entries.len() {
+        return Err(ExpectationError::ExpectationText(path()));
+    }
+    let mut owned: BTreeMap<usize, Vec<&CaseResult>> = BTreeMap::new();
+    let (mut failures, mut judged) = (Vec::new(), Vec::new());
+    for result in results {
+        let (verdict, owner) = matcher.verdict(result);
+        if let Some(index) = owner.filter(|_| result.counts_when_strict()) {
+            owned.entry(index).or_default().push(result);
+        }
+        if matcher.judges(result) {
+            judged.push((result, owner));
+            let is_new = owner.is_none() && matches!(verdict, Verdict::Regression);
+            failures.extend(is_new.then_some((result, None)));
+        }
+    }
+    let changes: Vec<Change> = entries
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| {
+            let cases = owned.get(&index).map_or(&[][..], Vec::as_slice);
+            let is_exact = !matcher.expectations().exact || entry.unsupported.is_none();
+            match may_be_about(entry, missing) || is_outside(entry) {
+                true => Change::Keep,
+                false if is_exact => change(entry, matcher, index, variant, cases),
+                false => Change::Drop,
+            }
+        })
+        .collect();
+    for (index, cases) in &owned {
+        if changes.get(*index) == Some(&Change::Drop) {
+            let failing = cases.iter().filter(|result| result.outcome != Outcome::Pass && matcher.judges(result));
+            failures.extend(failing.map(|&result| (result, entries.get(*index))));
+        }
+    }
+    // A case that keeps an entry of its own is outside of every group.
+    let is_named = |index: &usize| {
+        let entry = entries.get(*index).and_then(|entry| entry.cases.as_deref());
+        entry.is_none_or(|cases| !is_glob(cases)) && changes.get(*index) != Some(&Change::Drop)
+    };
+    let judged: Vec<&CaseResult> = judged
+        .into_iter()
+        .filter(|(_, owner)| owner.as_ref().is_none_or(|index| !is_named(index)))
+        .map(|(r, _)| r)
+        .collect();
+    failures.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+    let plain: Vec<&CaseResult> = failures.iter().map(|(result, _)| *result).collect();
+    let origins: Vec<Option<&Entry>> = failures.iter().map(|(_, origin)| *origin).collect();
+    let new: Vec<Entry> = group_failures(&plain, &judged, matcher.expectations().exact)
+        .into_iter()
+        .map(|group| with_reason(group, &origins))
+        .collect();
+    Ok(lines.rewritten(&changes, &new))
+}
+
+/// Whether an entry may be about cases that a whole run leaves out: those of ONNX's older releases.
+fn is_outside(entry: &Entry) -> bool {
+    entry.cases.as_ref().is_some_and(|pattern| !Filter::default().chooses_all_of(Variant::of_id(pattern).0))
+}
+
+/// Whether an entry may be about cases of groups, by their names. A feature may be missing anywhere.
+fn may_be_about(entry: &Entry, units: &[String]) -> bool {
+    let Some(pattern) = &entry.cases else { return !units.is_empty() };
+    let (pattern, _) = Variant::of_id(pattern);
+    Filter::new(&[pattern]).is_ok_and(|filter| units.iter().any(|unit| filter.may_choose_from(unit)))
+}
+
+/// What becomes of an entry that these results belong to.
+fn change(
+    entry: &Entry,
+    matcher: &ExpectationMatcher,
+    index: usize,
+    variant: Variant,
+    cases: &[&CaseResult],
+) -> Change {
+    let of_variant = match &entry.cases {
+        Some(pattern) => Variant::of_id(pattern).1 == variant,
+        None => variant == Variant::Runtime,
+    };
+    let judged: Vec<&CaseResult> = cases.iter().copied().filter(|result| matcher.judges(result)).collect();
+    if !matcher.is_active(index) || (!of_variant && cases.is_empty()) || (!cases.is_empty() && judged.is_empty()) {
+        return Change::Keep;
+    }
+    let mut matches = EntryMatches::default();
+    for result in cases {
+        matches.add(result, matcher);
+    }
+    if !judged.is_empty() && matches.problem(entry).is_none() && judged.iter().all(|result| entry.agrees(result)) {
+        return Change::Keep;
+    }
+    match judged.as_slice() {
+        [only] if entry.cases.as_ref() == Some(&only.id) && only.outcome != Outcome::Pass => {
+            let message = entry.message.clone().filter(|message| only.message.starts_with(message.as_str()));
+            Change::Rewrite(Box::new(Entry { outcome: Some(only.outcome), message, ..entry.clone() }))
+        }
+        _ => Change::Drop,
+    }
+}
+
+/// A new entry with the reason and address of the entries that its cases belonged to, where they had the same.
+fn with_reason((entry, cases): EntryGroup, origins: &[Option<&Entry>]) -> Entry {
+    let mut reasons = cases
+        .iter()
+        .map(|&index| origins.get(index).copied().flatten().map(|origin| (origin.reason.clone(), origin.url.clone())));
+    match reasons.next().flatten() {
+        Some(first) if reasons.all(|reason| reason.as_ref() == Some(&first)) => {
+            Entry { reason: first.0, url: first.1, ..entry }
+        }
+        _ => entry,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expectations::{Conclusion, GateResult, Scope};
+    use crate::run::test_results::{result, unsupported};
+    use onnx_conformance_subject::Declaration;
+
+    fn matcher(text: &str) -> ExpectationMatcher {
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap()
+    }
+
+    fn conclusion(text: &str, results: &[CaseResult]) -> Conclusion {
+        let (matcher, mut gate_result) = (matcher(text), GateResult::default());
+        for result in results {
+            gate_result.add_result(result, &matcher);
+        }
+        gate_result.finish(&matcher, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
+        gate_result.conclusion()
+    }
+
+    /// Brings a file up to date, and compares the new one with the results, too.
+    fn check(text: &str, results: &[CaseResult], expected: &str) {
+        let new = updated_expectations(text, &matcher(text), results, Variant::Runtime, &[]).unwrap();
+        assert_eq!(new, expected);
+        assert_eq!(conclusion(&new, results), Conclusion::AsExpected);
+        assert_eq!(updated_expectations(&new, &matcher(&new), results, Variant::Runtime, &[]).unwrap(), new);
+    }
+
+    #[test]
+    fn what_holds_stays_and_what_does_not_is_replaced() {
+        let results = [
+            result("d/A-1/x", Outcome::Error),
+            result("d/A-1/y", Outcome::Crash),
+            result("d/A-1/z", Outcome::Pass),
+            result("d/B-1/x/s", Outcome::Error),
+            result("d/B-1/x/t", Outcome::Crash),
+            result("d/B-1/y", Outcome::Pass),
+            result("d/C-1/x", Outcome::Mismatch),
+            unsupported("d/D-1/x", "operator d/D"),
+        ];
+        check(
+            "# Ours.\nruntime: a\nexpect:\n  # x fails\n  - {cases: d/A-1/x, outcome: error, reason: known}\n  \
+             # y fails\n  - {cases: d/A-1/y, outcome: error, url: u}\n  # z fails\n  \
+             - {cases: d/A-1/z, outcome: error}\n  # all of B\n  - {cases: 'd/B-1/x/**', outcome: error, reason: B}\n  \
+             # gone\n  - {unsupported: operator d/E}\n  - {cases: e, outcome: error, when: {platform: none}}\n",
+            &results,
+            "# Ours.\nruntime: a\nexpect:\n  # x fails\n  - {cases: d/A-1/x, outcome: error, reason: known}\n  \
+             # y fails\n  - {cases: d/A-1/y, outcome: crash, url: u}\n  # gone\n  \
+             - {cases: e, outcome: error, when: {platform: none}}\n  - {unsupported: operator d/D}\n  \
+             - {cases: d/B-1/x/s, outcome: error, reason: B}\n  - {cases: d/B-1/x/t, outcome: crash, reason: B}\n  \
+             - {cases: d/C-1/x, outcome: mismatch}\n",
+        );
+    }
+
+    #[test]
+    fn what_did_not_end_keeps_its_entries() {
+        let text = "runtime: a\nexpect:\n  - {cases: d/A-1/x, outcome: error}\n  - {cases: 'd/A-*/y', outcome: error}\n  \
+                    - {cases: d/B-1/x, outcome: crash}\n  - {unsupported: operator d/C}\n";
+        let update = |missing: &[String]| {
+            updated_expectations(text, &matcher(text), &[result("d/D-1/x", Outcome::Pass)], Variant::Runtime, missing)
+        };
+        assert_eq!(update(&[]).unwrap(), "runtime: a\nexpect: []\n");
+        let kept = text.replace("  - {cases: d/B-1/x, outcome: crash}\n", "");
+        assert_eq!(update(&["d/A-1".to_owned()]).unwrap(), kept);
+    }
+
+    #[test]
+    fn a_first_file_holds() {
+        const TYPES: [&str; 4] = ["float", "int8", "bfloat16", "string"];
+        const OPERATORS: [&str; 2] = ["A", "B"];
+        let outcomes = [Outcome::Pass, Outcome::Error, Outcome::Error, Outcome::Mismatch, Outcome::Unsupported];
+        for seed in 0..40_usize {
+            let case = |index: usize| {
+                let id = format!("d/{}-{}/{}/T={}", OPERATORS[index % 2], index / 2 % 3, index / 6 % 3, index / 18);
+                match outcomes
+                    [(index * index * (seed + 3) + index * seed * 7 + index / (1 + seed % 5)) % outcomes.len()]
+                {
+                    Outcome::Unsupported => unsupported(
+                        &id,
+                        &format!("tensor({}) in d/{}-{}", TYPES[index % 4], OPERATORS[index % 2], index % 3),
+                    ),
+                    outcome => result(&id, outcome),
+                }
+            };
+            let results: Vec<CaseResult> = (0..60).map(case).collect();
+            let text = first_expectations("a", false, &results).to_yaml();
+            assert_eq!(conclusion(&text, &results), Conclusion::AsExpected, "{text}");
+            let empty = "runtime: a\nexpect: []\n";
+            let updated = updated_expectations(empty, &matcher(empty), &results, Variant::Runtime, &[]).unwrap();
+            assert_eq!(conclusion(&updated, &results), Conclusion::AsExpected, "{updated}");
+            let next: Vec<CaseResult> =
+                (5..60).map(|index| CaseResult { id: results[index].id.clone(), ..case(index - 5) }).collect();
+            let text = updated_expectations(&text, &matcher(&text), &next, Variant::Runtime, &[]).unwrap();
+            assert_eq!(conclusion(&text, &next), Conclusion::AsExpected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_written_otherwise_is_left_alone() {
+        let text = "runtime: a\nexpect: [{cases: x, outcome: error}]\n";
+        let error = updated_expectations(text, &matcher(text), &[], Variant::Runtime, &[]).unwrap_err();
+        assert!(error.to_string().contains("one item a `- ` line"), "{error}");
+    }
+}

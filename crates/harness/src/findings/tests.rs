@@ -1,0 +1,260 @@
+//! Every finding held to its proof, its sample and the measurements.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use onnx_conformance_reference::spec::{AttributeSpec, FormalParameter, OpSpec, OperatorVersion, Specs};
+
+use crate::findings::{Finding, Findings, Proof, Quote};
+use crate::measure::{Measurement, Measurements};
+use crate::run::Outcome;
+use crate::run::test_results::result;
+use onnx_conformance_cases::case::CaseId;
+
+/// The files below specs/texts: texts of the standard, each behind a line `@@` with the places that have it.
+const TEXTS: [&str; 2] = ["schemas.txt", "documents.txt"];
+
+/// Pieces of a quote are joined by this.
+const LEFT_OUT: &str = " ... ";
+
+/// The texts of the standard by place, as `ai.onnx/Abs-13`, `ai.onnx/Abs-13 X` or `IR.md`, with white space folded.
+struct StandardTexts(BTreeMap<String, String>);
+
+impl StandardTexts {
+    fn read() -> StandardTexts {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("specs/texts");
+        let mut texts = BTreeMap::new();
+        for file in TEXTS {
+            let file = std::fs::read_to_string(folder.join(file)).unwrap();
+            for block in file.split("\n@@ ").skip(1) {
+                let (places, text) = block.split_once('\n').unwrap_or((block, ""));
+                let text = folded(text);
+                for place in places.split(", ") {
+                    texts.insert(place.to_owned(), text.clone());
+                }
+            }
+        }
+        StandardTexts(texts)
+    }
+
+    /// Returns whether some text of an operator version, or a document, has all pieces of a quote, in this order.
+    fn have(&self, source: &str, says: &str) -> bool {
+        let of_parts = format!("{source} ");
+        let parts = self.0.range(of_parts.clone()..).take_while(|(place, _)| place.starts_with(&of_parts));
+        let texts = self.0.get(source).into_iter().chain(parts.map(|(_, text)| text));
+        texts.into_iter().any(|text| has_pieces(text, says))
+    }
+}
+
+/// Returns whether a text has all pieces of a quote, in this order. A quote has at least a word of each piece.
+fn has_pieces(text: &str, says: &str) -> bool {
+    let mut rest = text;
+    folded(says).split(LEFT_OUT).all(|piece| match rest.split_once(piece) {
+        Some((_, behind)) if !piece.is_empty() => {
+            rest = behind;
+            true
+        }
+        _ => false,
+    })
+}
+
+/// Folds white space, and the slashes that begin lines of a comment.
+fn folded(text: &str) -> String {
+    let lines = text.lines().map(|line| line.trim_start().trim_start_matches("//"));
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns whether the signature of a version says this: `T: tensor(double)`, `B: optional`, `axis: default 1`, `output Y: optional`.
+fn signature_says(spec: &OpSpec, says: &str) -> bool {
+    let Some((name, fact)) = says.split_once(": ") else { return false };
+    if let Some(output) = name.strip_prefix("output ") {
+        return spec.outputs.iter().any(|it| it.name == output && has_presence(it, fact));
+    }
+    let types = spec.types.get(name).map(Vec::as_slice).unwrap_or_default();
+    types.iter().any(|it| it.to_string() == fact)
+        || spec.inputs.iter().any(|it| it.name == name && has_presence(it, fact))
+        || spec.attributes.get(name).is_some_and(|attribute| attribute_says(attribute, fact))
+}
+
+fn has_presence(parameter: &FormalParameter, fact: &str) -> bool {
+    parameter.presence.to_string().split(", ").next() == Some(fact)
+}
+
+fn attribute_says(attribute: &AttributeSpec, fact: &str) -> bool {
+    match fact.strip_prefix("default ") {
+        Some(value) => attribute.default.as_ref().is_some_and(|default| default.to_string() == value),
+        None => fact == if attribute.required { "required" } else { "optional" },
+    }
+}
+
+/// Returns why the proof of a finding is none, or nothing where it holds.
+fn fault_of_proof(finding: &Finding, texts: &StandardTexts) -> Option<String> {
+    let version = CaseId::parse(&finding.sample).version();
+    let spec = version.as_ref().and_then(|version| Specs::embedded().get(version).ok());
+    let (from, says) = match &finding.proof {
+        Proof::Quote(Quote { from, says }) => (from.as_deref(), says),
+        Proof::Body if spec.is_none_or(|spec| spec.function.is_some()) => return None,
+        Proof::Body => return Some("the operator version of the sample has no function body".to_owned()),
+        Proof::UpstreamTest | Proof::Suite => return None,
+    };
+    let holds = match (from, &version) {
+        (Some("signature"), _) => spec.is_some_and(|spec| signature_says(spec, says)),
+        (Some(from), _) => texts.have(from, says),
+        (None, Some(version)) => texts.have(&version.qualified(), says),
+        (None, None) => return Some("the sample is of no operator version; give the quote a `from:`".to_owned()),
+    };
+    let source = from.map_or_else(|| version.map(|it| it.qualified()).unwrap_or_default(), str::to_owned);
+    (!holds).then(|| format!("the quote is not in the text of {source}: \"{says}\""))
+}
+
+/// Returns the line of a finding in its file.
+fn place(finding: &Finding) -> String {
+    let path = format!("findings/{}.yaml", finding.runtime);
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&path)).unwrap();
+    let line = text.lines().position(|line| line.trim() == format!("- id: {}", finding.id)).unwrap();
+    format!("{path}:{}: {}", line + 1, finding.id)
+}
+
+/// Returns the measurements of a finding's runtime, the newest first.
+fn measurements(finding: &Finding) -> Vec<&'static Measurement> {
+    let all = Measurements::embedded();
+    let versions = all.runtimes().into_iter().find(|(runtime, _)| *runtime == finding.runtime);
+    let versions = versions.map(|(_, versions)| versions).unwrap_or_default();
+    versions.into_iter().rev().filter_map(|version| all.get(finding.runtime, version).unwrap()).collect()
+}
+
+/// Asserts that no finding has a fault, and lists those that have, by file and line.
+fn assert_none(fault: impl Fn(&Finding) -> Option<String>) {
+    let findings = Findings::embedded().unwrap();
+    let faults = findings.all().filter_map(|finding| Some(format!("{}: {}", place(finding), fault(finding)?)));
+    let faults: Vec<String> = faults.collect();
+    assert!(faults.is_empty(), "{} findings do not hold:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn every_quote_is_in_the_text_of_its_version() {
+    let texts = StandardTexts::read();
+    assert_none(|finding| fault_of_proof(finding, &texts));
+}
+
+#[test]
+fn quotes_are_found_by_their_pieces_in_order() {
+    let text = folded("one  two\n  three");
+    assert!(has_pieces(&text, "one two") && has_pieces(&text, "one ... three") && has_pieces(&text, "two\nthree"));
+    assert!(!has_pieces(&text, "three ... one") && !has_pieces(&text, "four") && !has_pieces(&text, ""));
+    assert_eq!(folded("  // The name\n  // MUST be"), "The name MUST be");
+    let spec = Specs::embedded().get(&"ai.onnx/LayerNormalization-17".parse().unwrap()).unwrap();
+    for fact in ["T: tensor(double)", "B: optional", "X: required", "axis: default -1", "output Mean: optional"] {
+        assert!(signature_says(spec, fact), "{fact}");
+    }
+    for fact in ["T: tensor(string)", "X: optional", "axis: default 1", "output Y: optional", "B"] {
+        assert!(!signature_says(spec, fact), "{fact}");
+    }
+}
+
+#[test]
+fn every_sample_is_a_case_that_the_newest_failing_version_fails() {
+    assert_none(|finding| {
+        let sample = &finding.sample;
+        if !finding.is_about(sample) {
+            return Some(format!("the sample '{sample}' is none of its cases"));
+        }
+        let fails = |it: &Measurement| it.entry(sample).is_some_and(|entry| entry.outcome() != Outcome::Unsupported);
+        let newest = measurements(finding).into_iter().find(|it| fails(it) || !finding.failures(it).is_empty());
+        let Some(newest) = newest else { return Some("no measurement shows it".to_owned()) };
+        (!fails(newest))
+            .then(|| format!("{} {} does not fail the sample '{sample}'", newest.runtime(), newest.version()))
+    });
+}
+
+/// Returns the newest measurement in which a case of a finding fails, with its failing cases by id.
+fn newest_failures(finding: &Finding) -> Option<(&'static Measurement, BTreeMap<&'static str, Outcome>)> {
+    measurements(finding).into_iter().find_map(|measurement| {
+        let failures: BTreeMap<_, _> =
+            finding.failures(measurement).into_iter().map(|(case, outcome)| (case.id.as_str(), outcome)).collect();
+        (!failures.is_empty()).then_some((measurement, failures))
+    })
+}
+
+#[test]
+fn the_cases_of_a_finding_end_alike_or_as_it_says() {
+    assert_none(|finding| {
+        let (measurement, failures) = newest_failures(finding)?;
+        let ends: BTreeSet<Outcome> = failures.into_values().collect();
+        let says: BTreeSet<Outcome> = finding.outcomes.iter().copied().collect();
+        let is_right = if ends.len() > 1 { says == ends } else { says.is_empty() };
+        let ends = ends.iter().map(Outcome::to_string).collect::<Vec<_>>().join(", ");
+        (!is_right).then(|| format!("its cases end otherwise on {}: `outcomes: [{ends}]`", measurement.version()))
+    });
+}
+
+#[test]
+fn a_failing_case_shows_one_finding() {
+    let findings = Findings::embedded().unwrap();
+    assert_none(|finding| {
+        let (_, failures) = newest_failures(finding)?;
+        let of_another = |id: &&str| {
+            let others = findings.all().filter(|it| it.runtime == finding.runtime && it.id != finding.id);
+            others.filter(|it| it.is_about(id)).map(|it| format!("{id} is one of {}, too", it.id)).next()
+        };
+        failures.keys().find_map(of_another)
+    });
+}
+
+#[test]
+fn titles_differ_and_say_something() {
+    let mut titles: BTreeMap<(&str, &str), &Finding> = BTreeMap::new();
+    for finding in Findings::embedded().unwrap().all() {
+        assert!(finding.title.split(' ').count() > 2 && !finding.title.ends_with('.'), "{}", place(finding));
+        let other = titles.insert((finding.runtime, &finding.title), finding);
+        assert!(other.is_none(), "{} has the title of {}", place(finding), other.map(place).unwrap_or_default());
+    }
+}
+
+#[test]
+fn a_finding_is_about_the_operators_of_its_cases_alone() {
+    let about = |operator: &str| {
+        let version: OperatorVersion = operator.parse().unwrap();
+        let findings = Findings::embedded().unwrap();
+        findings.about(&version).map(Finding::full_id).collect::<Vec<_>>()
+    };
+    // Its patterns are of several operators: `ai.onnx/{Greater,Less}-...`.
+    let of_comparisons = "openvino/greater-nan".to_owned();
+    assert!(about("ai.onnx/Greater-13").contains(&of_comparisons), "{:?}", about("ai.onnx/Greater-13"));
+    assert!(!about("ai.onnx/Softmax-13").contains(&of_comparisons));
+}
+
+#[test]
+fn a_result_names_the_finding_of_a_failure() {
+    let named = |id: &str, outcome| {
+        let finding = Findings::embedded().unwrap().of_result("onnxruntime", &result(id, outcome));
+        finding.map(Finding::full_id)
+    };
+    let scalar = "ai.onnx/NonZero-13/scalar/X=1/T=float";
+    assert_eq!(named(scalar, Outcome::WrongShape).as_deref(), Some("onnxruntime/nonzero-scalar"));
+    assert_eq!(named(&format!("{scalar}@constants"), Outcome::WrongShape), None);
+    for outcome in [Outcome::Pass, Outcome::Unsupported, Outcome::NotApplicable] {
+        assert_eq!(named(scalar, outcome), None);
+    }
+}
+
+#[test]
+fn every_required_failure_of_the_runtimes_that_ci_holds_has_a_finding() {
+    for runtime in ["onnxruntime", "onnx-reference"] {
+        let measurement = Measurements::embedded().newest(runtime).unwrap().unwrap();
+        let found = Findings::embedded().unwrap().unexplained(measurement);
+        let ids: Vec<&str> = found.iter().map(|(case, _)| case.id.as_str()).collect();
+        assert!(ids.is_empty(), "{runtime}: add what these show to findings/{runtime}.yaml: {ids:#?}");
+    }
+}
+
+#[test]
+fn the_readme_names_findings_that_there_are() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| onnxruntime |")).collect();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let id = row.rsplit('`').nth(1).unwrap();
+        assert!(!Findings::embedded().unwrap().named(id).is_empty(), "{id}");
+    }
+}

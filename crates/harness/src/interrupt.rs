@@ -1,0 +1,109 @@
+//! Signals that end the program: a run ends in order, everything else at once, and no temporary file stays.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use onnx_conformance_subject::Stop;
+
+use crate::note::note;
+
+/// The flag of the run that the first signal ends.
+static STOP: Mutex<Option<Stop>> = Mutex::new(None);
+
+/// Set once this process listens for signals.
+static LISTENS: Mutex<bool> = Mutex::new(false);
+
+/// Returns a flag that Ctrl-C sets. The second time, the program ends at once.
+pub fn stopped_by_interrupt() -> Stop {
+    stop().unwrap_or_else(|error| {
+        note(&format!("a signal such as Ctrl-C ends the program at once: {error}"));
+        Stop::default()
+    })
+}
+
+/// Returns a flag that the first signal sets. The second signal ends the program at once.
+fn stop() -> io::Result<Stop> {
+    listen()?;
+    let stop = Stop::default();
+    *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop.clone());
+    Ok(stop)
+}
+
+/// Listens for the signals that end a program.
+pub fn listen() -> io::Result<()> {
+    let mut listens = LISTENS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*listens {
+        start()?;
+        *listens = true;
+    }
+    Ok(())
+}
+
+/// Sets the flag of the run; where there is none, or it is set already, the program ends with `end`.
+#[cfg(any(unix, windows))]
+fn interrupted(end: impl Fn()) {
+    use crate::exit;
+    use crate::whole_file::remove_unfinished;
+    use onnx_conformance_cases::suite::remove_temporary;
+    use onnx_conformance_subject::StopReason;
+
+    let stop = STOP.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if stop.as_ref().is_some_and(|stop| stop.set(StopReason::Interrupted)) {
+        return;
+    }
+    // Held to the end of the process.
+    let _nothing_begins = remove_unfinished();
+    remove_temporary();
+    if stop.is_none() {
+        end();
+    }
+    std::process::exit(i32::from(exit::INTERRUPTED));
+}
+
+#[cfg(unix)]
+fn start() -> io::Result<()> {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, mpsc};
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    // A file that may grow no more is an error of its writer, which knows what to remove.
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    let (sender, receiver) = mpsc::channel();
+    // The thread is there before the signals are its own, so that without a thread they do what they did.
+    let signals = move || {
+        let mut signals = match Signals::new([SIGINT, SIGTERM]) {
+            Ok(signals) => signals,
+            Err(error) => return drop(sender.send(Err(error))),
+        };
+        let hangup = if is_ignored(SIGHUP) { Ok(()) } else { signals.add_signal(SIGHUP) };
+        drop(sender.send(hangup));
+        for signal in signals.forever() {
+            // Who started the program is to see that the signal ended it.
+            interrupted(|| drop(emulate_default_handler(signal)));
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(signals)?;
+    receiver.recv().map_err(io::Error::other)?
+}
+
+/// Returns whether the program was started with a signal ignored, as by `nohup`. Always false where /proc does not exist.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
+}
+
+#[cfg(windows)]
+fn start() -> io::Result<()> {
+    ctrlc::set_handler(|| interrupted(|| {})).map_err(io::Error::other)
+}
+
+#[cfg(not(any(unix, windows)))]
+fn start() -> io::Result<()> {
+    Ok(())
+}

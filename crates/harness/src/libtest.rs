@@ -1,0 +1,269 @@
+//! The suite as the tests of a runtime's own crate: a test binary for `cargo test` and cargo-nextest.
+
+mod choice;
+mod trials;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use libtest_mimic::{Arguments, Trial};
+
+use crate::expectations::Doubts;
+use crate::gate_file::{GateOptions, SuiteOrigin};
+use crate::interrupt::stopped_by_interrupt;
+use crate::note::note;
+use crate::shell::word;
+use choice::choose;
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{Filter, Generated, Suite, remove_temporary};
+use onnx_conformance_subject::{
+    Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, found_of, serve,
+};
+use trials::Trials;
+
+pub use trials::UPDATE;
+
+/// Set in a process that the test binary has started to run cases in: it serves the adapter protocol and runs no tests.
+const SERVE: &str = "ONNX_CONFORMANCE_SERVE";
+
+/// Runs the project's suite on a runtime as a test binary, and returns its exit code; `main` of a test with
+/// `harness = false` has nothing else to do. [`Harness`] says what the tests are, and can be told more.
+pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> ExitCode {
+    Harness::new(runtime, expectations).run()
+}
+
+/// A test binary: a trial for each vendored case, and one for each operator version whose cases come from the specs.
+///
+/// The binary starts itself again, as often as there are threads, and runs the cases in those processes: where the runtime
+/// aborts, hangs, overflows its stack or takes all memory, that is the outcome of one case.
+///
+/// A trial fails where a case does not go as the expectation file says; it is ignored, with the reason, where all of its
+/// cases are expected failures. After a run of all trials in one process, as `cargo test` makes, an expectation that
+/// matches nothing fails the run as well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. The id of a case, as a
+/// filter of the command line, runs this case alone.
+pub struct Harness {
+    place: Place,
+    expectations: PathBuf,
+    testdata: Option<PathBuf>,
+    filters: Vec<String>,
+    strict: bool,
+    variant: Variant,
+    limits: Limits,
+    jobs: Option<NonZeroUsize>,
+    restarts: usize,
+    again: Box<dyn Fn(&str) -> String + Send + Sync>,
+}
+
+/// Where the runtime runs.
+enum Place {
+    /// In processes of its own.
+    Apart(Box<dyn Runtime + Send>),
+    /// In this process.
+    Here(Box<dyn Host + Send>),
+}
+
+impl Harness {
+    /// Compares a runtime with an expectation file, which need not exist yet.
+    pub fn new(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
+        Harness::at(Place::Apart(Box::new(runtime)), expectations.into())
+    }
+
+    /// Compares what a host runs with an expectation file; limits and the number of processes are the host's affair.
+    pub fn of_host(host: impl Host + Send + 'static, expectations: impl Into<PathBuf>) -> Harness {
+        Harness::at(Place::Here(Box::new(host)), expectations.into())
+    }
+
+    fn at(place: Place, expectations: PathBuf) -> Harness {
+        Harness {
+            place,
+            expectations,
+            testdata: None,
+            filters: Vec::new(),
+            strict: false,
+            variant: Variant::Runtime,
+            limits: Limits::default(),
+            jobs: None,
+            restarts: Options::default().restarts,
+            again: Box::new(|id| format!("cargo test -- --exact {}", word(id))),
+        }
+    }
+
+    /// Takes the vendored cases from this folder, `testdata` of a checkout of the project.
+    #[must_use]
+    pub fn testdata(self, folder: impl Into<PathBuf>) -> Harness {
+        Harness { testdata: Some(folder.into()), ..self }
+    }
+
+    /// Runs only the cases that these patterns choose, as `onnx-conformance list` does.
+    #[must_use]
+    pub fn cases(self, filters: &[&str]) -> Harness {
+        Harness { filters: filters.iter().map(|&filter| filter.to_owned()).collect(), ..self }
+    }
+
+    /// Holds the runtime to what is recommended, too.
+    #[must_use]
+    pub fn strict(self) -> Harness {
+        Harness { strict: true, ..self }
+    }
+
+    /// Puts the cases in another form.
+    #[must_use]
+    pub fn variant(self, variant: Variant) -> Harness {
+        Harness { variant, ..self }
+    }
+
+    /// Stops a case after this time, a minute otherwise. It holds for runtimes in processes of their own.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Harness {
+        Harness { limits: Limits { timeout, ..self.limits }, ..self }
+    }
+
+    /// Ends a process that takes more bytes of memory than this, 4096 MB otherwise. It holds for runtimes in processes of
+    /// their own.
+    #[must_use]
+    pub fn memory(self, bytes: u64) -> Harness {
+        Harness { limits: Limits { memory: Some(bytes), ..self.limits }, ..self }
+    }
+
+    /// Runs so many cases at a time, whatever the runtime says of itself.
+    #[must_use]
+    pub fn jobs(self, jobs: NonZeroUsize) -> Harness {
+        Harness { jobs: Some(jobs), ..self }
+    }
+
+    /// Gives up when so many processes in a row have ended without an answer, 200 otherwise.
+    #[must_use]
+    pub fn restarts(self, restarts: usize) -> Harness {
+        Harness { restarts, ..self }
+    }
+
+    /// Calls the runtime in this process. A panic is the outcome of its case; an abort, an overflow of the stack and
+    /// `exit` end the run, a hang never ends, and neither time nor memory is limited.
+    #[must_use]
+    pub fn in_process(self) -> Harness {
+        let place = match self.place {
+            Place::Apart(runtime) => Place::Here(Box::new(InProcess(runtime))),
+            here @ Place::Here(_) => here,
+        };
+        Harness { place, ..self }
+    }
+
+    /// Says how a trial, or the case that a failure is about, is run again.
+    #[must_use]
+    pub fn again(self, command: impl Fn(&str) -> String + Send + Sync + 'static) -> Harness {
+        Harness { again: Box::new(command), ..self }
+    }
+
+    /// Runs the trials that the command line asks for.
+    pub fn run(self) -> ExitCode {
+        if let (Place::Apart(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
+            return serve(runtime);
+        }
+        let arguments = Arguments::from_args();
+        let code = self.run_trials(arguments).unwrap_or_else(|error| {
+            note(&format!("error: {error:#}"));
+            ExitCode::from(crate::exit::HARNESS)
+        });
+        remove_temporary();
+        code
+    }
+
+    fn run_trials(self, mut arguments: Arguments) -> anyhow::Result<ExitCode> {
+        let filter = Filter::new(&self.filters)?;
+        // The trials outlive this function's scope; the program ends with them.
+        let suite = Suite::project(self.testdata.as_deref(), Generated::embedded())?;
+        let suite: &'static Suite = Box::leak(Box::new(suite));
+        let units = choose(suite, &filter, &arguments)?;
+        if arguments.list {
+            let listed = units.into_iter().map(|unit| unit.name).chain([trials::EXPECTATIONS.to_owned()]);
+            let listed = listed.map(|name| Trial::test(name, || Ok(()))).collect();
+            return Ok(libtest_mimic::run(&arguments, listed).exit_code());
+        }
+        let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
+        let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
+        if wants_update && !is_whole {
+            note(&format!("{UPDATE} does nothing in a run of a part of the tests"));
+        }
+        let (host, stop) = open_host(self.place, self.jobs, self.limits, self.restarts, &mut arguments)?;
+        let accepted = found_of(&*host);
+        let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
+        let exists = self.expectations.exists();
+        // A file that is not there yet expects nothing.
+        let gate = GateOptions {
+            expectations: Some(&self.expectations),
+            update_expectations: !exists,
+            strict: self.strict,
+            origin: SuiteOrigin::Project,
+        };
+        let trials = Arc::new(Trials {
+            gate: gate.open(&declaration)?,
+            host,
+            doubts: Doubts::default(),
+            declaration,
+            accepted,
+            filter,
+            variant: self.variant,
+            again: self.again,
+            stop,
+            is_whole,
+            updates: wants_update && is_whole,
+            units: units.iter().map(|unit| unit.name.clone()).collect(),
+            seen: std::sync::Mutex::default(),
+        });
+        let trial = |unit: choice::Choice| {
+            let trials = Arc::clone(&trials);
+            Trial::ignorable_test(unit.name.clone(), move || trials.run_unit(&unit))
+        };
+        let mut all: Vec<Trial> = units.into_iter().map(trial).collect();
+        let whole = Arc::clone(&trials);
+        all.push(Trial::test(trials::EXPECTATIONS, move || whole.check_patterns(suite)));
+        let conclusion = libtest_mimic::run(&arguments, all);
+        let is_right = trials.finish()?;
+        Ok(if is_right { conclusion.exit_code() } else { ExitCode::FAILURE })
+    }
+}
+
+/// Starts the runtime, and holds the number of threads to the requests that it takes at a time.
+fn open_host(
+    place: Place,
+    jobs: Option<NonZeroUsize>,
+    limits: Limits,
+    restarts: usize,
+    arguments: &mut Arguments,
+) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
+    let declared = match &place {
+        Place::Apart(runtime) => runtime.jobs(),
+        Place::Here(host) => host.jobs(),
+    };
+    let jobs = match (jobs.map(NonZeroUsize::get).or(declared), arguments.test_threads) {
+        (Some(jobs), threads) => jobs.min(threads.unwrap_or(jobs)),
+        (None, Some(threads)) => threads,
+        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
+    };
+    let jobs = jobs.max(1);
+    arguments.test_threads = Some(jobs);
+    Ok(match place {
+        Place::Here(host) => (host, Stop::default()),
+        Place::Apart(_) => {
+            let stop = stopped_by_interrupt();
+            let launch = Launch {
+                program: std::env::current_exe().context("the test binary does not find itself")?,
+                arguments: Vec::new(),
+                environment: BTreeMap::from([(SERVE.to_owned(), "1".to_owned())]),
+                folder: None,
+                help: "the test binary starts itself to run cases".to_owned(),
+                file: None,
+            };
+            let options = Options { workers: jobs, limits, restarts, ..Options::default() };
+            let host = Subprocess::start(launch, options, &stop)
+                .context("the test binary runs cases in processes of its own; its `main` does nothing before `run`")?;
+            (Box::new(host), stop)
+        }
+    })
+}

@@ -1,0 +1,119 @@
+//! Which units the command line of a test binary asks for, and which cases of them.
+
+use libtest_mimic::Arguments;
+
+use onnx_conformance_cases::case::{CaseId, Variant};
+use onnx_conformance_cases::suite::{CaseGroup, Filter, Source, Suite, SuiteError};
+
+/// A unit that is to be run.
+pub(super) struct Choice {
+    /// The name of its trial.
+    pub(super) name: String,
+    pub(super) source: &'static (dyn Source + Send),
+    pub(super) unit: CaseGroup,
+    /// Which of its cases, where the command line does not ask for all.
+    pub(super) part: Option<Part>,
+}
+
+/// Cases that the command line names.
+pub(super) struct Part {
+    /// The id of a case, or how ids begin.
+    text: String,
+    is_exact: bool,
+    /// The variant that the id names, if it names one.
+    pub(super) variant: Option<Variant>,
+}
+
+impl Part {
+    /// Whether a case is meant.
+    pub(super) fn includes(&self, id: &str) -> bool {
+        if self.is_exact { id == self.text } else { id.starts_with(&self.text) }
+    }
+}
+
+/// The units that the patterns of the crate choose, or the one whose case the command line names.
+pub(super) fn choose(suite: &'static Suite, filter: &Filter, arguments: &Arguments) -> Result<Vec<Choice>, SuiteError> {
+    let whole = |(source, unit): (&'static (dyn Source + Send), CaseGroup)| Choice {
+        name: unit.name.clone(),
+        source,
+        unit,
+        part: None,
+    };
+    match &arguments.filter {
+        // One name is found without listing all.
+        Some(name) if arguments.exact => match suite.unit(name)? {
+            Some(unit) => Ok(vec![whole(unit)]),
+            None => Ok(named(suite, name, true)?.into_iter().collect()),
+        },
+        text => {
+            let units: Vec<_> = if filter.is_everything() {
+                suite.units()?
+            } else {
+                suite.choose(filter)?.into_iter().map(|(source, unit, _)| (source, unit)).collect()
+            };
+            let is_met = |text: &String| units.iter().any(|(_, unit)| unit.name.contains(text.as_str()));
+            match text.as_ref().filter(|text| !is_met(text)) {
+                Some(text) => Ok(named(suite, text, false)?.into_iter().collect()),
+                None => Ok(units.into_iter().map(whole).collect()),
+            }
+        }
+    }
+}
+
+/// The unit of the case that a text names, which is a trial by that name.
+fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Choice>, SuiteError> {
+    let CaseId { path: id, variant } = CaseId::parse(text);
+    for name in CaseId::parse(text).folders().chain([id]) {
+        if let Some((source, unit)) = suite.unit(name)? {
+            let variant = Some(variant).filter(|variant| *variant != Variant::Runtime);
+            // A whole id is not the beginning of others: `T=float` is not `T=float16`.
+            let is_exact = is_exact || source.ids(&unit)?.iter().any(|other| other == id);
+            let part = Part { text: id.to_owned(), is_exact, variant };
+            return Ok(Some(Choice { name: text.to_owned(), source, unit, part: Some(part) }));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &[&str], expected: &[(&str, &str, &[&str])]) {
+        let suite: &'static Suite =
+            Box::leak(Box::new(Suite::new(vec![Box::new(onnx_conformance_cases::suite::Generated::embedded())])));
+        let arguments = Arguments::from_iter([&["test"], line].concat());
+        let filter = Filter::new(&["ai.onnx/{Abs,Identity}-*"]).unwrap();
+        let chosen = choose(suite, &filter, &arguments).unwrap();
+        let found: Vec<(String, String, Vec<String>)> = chosen
+            .into_iter()
+            .filter(|choice| arguments.filter.as_ref().is_none_or(|text| choice.name.contains(text)))
+            .map(|choice| {
+                let part = choice.part.as_ref();
+                let ids = choice.source.ids(&choice.unit).unwrap();
+                let ids = ids.into_iter().filter(|id| part.is_some_and(|part| part.includes(id))).collect();
+                (choice.name, choice.unit.name, ids)
+            })
+            .collect();
+        let found: Vec<(&str, &str, Vec<&str>)> = found
+            .iter()
+            .map(|(name, unit, ids)| (name.as_str(), unit.as_str(), ids.iter().map(String::as_str).collect()))
+            .collect();
+        let expected: Vec<(&str, &str, Vec<&str>)> =
+            expected.iter().map(|(name, unit, ids)| (*name, *unit, ids.to_vec())).collect();
+        assert_eq!(found, expected, "{line:?}");
+    }
+
+    #[test]
+    fn the_id_of_a_case_chooses_its_unit_and_narrows_it() {
+        let id = "ai.onnx/Abs-13/known_values/T=float";
+        check(&["--exact", id], &[(id, "ai.onnx/Abs-13", &[id])]);
+        check(&[id], &[(id, "ai.onnx/Abs-13", &[id])]);
+        check(&["--exact", "ai.onnx/Abs-13"], &[("ai.onnx/Abs-13", "ai.onnx/Abs-13", &[])]);
+        check(&["Abs-13"], &[("ai.onnx/Abs-13", "ai.onnx/Abs-13", &[])]);
+        let varied = format!("{id}@constants");
+        check(&["--exact", &varied], &[(&varied, "ai.onnx/Abs-13", &[id])]);
+        check(&["--exact", "ai.onnx/Abs-99/known_values"], &[]);
+        check(&["nothing of the kind"], &[]);
+    }
+}

@@ -1,0 +1,227 @@
+//! The trials of a test binary, and the messages after the last one.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context as _;
+use libtest_mimic::{Completion, Failed};
+
+use crate::escape;
+use crate::expectations::{Doubts, GateResult, Scope, Verdict};
+use crate::gate_file::Gate;
+use crate::libtest::choice::Choice;
+use crate::note::note;
+use crate::run::{CaseResult, Outcome, judge_twice};
+use onnx_conformance_cases::case::{Variant, vary};
+use onnx_conformance_cases::suite::{Filter, Suite};
+use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
+
+/// The environment variable that, set to anything but `0`, makes a whole run rewrite the expectation file to its results.
+pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
+
+/// The trial that looks up the entries of the expectation file among the ids of the suite.
+pub(super) const EXPECTATIONS: &str = "expectations";
+
+/// How many names a note has.
+const NAMED: usize = 10;
+
+/// What the trials of a run share.
+pub(super) struct Trials {
+    pub(super) host: Box<dyn Host + Send>,
+    pub(super) declaration: Declaration,
+    /// Which files the runtime takes, where it does not say so itself.
+    pub(super) accepted: Option<Accepted>,
+    pub(super) gate: Gate,
+    pub(super) doubts: Doubts,
+    pub(super) filter: Filter,
+    pub(super) variant: Variant,
+    pub(super) again: Box<dyn Fn(&str) -> String + Send + Sync>,
+    pub(super) stop: Stop,
+    /// Whether every trial is run.
+    pub(super) is_whole: bool,
+    /// Whether the expectation file is brought up to date, so that changes are no failures.
+    pub(super) updates: bool,
+    /// The units that are to be run.
+    pub(super) units: BTreeSet<String>,
+    pub(super) seen: Mutex<Seen>,
+}
+
+/// The results so far, of the groups that have ended.
+#[derive(Default)]
+pub(super) struct Seen {
+    gate_result: GateResult,
+    results: Vec<CaseResult>,
+    ended: BTreeSet<String>,
+}
+
+impl Trials {
+    /// Runs the cases of a unit; each one that is not as expected is printed with the command that runs it again.
+    pub(super) fn run_unit(&self, choice: &Choice) -> Result<Completion, Failed> {
+        let not_run = || Ok(Completion::ignored_with("not run"));
+        let (source, unit) = (choice.source, &choice.unit);
+        if self.stop.is_set() {
+            return not_run();
+        }
+        if let Some(variant) = choice.part.as_ref().and_then(|part| part.variant).filter(|named| *named != self.variant)
+        {
+            return Err(format!("the tests put cases in the variant {}, not {variant}", self.variant).into());
+        }
+        let is_chosen = |id: &str| choice.part.as_ref().is_none_or(|part| part.includes(id));
+        let cases = source.load(unit, &|id| is_chosen(id) && self.filter.matches(id))?;
+        let is_all = choice.part.is_none() && self.filter.is_everything();
+        let mut report = String::new();
+        if is_all && let Err(error) = source.check(unit, &cases) {
+            let _ = write!(report, "\n{error}");
+        }
+        let (is_empty, mut results) = (cases.is_empty(), Vec::new());
+        for case in cases {
+            let case = match self.variant {
+                Variant::Runtime => case,
+                variant => match vary(&case, variant) {
+                    Some(case) => case,
+                    None => continue,
+                },
+            };
+            let doubts = |result: &CaseResult| self.doubts.doubtful(&self.gate.matcher, result);
+            let result = judge_twice(&case, &*self.host, &self.declaration, &doubts);
+            if self.stop.is_set() {
+                return not_run();
+            }
+            results.push(result);
+        }
+        let mut gate_result = GateResult::default();
+        let expected = self.compare(&results, &mut gate_result, &mut report);
+        if choice.part.is_none() {
+            let name = Filter::new(&[&unit.name])?;
+            gate_result.finish(&self.gate.matcher, &Scope { filter: is_all.then_some(&name), variant: self.variant });
+        }
+        for problem in gate_result.entry_problems.iter().filter(|_| !self.updates) {
+            let _ = write!(report, "\n{problem}");
+        }
+        let mut seen = self.seen();
+        for result in results {
+            seen.gate_result.add_result(&result, &self.gate.matcher);
+            seen.results.push(result);
+        }
+        seen.ended.insert(choice.name.clone());
+        drop(seen);
+        match (report.is_empty(), expected) {
+            _ if is_empty && is_all => Err("the unit has no cases".into()),
+            _ if is_empty && choice.part.is_some() => {
+                Err(format!("no case of {} that is chosen has this id", unit.name).into())
+            }
+            _ if is_empty => Ok(Completion::ignored_with("no case of it is chosen")),
+            (false, _) => Err(report.into()),
+            (true, Some(message)) if gate_result.summary.count(Outcome::Pass) == 0 => {
+                Ok(Completion::ignored_with(format!("expected: {}", message.lines().next().unwrap_or_default())))
+            }
+            (true, _) => Ok(Completion::Completed),
+        }
+    }
+
+    /// Compares results with what is expected, and returns the message of one that fails as expected.
+    fn compare(&self, results: &[CaseResult], gate_result: &mut GateResult, report: &mut String) -> Option<String> {
+        let mut expected = None;
+        for result in results {
+            match gate_result.add_result(result, &self.gate.matcher) {
+                Verdict::Pass | Verdict::NotJudged => {}
+                Verdict::ExpectedFailure => expected = Some(result.message.clone()),
+                Verdict::Improvement => self.tell(report, "better than expected", result),
+                Verdict::Regression => self.tell(report, "unexpected", result),
+            }
+        }
+        expected
+    }
+
+    fn tell(&self, report: &mut String, what: &str, result: &CaseResult) {
+        if self.updates {
+            return;
+        }
+        let _ = write!(report, "\n{what}: {} {}", result.outcome, escape::line(&result.id));
+        let (message, inputs) = (escape::message(&result.message), escape::message(&result.inputs));
+        for line in message.lines().chain(inputs.lines()) {
+            let _ = write!(report, "\n    {line}");
+        }
+        let _ = write!(report, "\n    {}", (self.again)(&result.id));
+    }
+
+    /// An entry that names no case of the suite is out of date, whatever part of the suite is run.
+    pub(super) fn check_patterns(&self, suite: &Suite) -> Result<(), Failed> {
+        let (matcher, mut report) = (&self.gate.matcher, String::new());
+        let entries = matcher.expectations().expect.iter().enumerate();
+        for (index, entry) in entries.filter(|(index, _)| matcher.is_active(*index) && !self.updates) {
+            let Some(pattern) = &entry.cases else { continue };
+            let (pattern, _) = Variant::of_id(pattern);
+            if suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
+                let _ = write!(report, "\nexpectation that matches no case: {}", matcher.expectations().place(index));
+            }
+        }
+        if report.is_empty() { Ok(()) } else { Err(report.into()) }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the runtime, and says what no trial has said: what is wrong with the expectations as a whole and what was not
+    /// run. An update rewrites the file. Whether all is right is returned.
+    pub(super) fn finish(&self) -> anyhow::Result<bool> {
+        let mut problems = self.host.finish();
+        if self.is_whole && !self.updates {
+            problems.extend(self.accepted.as_ref().and_then(|accepted| self.gate.other_than(accepted)));
+        }
+        for problem in &problems {
+            note(problem);
+        }
+        let mut seen = self.seen();
+        let Seen { gate_result, results, ended } = &mut *seen;
+        for result in gate_result.flaky.iter().take(NAMED) {
+            note(&result.flaky_note());
+        }
+        let missing: Vec<String> = self.units.difference(ended).cloned().collect();
+        if let Some(reason) = self.stop.reason() {
+            let reason = match reason {
+                StopReason::Failed(reason) => reason.as_str(),
+                StopReason::Interrupted => "stopped",
+            };
+            note(&format!("{reason}; not run: {}", named(&missing)));
+            if self.updates {
+                note("the expectation file stays as it was");
+            }
+            return Ok(false);
+        }
+        if self.updates {
+            let updated = self.gate.update(results, self.variant, &missing, self.accepted.as_ref(), None);
+            updated.context("the expectations cannot be brought up to date")?;
+            if !missing.is_empty() {
+                note(&format!("entries are kept as they were for what did not end: {}", named(&missing)));
+            }
+            return Ok(missing.is_empty() && problems.is_empty());
+        }
+        if !self.is_whole {
+            return Ok(problems.is_empty());
+        }
+        // What did not end may be what an entry is about.
+        let filter = Some(&self.filter).filter(|_| missing.is_empty());
+        gate_result.finish(&self.gate.matcher, &Scope { filter, variant: self.variant });
+        gate_result.entry_problems.iter().for_each(|problem| note(&problem.to_string()));
+        gate_result.problems.iter().for_each(|problem| note(problem));
+        let has_changed = !gate_result.entry_problems.is_empty()
+            || !gate_result.regressions.is_empty()
+            || !gate_result.improvements.is_empty();
+        if has_changed {
+            note(&format!("to accept these results: {UPDATE}=1 cargo test, with the same target"));
+        }
+        let is_told = gate_result.entry_problems.is_empty() && gate_result.problems.is_empty();
+        Ok(is_told && missing.is_empty() && problems.is_empty())
+    }
+}
+
+fn named(names: &[String]) -> String {
+    let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}

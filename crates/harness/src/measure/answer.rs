@@ -1,0 +1,373 @@
+//! What a measurement says of a kind of node: the outcomes of the cases like it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::measure::measurement::{Measured, Measurement};
+use crate::measure::node_kind::NodeKind;
+use crate::run::Outcome;
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
+
+/// What becomes of a node on a runtime, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeVerdict {
+    /// Every required case like it passes.
+    Runs,
+    /// The same, but that cases about special values end otherwise.
+    RunsButForSpecialValues,
+    /// No case has all its settings, but each of them passes in some case.
+    LikelyRuns,
+    /// No case is like it, or none was measured.
+    Unknown,
+    /// Some cases like it are declined, others pass.
+    PartlyNotHere,
+    /// Some cases like it fail to load or to run, others pass.
+    PartlyFails,
+    /// Every case like it is declined.
+    NotHere,
+    /// No case like it passes, and some fail to load or to run.
+    Fails,
+    /// A required case like it gives another answer.
+    Wrong,
+    /// A required case like it ends the runtime, or never ends.
+    Crashes,
+}
+
+impl fmt::Display for NodeVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            NodeVerdict::Runs => "runs",
+            NodeVerdict::RunsButForSpecialValues => "runs, special values differ",
+            NodeVerdict::LikelyRuns => "likely runs",
+            NodeVerdict::Unknown => "no case like it",
+            NodeVerdict::PartlyNotHere => "partly not here",
+            NodeVerdict::PartlyFails => "partly fails when run",
+            NodeVerdict::NotHere => "not here",
+            NodeVerdict::Fails => "fails when run",
+            NodeVerdict::Wrong => "wrong",
+            NodeVerdict::Crashes => "crashes",
+        })
+    }
+}
+
+/// What a measurement says of a kind of node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeAnswer {
+    /// The answer.
+    pub verdict: NodeVerdict,
+    /// How many cases like it were measured: required ones, or recommended ones that all pass where there are no others.
+    pub cases: usize,
+    /// How many of them ended as the verdict says.
+    pub of_these: usize,
+    /// The first of these cases; of what is unknown, a recommended one that fails with a setting of the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Whether no case has the rank of the node's first input, so that cases of other ranks, with any type of positions, stand for it.
+    pub other_ranks: bool,
+    /// Why the runtime does as it does, where the measurement says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether no case says it: the node was tried on the runtime itself.
+    #[serde(rename = "probed", skip_serializing_if = "std::ops::Not::not")]
+    pub is_probed: bool,
+}
+
+impl NodeAnswer {
+    /// Nothing was measured.
+    pub const fn unknown() -> NodeAnswer {
+        NodeAnswer {
+            verdict: NodeVerdict::Unknown,
+            cases: 0,
+            of_these: 0,
+            case: None,
+            other_ranks: false,
+            reason: None,
+            is_probed: false,
+        }
+    }
+}
+
+/// A measured case and its outcome.
+type EndedCase<'a> = (&'a RecordedCase, Outcome);
+
+impl Measurement {
+    /// What is measured of a kind of node.
+    pub fn answer(&self, kind: &NodeKind) -> NodeAnswer {
+        let (required, other_ranks) = self.alike(kind, Level::Required);
+        if !required.is_empty() {
+            return self.summed(&required, other_ranks);
+        }
+        // Of what the standard does not settle only a pass says something: a failure is no wrong answer.
+        let passes = |(_, outcome): &(&RecordedCase, Outcome)| *outcome == Outcome::Pass;
+        let (recommended, other_ranks) = self.alike(kind, Level::Recommended);
+        if !recommended.is_empty() && recommended.iter().all(passes) {
+            return self.summed(&recommended, other_ranks);
+        }
+        let mut ended = self.ended(kind, Level::Required, |_| true);
+        let (passing, failing): (Vec<_>, Vec<_>) =
+            self.ended(kind, Level::Recommended, |_| true).into_iter().partition(passes);
+        ended.extend(passing);
+        self.by_parts(&ended, &failing, kind)
+    }
+
+    /// The measured cases of a level that have all settings and types of the node, or else those that have all but the rank and the
+    /// types of positions, and whether it is those.
+    fn alike(&self, kind: &NodeKind, level: Level) -> (Vec<(&RecordedCase, Outcome)>, bool) {
+        let exact = self.ended(kind, level, |case| case.facts.settings == kind.settings);
+        if !exact.is_empty() {
+            return (exact, false);
+        }
+        let settings = kind.settings.of_any_rank();
+        let of_any_rank =
+            self.ended(&kind.with_any_positions(), level, |case| case.facts.settings.of_any_rank() == settings);
+        (of_any_rank, kind.settings.has_rank())
+    }
+
+    /// The answer where no case has all settings of the node: each setting by itself, of required cases and recommended ones that
+    /// pass. A failure beside the setting that the fewest cases have outweighs the passes, since that setting is what the node is about.
+    fn by_parts(&self, ended: &[EndedCase<'_>], recommended_failures: &[EndedCase<'_>], kind: &NodeKind) -> NodeAnswer {
+        let settings = kind.settings.of_any_rank();
+        let (mut likely, mut passing) = (self.summed(&[], false), BTreeSet::new());
+        let mut rarest: Option<(&str, Vec<EndedCase<'_>>)> = None;
+        for word in settings.words() {
+            let has_word = |case: &RecordedCase| has_word(case, word);
+            let of_word: Vec<(&RecordedCase, Outcome)> =
+                ended.iter().copied().filter(|(case, _)| has_word(case)).collect();
+            if of_word.is_empty() {
+                return NodeAnswer {
+                    reason: Some(format!("no required case and no passing recommended one has {word}")),
+                    ..self.summed(&[], false)
+                };
+            }
+            let passes = of_word.iter().filter(|(_, outcome)| *outcome == Outcome::Pass);
+            let passes: Vec<&str> = passes.map(|(case, _)| case.id.as_str()).collect();
+            if passes.is_empty() {
+                let answer = self.summed(&of_word, false);
+                let reason = answer.reason.clone().map(|reason| format!(": {reason}")).unwrap_or_default();
+                return NodeAnswer { reason: Some(format!("every case with {word}{reason}")), ..answer };
+            }
+            likely.case = likely.case.or_else(|| passes.first().map(|id| (*id).to_owned()));
+            passing.extend(passes);
+            if rarest.as_ref().is_none_or(|(_, fewest)| of_word.len() < fewest.len()) {
+                rarest = Some((word, of_word));
+            }
+        }
+        if let Some((word, of_word)) = rarest {
+            let answer = self.summed(&of_word, false);
+            if answer.verdict > NodeVerdict::Unknown {
+                let reason = answer.reason.clone().map(|reason| format!(": {reason}")).unwrap_or_default();
+                return NodeAnswer {
+                    reason: Some(format!("no case has all its settings, these have {word}{reason}")),
+                    ..answer
+                };
+            }
+            let fails = |(case, _): &&EndedCase<'_>| !case.facts.is_edge && has_word(case, word);
+            if let Some((case, outcome)) = recommended_failures.iter().find(fails) {
+                let reason = format!("a recommended case with {word} ends as {outcome}");
+                return NodeAnswer { case: Some(case.id.clone()), reason: Some(reason), ..NodeAnswer::unknown() };
+            }
+        }
+        if passing.is_empty() {
+            return likely;
+        }
+        NodeAnswer { verdict: NodeVerdict::LikelyRuns, cases: passing.len(), of_these: passing.len(), ..likely }
+    }
+
+    /// The cases of a level with the types of the node that were measured, of those that are asked for, with their outcomes. What
+    /// ended without an answer counts as required.
+    fn ended(
+        &self,
+        kind: &NodeKind,
+        level: Level,
+        is_asked: impl Fn(&RecordedCase) -> bool,
+    ) -> Vec<(&'static RecordedCase, Outcome)> {
+        let is_about = |case: &&RecordedCase| case.facts.refusal.is_none() && kind.has_types_of(case) && is_asked(case);
+        let ended = |case: &'static RecordedCase| match self.outcome(&kind.version, case) {
+            // A runtime that gives no answer fails, whatever the standard leaves open.
+            Measured::Ended(outcome) if outcome.is_without_answer() => {
+                (level == Level::Required).then_some((case, outcome))
+            }
+            Measured::Ended(outcome) => (case.facts.level == level).then_some((case, outcome)),
+            Measured::NotAccepted | Measured::Unknown => None,
+        };
+        recorded_cases(&kind.version).iter().filter(is_about).filter_map(ended).collect()
+    }
+
+    fn summed(&self, ended: &[(&RecordedCase, Outcome)], other_ranks: bool) -> NodeAnswer {
+        // Special values are an exception only to cases that pass.
+        let some_pass = ended.iter().any(|(_, outcome)| *outcome == Outcome::Pass);
+        let of_case = |(case, outcome): &EndedCase<'_>| match of_outcome(*outcome) {
+            verdict if verdict > NodeVerdict::Unknown && case.facts.is_edge && some_pass => {
+                NodeVerdict::RunsButForSpecialValues
+            }
+            verdict => verdict,
+        };
+        let verdicts: Vec<NodeVerdict> = ended.iter().map(of_case).collect();
+        let worst = verdicts.iter().copied().max().unwrap_or(NodeVerdict::Unknown);
+        let is_it = |verdict: &NodeVerdict| *verdict == worst;
+        let of_these = verdicts.iter().filter(|verdict| is_it(verdict)).count();
+        let case =
+            ended.iter().zip(&verdicts).find(|(_, verdict)| is_it(verdict)).map(|((case, _), _)| case.id.clone());
+        let plain_pass = ended.iter().any(|(case, outcome)| *outcome == Outcome::Pass && !case.facts.is_edge);
+        let verdict = match worst {
+            NodeVerdict::NotHere if plain_pass => NodeVerdict::PartlyNotHere,
+            NodeVerdict::Fails if plain_pass => NodeVerdict::PartlyFails,
+            worst => worst,
+        };
+        let reason = case.as_ref().filter(|_| worst > NodeVerdict::Runs).and_then(|id| self.entry(id)?.reason.clone());
+        NodeAnswer {
+            verdict,
+            cases: ended.len(),
+            of_these,
+            case,
+            other_ranks: other_ranks && !ended.is_empty(),
+            reason,
+            is_probed: false,
+        }
+    }
+}
+
+fn has_word(case: &RecordedCase, word: &str) -> bool {
+    case.facts.settings.words().any(|other| other == word)
+}
+
+/// The verdict of one case.
+fn of_outcome(outcome: Outcome) -> NodeVerdict {
+    match outcome {
+        Outcome::Pass => NodeVerdict::Runs,
+        Outcome::NotApplicable | Outcome::NotDeclared => NodeVerdict::Unknown,
+        Outcome::Unsupported => NodeVerdict::NotHere,
+        Outcome::Error => NodeVerdict::Fails,
+        Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => NodeVerdict::Wrong,
+        Outcome::Crash | Outcome::Timeout | Outcome::OutOfMemory | Outcome::ProtocolError => NodeVerdict::Crashes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_check::Limits;
+    use onnx_conformance_check::infer::infer;
+    use onnx_conformance_reference::model::text::parse_model;
+
+    use super::*;
+
+    /// The answer for the only node of a model by a measurement with these entries.
+    fn answer(model: &str, entries: &str) -> NodeAnswer {
+        let model = parse_model(model).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        let facts = inferred.node_facts(inferred.nodes().next().unwrap()).unwrap();
+        let text = format!("runtime: a\nversion: 1.2\nexact: true\nstrict: true\nexpect:\n{entries}");
+        let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
+        measurement.answer(&NodeKind::of(&facts).unwrap())
+    }
+
+    fn softmax(axis: &str, rank: &str) -> String {
+        format!(
+            "<ir_version: 7, opset_import: [\"\": 13]> g (float[{rank}] x) => (float[{rank}] y) {{ y = Softmax {axis} (x) }}"
+        )
+    }
+
+    #[test]
+    fn cases_like_a_node_decide() {
+        let plain = softmax("", "2, 3");
+        let good = answer(&plain, "  []\n");
+        assert_eq!((good.verdict, good.other_ranks), (NodeVerdict::Runs, false), "{good:?}");
+        assert!(good.cases > 2 && good.of_these == good.cases && good.case.is_some(), "{good:?}");
+        let all = "  - {cases: 'ai.onnx/Softmax-13/**/T=float', outcome: unsupported}\n";
+        assert_eq!(answer(&plain, all).verdict, NodeVerdict::NotHere);
+        let other_type = "  - {cases: 'ai.onnx/Softmax-13/**/T=double', outcome: crash}\n";
+        assert_eq!(answer(&plain, other_type).verdict, NodeVerdict::Runs);
+        let one = format!("  - {{cases: {}, outcome: mismatch, reason: so it is}}\n", good.case.unwrap());
+        let wrong = answer(&plain, &one);
+        assert_eq!((wrong.verdict, wrong.of_these, wrong.reason.as_deref()), (NodeVerdict::Wrong, 1, Some("so it is")));
+        assert_eq!(answer(&plain, &one.replace("mismatch", "error")).verdict, NodeVerdict::PartlyFails);
+        assert_eq!(answer(&plain, &one.replace("mismatch", "unsupported")).verdict, NodeVerdict::PartlyNotHere);
+        assert_eq!(answer(&plain, &all.replace("unsupported", "error")).verdict, NodeVerdict::Fails);
+        assert_eq!(answer(&plain, &one.replace("mismatch", "timeout")).verdict, NodeVerdict::Crashes);
+    }
+
+    #[test]
+    fn what_no_case_has_as_a_whole_is_answered_by_its_parts() {
+        let relu = "<ir_version: 8, opset_import: [\"\": 14]> g (float[1, 2, 2, 2] x) => (float[1, 2, 2, 2] y) { y = Relu (x) }";
+        let found = answer(relu, "  []\n");
+        assert!(found.verdict == NodeVerdict::Runs && found.cases > 2, "{found:?}");
+        let resize = "<ir_version: 10, opset_import: [\"\": 19]> g (float[1, 1, 2, 2] x, float[4] s) => (float[1, 1, 4, 4] y) \
+                      { y = Resize <mode = \"cubic\", cubic_coeff_a = -0.25, extrapolation_value = 3.0> (x, , s) }";
+        assert_eq!(answer(resize, "  []\n").verdict, NodeVerdict::LikelyRuns);
+        let declined = "  - {cases: 'ai.onnx/Resize-19/**/T1=float*', outcome: unsupported}\n";
+        let declined = answer(resize, declined);
+        assert_eq!(declined.verdict, NodeVerdict::NotHere, "{declined:?}");
+        assert!(declined.reason.as_ref().is_some_and(|reason| reason.starts_with("every case with ")), "{declined:?}");
+    }
+
+    #[test]
+    fn recommended_cases_answer_where_they_all_pass() {
+        let linear = "<ir_version: 7, opset_import: [\"ai.onnx.ml\": 1]> g (float[2, 2] x) => (int64[2] y, float[2, 2] z) \
+                      { y, z = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0, 3.0, 4.0], intercepts = [0.0, 1.0], \
+                      classlabels_ints = [0, 1]> (x) }";
+        let all = recorded_cases(&"ai.onnx.ml/LinearClassifier-1".parse().unwrap());
+        let has_labels = |case: &&RecordedCase| case.facts.settings.words().any(|word| word == "classlabels_ints");
+        assert!(all.iter().filter(has_labels).all(|case| case.facts.level != Level::Required));
+        let good = answer(linear, "  []\n");
+        assert!(good.verdict == NodeVerdict::Runs && good.cases > 0, "{good:?}");
+        let one = format!("  - {{cases: {}, outcome: mismatch}}\n", good.case.unwrap());
+        let unsettled = answer(linear, &one);
+        assert!(unsettled.verdict < NodeVerdict::PartlyNotHere, "no wrong answer: {unsettled:?}");
+        assert_ne!(unsettled.verdict, NodeVerdict::Runs);
+    }
+
+    #[test]
+    fn special_values_are_an_exception_to_cases_that_pass() {
+        let nonzero = |shape: &str| {
+            format!(
+                "<ir_version: 7, opset_import: [\"\": 13]> g (float{shape} x) => (int64[a, b] y) {{ y = NonZero (x) }}"
+            )
+        };
+        let edges = |outcome: &str| {
+            format!(
+                "  - {{cases: 'ai.onnx/NonZero-13/scalar/**', outcome: {outcome}}}\n  - {{cases: \
+                 'ai.onnx/NonZero-13/nan_and_infinities/**', outcome: {outcome}}}\n"
+            )
+        };
+        for outcome in ["mismatch", "error", "crash"] {
+            let vector = answer(&nonzero("[3]"), &edges(outcome));
+            assert_eq!(vector.verdict, NodeVerdict::RunsButForSpecialValues, "{vector:?}");
+            let scalar = answer(&nonzero(""), &edges(outcome));
+            assert!(scalar.verdict > NodeVerdict::Unknown && scalar.of_these == scalar.cases, "{scalar:?}");
+        }
+        assert_eq!(answer(&nonzero(""), "  []\n").verdict, NodeVerdict::Runs);
+    }
+
+    #[test]
+    fn a_failure_beside_the_rarest_setting_decides() {
+        let lstm = "<ir_version: 8, opset_import: [\"\": 14]> g (float[3, 2, 2] x, float[2, 12, 2] w, float[2, 12, 3] r) => \
+                    (float[3, 2, 2, 3] y) { y = LSTM <direction = \"bidirectional\", hidden_size = 3, clip = 0.5> (x, w, r) }";
+        assert_eq!(answer(lstm, "  []\n").verdict, NodeVerdict::LikelyRuns);
+        let one = |case: &str| format!("  - {{cases: 'ai.onnx/LSTM-14/{case}/T=float', outcome: mismatch}}\n");
+        let wrong = answer(lstm, &one("clip_of_gates"));
+        assert_eq!((wrong.verdict, wrong.of_these), (NodeVerdict::Wrong, 1), "{wrong:?}");
+        assert!(wrong.reason.is_some_and(|reason| reason.ends_with("these have clip")));
+        let unsettled = answer(lstm, &one("clip"));
+        assert_eq!(unsettled.verdict, NodeVerdict::Unknown, "{unsettled:?}");
+        assert!(unsettled.case.is_some_and(|case| case.contains("/clip/")));
+        let of_other_types = one("clip_of_gates").replace("T=float", "T=double");
+        assert_eq!(answer(lstm, &of_other_types).verdict, NodeVerdict::LikelyRuns);
+    }
+
+    #[test]
+    fn types_of_positions_are_neighbours() {
+        let gather = "<ir_version: 8, opset_import: [\"\": 13]> g (string[3, 2] x, int64[2] i) => (string[2, 2] y) \
+                      { y = Gather <axis = 0> (x, i) }";
+        let other = |element: &str| {
+            format!(
+                "  - {{cases: 'ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T={element},Tind=*', outcome: mismatch}}\n"
+            )
+        };
+        assert_eq!(answer(gather, &other("string")).verdict, NodeVerdict::Wrong);
+        assert_eq!(answer(gather, &other("float")).verdict, NodeVerdict::Runs);
+    }
+}

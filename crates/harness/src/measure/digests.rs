@@ -1,0 +1,109 @@
+//! What a measurement was taken of: the digest of each operator version's cases, in a file beside the expectations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::measure::unchanged::unchanged_since;
+use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::suite::{Filter, recorded_digests};
+
+/// The digests of what was measured, a line each: `ai.onnx/Abs-13 a4c9e265181e1c56`. They are those that `records/` had, so
+/// that a version whose cases have changed since is told from one whose cases have not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MeasuredDigests(BTreeMap<OperatorVersion, String>);
+
+impl MeasuredDigests {
+    /// How the name of the file ends.
+    pub(crate) const EXTENSION: &str = "digests";
+
+    /// Where the digests are that belong to an expectation file: `expectations/tract/0.23.9.digests` for
+    /// `expectations/tract/0.23.9.yaml`.
+    pub fn path(expectations: &Path) -> PathBuf {
+        expectations.with_extension(Self::EXTENSION)
+    }
+
+    /// Reads the file. A line of another form counts for nothing, and so confirms nothing.
+    pub fn parse(text: &str) -> MeasuredDigests {
+        let line = |line: &str| {
+            let (version, digest) = line.split_once(' ')?;
+            Some((version.parse().ok()?, digest.to_owned()))
+        };
+        MeasuredDigests(text.lines().filter_map(line).collect())
+    }
+
+    /// The digests of the operator versions of these cases, as the embedded records have them now.
+    pub fn of_cases<'a>(ids: impl IntoIterator<Item = &'a str>) -> MeasuredDigests {
+        let versions: BTreeSet<OperatorVersion> =
+            ids.into_iter().filter_map(|id| CaseId::parse(id).version()).collect();
+        let measured = recorded_digests().filter(|(version, _)| versions.contains(version));
+        MeasuredDigests(measured.map(|(version, digest)| (version, digest.to_owned())).collect())
+    }
+
+    /// Takes the digests of versions, by name, from an earlier measurement, since they were not measured anew.
+    pub fn keep(&mut self, earlier: MeasuredDigests, versions: &[String]) {
+        let kept = earlier.0.into_iter().filter(|(version, _)| versions.contains(&version.qualified()));
+        self.0.extend(kept);
+    }
+
+    /// Returns the operator versions whose cases are what they were when they were measured, each with a filter of those that are
+    /// new or other since; without one all are the same.
+    pub fn unchanged(&self) -> BTreeMap<OperatorVersion, Option<&'static Filter>> {
+        let still_measured = |(version, now): (OperatorVersion, &str)| {
+            let before = self.0.get(&version)?;
+            let changed = if before == now { None } else { Some(unchanged_since(&version, before, now)?) };
+            Some((version, changed))
+        };
+        recorded_digests().filter_map(still_measured).collect()
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        let mut text =
+            "# Written by `onnx-conformance run --update-expectations`: what records/ held when the cases were \
+                        measured; do not edit.\n"
+                .to_owned();
+        for (version, digest) in &self.0 {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{} {digest}", version.qualified());
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_read_back_and_tell_what_has_changed() {
+        let ids = [
+            "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8",
+            "ai.onnx/Abs-6/x",
+            "onnx-1.23.2/node/test_abs",
+            "ai.onnx/NoSuch-1/x",
+        ];
+        let measured = MeasuredDigests::of_cases(ids);
+        let names = |versions: BTreeMap<OperatorVersion, _>| {
+            versions.keys().map(OperatorVersion::qualified).collect::<Vec<_>>()
+        };
+        assert_eq!(MeasuredDigests::parse(&measured.to_text()), measured);
+        assert_eq!(names(measured.unchanged()), ["ai.onnx/Abs-6", "ai.onnx/Abs-13"]);
+        let text = measured.to_text();
+        let line = text.lines().find(|line| line.starts_with("ai.onnx/Abs-13 ")).unwrap();
+        let changed = MeasuredDigests::parse(&text.replace(line, "ai.onnx/Abs-13 0123456789abcdef"));
+        assert_eq!(names(changed.unchanged()), ["ai.onnx/Abs-6"]);
+        assert!(MeasuredDigests::parse("<<<<<<<\nai.onnx/Abs-13\n").unchanged().is_empty());
+    }
+
+    #[test]
+    fn what_was_not_measured_anew_keeps_its_digest() {
+        let old = MeasuredDigests::parse("ai.onnx/Abs-13 0123456789abcdef\nai.onnx/Abs-6 0123456789abcdef\n");
+        let mut new = MeasuredDigests::of_cases(["ai.onnx/Neg-13/x"]);
+        new.keep(old, &["ai.onnx/Abs-13".to_owned()]);
+        let text = new.to_text();
+        assert!(text.contains("ai.onnx/Abs-13 0123456789abcdef\n") && !text.contains("Abs-6"), "{text}");
+    }
+}

@@ -1,0 +1,171 @@
+//! The entries of a measurement by the group of cases that they are about, such as an operator version. A measurement has thousands, and
+//! most questions are about one group; so each group is read when it is first asked for.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::expectations::{Entry, ExpectationError, ExpectationMatcher, Expectations};
+use onnx_conformance_cases::case::Variant;
+
+/// The entries of a measurement, and what its file says besides.
+#[derive(Debug)]
+pub(super) struct MeasuredEntries {
+    /// The file without the entries of groups.
+    rest: ExpectationMatcher,
+    groups: HashMap<String, Group>,
+}
+
+/// The entries of a group.
+#[derive(Debug)]
+struct Group {
+    text: String,
+    read: OnceLock<Option<ExpectationMatcher>>,
+}
+
+impl MeasuredEntries {
+    /// Reads a file. Of the groups nothing but the lines is read yet.
+    pub(super) fn read(path: &str, text: &str) -> Result<MeasuredEntries, ExpectationError> {
+        let (mut rest, mut groups) = (Vec::new(), HashMap::<String, Group>::new());
+        for line in text.lines() {
+            match group_of_line(line) {
+                Some(group) => groups.entry(group.to_owned()).or_insert_with(Group::empty).add(line),
+                None => rest.push(line),
+            }
+        }
+        // A key without a value is no list.
+        let says_nothing = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+        let content = rest.iter().rposition(|line| !says_nothing(line)).filter(|at| rest.get(*at) == Some(&"expect:"));
+        rest.truncate(content.unwrap_or(rest.len()));
+        let rest = Expectations::parse(path, &rest.join("\n"))?;
+        Ok(MeasuredEntries { rest: ExpectationMatcher::of_every_condition(rest)?, groups })
+    }
+
+    /// What the file says besides the entries of groups.
+    pub(super) fn rest(&self) -> &ExpectationMatcher {
+        &self.rest
+    }
+
+    /// The most precise entry that selects the case by its id; an error where the entries of its group cannot be read.
+    pub(super) fn about(&self, id: &str) -> Result<Option<&Entry>, UnreadableGroup> {
+        let group = group_of_path(Variant::of_id(id).0).and_then(|group| self.groups.get(group));
+        let group = group.map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
+        // What is about no one group is less precise than all that is about one.
+        let of_rest = || Some(&self.rest).filter(|rest| !rest.is_empty())?.entry_about(id);
+        Ok(group.and_then(|group| group.entry_about(id)).or_else(of_rest))
+    }
+
+    /// The groups whose entries cannot be read.
+    #[cfg(test)]
+    pub(super) fn unreadable(&self) -> Vec<&str> {
+        self.groups.iter().filter(|(_, group)| group.read().is_none()).map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// The entries of a group cannot be read. Those of the measurements that come with the program can, by a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UnreadableGroup;
+
+impl Group {
+    fn empty() -> Group {
+        Group { text: "runtime: any\nexpect:\n".to_owned(), read: OnceLock::new() }
+    }
+
+    fn add(&mut self, line: &str) {
+        self.text.push_str(line.trim_start());
+        self.text.push('\n');
+    }
+
+    fn read(&self) -> Option<&ExpectationMatcher> {
+        let read = || ExpectationMatcher::of_every_condition(Expectations::parse("", &self.text).ok()?).ok();
+        self.read.get_or_init(read).as_ref()
+    }
+}
+
+/// The group that an entry is about, where it is one line and is about one.
+fn group_of_line(line: &str) -> Option<&str> {
+    let entry = line.trim_start().strip_prefix("- {cases: ").filter(|_| line.ends_with('}'))?;
+    group_of_path(entry.trim_start_matches(['"', '\'']))
+}
+
+/// The first two parts of a path, where each stands for itself.
+fn group_of_path(path: &str) -> Option<&str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let part_end = |from: usize| {
+        let rest = path.as_bytes().get(from..)?;
+        Some(from + rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len()))
+    };
+    let first = part_end(0).filter(|end| *end > 0 && path.as_bytes().get(*end) == Some(&b'/'))?;
+    let second = part_end(first + 1).filter(|end| *end > first + 1)?;
+    // A glob may go on in the second part.
+    let ends = matches!(path.as_bytes().get(second), None | Some(b'/' | b',' | b'"' | b'\'' | b'@'));
+    path.get(..second).filter(|_| ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "runtime: x\nversion: 1\nexact: true\nexpect:\n";
+
+    #[test]
+    fn groups_answer_as_the_whole_file_does() {
+        let text = format!(
+            "{HEAD}{}",
+            [
+                "  - {cases: ai.onnx/Abs-13, outcome: error}",
+                "  - {cases: ai.onnx/Abs-13/a/T=int8, outcome: crash}",
+                "  - {cases: \"ai.onnx/Abs-13/**/T=int4\", outcome: timeout}",
+                "  - {cases: ai.onnx/Abs-13@constants, outcome: mismatch}",
+                "  - {cases: 'ai.onnx/Abs-1*/b', outcome: mismatch}",
+                "  - {cases: '**/T=int2', outcome: wrong-shape}",
+                "  - {cases: ai.onnx, outcome: mismatch}",
+                "  - {cases: 'ai.onnx/{Neg,Not}-1/**', outcome: crash}",
+                "  - cases: ai.onnx/Neg-13",
+                "    outcome: error",
+                "",
+            ]
+            .join("\n")
+        );
+        let whole = ExpectationMatcher::of_every_condition(Expectations::parse("a", &text).unwrap()).unwrap();
+        let groups = MeasuredEntries::read("a", &text).unwrap();
+        assert_eq!(groups.groups.len(), 1, "{groups:?}");
+        for id in [
+            "ai.onnx/Abs-13/a/T=int8",
+            "ai.onnx/Abs-13/a/T=int4",
+            "ai.onnx/Abs-13/a/T=int2",
+            "ai.onnx/Abs-13/b",
+            "ai.onnx/Abs-13/b@constants",
+            "ai.onnx/Abs-14/b",
+            "ai.onnx/Abs-14/c",
+            "ai.onnx/Abs-13",
+            "ai.onnx/Neg-1/a",
+            "ai.onnx/Neg-13/a",
+            "ai.onnx.ml/Scaler-1/T=int2",
+            "ai.onnx.ml/Scaler-1/T=int8",
+            "ir",
+        ] {
+            assert_eq!(groups.about(id), Ok(whole.entry_about(id)), "{id}");
+        }
+    }
+
+    #[test]
+    fn comments_are_no_entries() {
+        for between in ["", "  # known\n", "\n  # known\n\n"] {
+            let text = format!("{HEAD}{between}  - {{cases: ai.onnx/Abs-13/a, outcome: error}}\n{between}");
+            let groups = MeasuredEntries::read("a", &text).unwrap();
+            assert!(groups.rest().is_empty() && groups.about("ai.onnx/Abs-13/a").unwrap().is_some(), "{text}");
+        }
+        assert!(MeasuredEntries::read("a", &format!("{HEAD}  []\n")).unwrap().rest().is_empty());
+    }
+
+    #[test]
+    fn a_group_that_cannot_be_read_is_no_answer() {
+        let text = format!(
+            "{HEAD}  - {{cases: ai.onnx/Abs-13/a, ending: error}}\n  - {{cases: ai.onnx/Neg-1/a, outcome: error}}\n"
+        );
+        let groups = MeasuredEntries::read("a", &text).unwrap();
+        assert_eq!(groups.about("ai.onnx/Abs-13/b"), Err(UnreadableGroup));
+        assert_eq!(groups.about("ai.onnx/Neg-1/b"), Ok(None));
+        assert_eq!(groups.unreadable(), ["ai.onnx/Abs-13"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! The kind of a node: what of it decides whether a measurement says anything of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use onnx_conformance_check::facts::NodeFacts;
+use onnx_conformance_check::settings::{Settings, type_arguments};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_reference::types::ValueType;
+
+use onnx_conformance_cases::case::{CaseId, type_in_id};
+use onnx_conformance_cases::suite::RecordedCase;
+
+/// The operator version of a node, the types of its type parameters as far as they are known, and its settings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeKind {
+    /// The operator version.
+    pub version: OperatorVersion,
+    /// The types of type parameters that the version leaves a choice of, as ids spell them.
+    pub types: BTreeMap<String, String>,
+    /// The settings.
+    pub settings: Settings,
+}
+
+impl NodeKind {
+    /// The kind of a node; nothing for one that calls no operator of ONNX.
+    pub fn of(facts: &NodeFacts<'_>) -> Option<NodeKind> {
+        let opset = u32::try_from(facts.opset).ok()?;
+        let spec = Specs::embedded().find(facts.node.domain(), facts.node.op_type(), opset).ok()?;
+        let types = type_arguments(spec, facts);
+        let types = types.into_iter().map(|(name, found)| (name.to_owned(), type_in_id(&found))).collect();
+        Some(NodeKind { version: spec.version.clone(), types, settings: Settings::of(spec, facts) })
+    }
+
+    /// Whether a case is about these types: no type parameter that both have is of another type.
+    pub fn has_types_of(&self, case: &RecordedCase) -> bool {
+        let is_it =
+            |(parameter, of_case): (&str, &str)| self.types.get(parameter).is_none_or(|of_node| of_node == of_case);
+        CaseId::parse(&case.id)
+            .types()
+            .chain(case.facts.types.iter().filter_map(|pair| pair.split_once('=')))
+            .all(is_it)
+    }
+
+    /// The kind with any type of positions: without the type parameters that choose between int32 and int64 alone, as Tind of
+    /// Gather, since kernels differ by what is moved and not by how places are counted.
+    #[must_use]
+    pub fn with_any_positions(&self) -> NodeKind {
+        let spec = Specs::embedded().get(&self.version).ok();
+        let is_of_positions = |parameter: &str| {
+            spec.and_then(|spec| spec.types.get(parameter)).is_some_and(|allowed| {
+                allowed.iter().all(|kind| matches!(kind, ValueType::Tensor(ElementType::Int32 | ElementType::Int64)))
+            })
+        };
+        let mut kind = self.clone();
+        kind.types.retain(|parameter, _| !is_of_positions(parameter));
+        kind
+    }
+}
+
+impl fmt::Display for NodeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.version)?;
+        let types: Vec<String> = self.types.iter().map(|(parameter, name)| format!("{parameter}={name}")).collect();
+        if types.is_empty() { Ok(()) } else { write!(f, " {}", types.join(",")) }
+    }
+}

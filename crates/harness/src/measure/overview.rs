@@ -1,0 +1,166 @@
+//! What a version of a runtime did, in numbers.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, OpSpec, OperatorVersion, Specs};
+use onnx_conformance_reference::types::ValueType;
+use serde::Serialize;
+
+use crate::measure::measurement::{Measured, Measurement};
+use crate::run::{Outcome, ProcessorFeatures};
+use onnx_conformance_cases::case::{CaseId, Level};
+use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
+
+/// The cases from the specs that a version of a runtime was measured on, by how they ended, and the operators that it has right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Overview {
+    /// The runtime.
+    pub runtime: String,
+    /// Its version.
+    pub version: String,
+    /// When it was measured.
+    pub date: Option<String>,
+    /// On which platform.
+    pub platform: Option<String>,
+    /// The features of the processor there; nothing where they were not detected.
+    pub cpu: Option<ProcessorFeatures>,
+    /// Number of cases that fail on some processors alone, by these processors: `without avx512_vnni, avx_vnni`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failing_by_processor: BTreeMap<String, usize>,
+    /// The cases that pass.
+    pub passed: usize,
+    /// The cases with another output than expected, and those that must be refused and are not.
+    pub wrong: usize,
+    /// The cases that end in an error.
+    pub failed: usize,
+    /// The cases whose operator, type or setting the runtime says it does not have.
+    pub declined: usize,
+    /// The cases that the process did not survive, or that did not end.
+    pub crashed: usize,
+    /// The cases in opsets or IR versions that the runtime does not take, and refusals that say nothing.
+    pub not_taken: usize,
+    /// The operators of ONNX's own domain that the runtime has right at the opset in float.
+    pub right: usize,
+    /// Of how many that were measured there.
+    pub operators: usize,
+}
+
+impl Overview {
+    /// What was measured of a version of a runtime. One of the operators is right where each of its cases passes.
+    pub fn of(measurement: &Measurement, operators: &[CasesOfOperator]) -> Overview {
+        let mut overview = Overview {
+            runtime: measurement.runtime().to_owned(),
+            version: measurement.version().to_owned(),
+            date: measurement.date().map(str::to_owned),
+            platform: measurement.platform().map(str::to_owned),
+            cpu: measurement.processor().cloned(),
+            failing_by_processor: BTreeMap::new(),
+            passed: 0,
+            wrong: 0,
+            failed: 0,
+            declined: 0,
+            crashed: 0,
+            not_taken: 0,
+            right: 0,
+            operators: 0,
+        };
+        for version in Specs::embedded().all() {
+            for case in recorded_cases(&version) {
+                let outcome = measurement.outcome(&version, case);
+                overview.count(outcome);
+                let is_failure = !matches!(outcome, Measured::Ended(Outcome::Pass) | Measured::Unknown);
+                if let Some(processors) = measurement.processors_of_failure(&case.id).filter(|_| is_failure) {
+                    *overview.failing_by_processor.entry(processors.to_string()).or_default() += 1;
+                }
+            }
+        }
+        for (version, cases) in operators {
+            let outcomes = cases.iter().map(|case| measurement.outcome(version, case));
+            let measured: Vec<Measured> = outcomes.filter(|outcome| *outcome != Measured::Unknown).collect();
+            let is_right = measured.iter().all(|outcome| *outcome == Measured::Ended(Outcome::Pass));
+            overview.operators += usize::from(!measured.is_empty());
+            overview.right += usize::from(!measured.is_empty() && is_right);
+        }
+        overview
+    }
+
+    fn count(&mut self, measured: Measured) {
+        let count = match measured {
+            Measured::Unknown => return,
+            Measured::NotAccepted => &mut self.not_taken,
+            Measured::Ended(outcome) => match outcome {
+                Outcome::Pass => &mut self.passed,
+                Outcome::NotApplicable | Outcome::NotDeclared => &mut self.not_taken,
+                Outcome::Unsupported => &mut self.declined,
+                Outcome::Error => &mut self.failed,
+                Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => &mut self.wrong,
+                Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => &mut self.crashed,
+            },
+        };
+        *count += 1;
+    }
+}
+
+/// Cases of an operator's version at an opset.
+pub type CasesOfOperator = (OperatorVersion, Vec<&'static RecordedCase>);
+
+/// The operators of ONNX's own domain at an opset, by name, each with its required cases whose types are float wherever they may be.
+pub fn cases_in_float(opset: u32) -> Result<Vec<CasesOfOperator>, LookupError> {
+    let (specs, mut operators) = (Specs::embedded(), Vec::new());
+    for version in specs.all().filter(|version| version.domain == DEFAULT_DOMAIN) {
+        let spec = specs.get(&version)?;
+        if spec.deprecated || !specs.opsets(&version)?.contains(&opset) {
+            continue;
+        }
+        let is_meant =
+            |case: &&RecordedCase| case.facts.level == Level::Required && is_in_float(spec, CaseId::parse(&case.id));
+        let cases = recorded_cases(&version).iter().filter(is_meant).collect();
+        operators.push((version, cases));
+    }
+    Ok(operators)
+}
+
+/// Whether each type that an id names is float, or of a parameter that cannot be.
+fn is_in_float(spec: &OpSpec, id: CaseId<'_>) -> bool {
+    let float = ValueType::Tensor(ElementType::Float);
+    let may_be_float = |parameter: &str| spec.types.get(parameter).is_some_and(|types| types.contains(&float));
+    id.parts().last().unwrap_or_default().split(',').all(|pair| {
+        let (parameter, named) = pair.split_once('=').unwrap_or_default();
+        named == "float" || !may_be_float(parameter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_in_float_where_no_type_is_another_that_may_be() {
+        let in_float = |operator: &str, opset: u32, id: &str| {
+            is_in_float(Specs::embedded().find(DEFAULT_DOMAIN, operator, opset).unwrap(), CaseId::parse(id))
+        };
+        assert!(in_float("Add", 13, "ai.onnx/Add-13/broadcast/A=2x1x3,B=4x1/T=float"));
+        assert!(!in_float("Add", 13, "ai.onnx/Add-13/broadcast/A=2x1x3,B=4x1/T=double"));
+        assert!(in_float("Gather", 13, "ai.onnx/Gather-13/known_values/T=float,Tind=int64"));
+        assert!(!in_float("Cast", 13, "ai.onnx/Cast-13/known_values/T1=float,T2=double"));
+        assert!(in_float("And", 7, "ai.onnx/And-7/known_values/T=bool"), "no type of And may be float");
+        assert!(in_float("Add", 6, "ai.onnx/Add-6/legacy"));
+    }
+
+    #[test]
+    fn the_cases_of_a_runtime_that_ci_holds_are_all_counted() {
+        let measurements = crate::measure::Measurements::embedded();
+        let measurement = measurements.newest("onnxruntime").unwrap().unwrap();
+        let overview = Overview::of(measurement, &cases_in_float(21).unwrap());
+        let judged = |version: &OperatorVersion, case: &RecordedCase| {
+            let without_answer = || matches!(measurement.outcome(version, case), Measured::Ended(outcome) if outcome.is_without_answer());
+            case.facts.level != Level::Open || without_answer()
+        };
+        let all = Specs::embedded().all();
+        let cases = all.map(|version| recorded_cases(&version).iter().filter(|case| judged(&version, case)).count());
+        let counted = overview.passed + overview.wrong + overview.failed + overview.declined + overview.crashed;
+        assert_eq!(counted + overview.not_taken, cases.sum::<usize>());
+        assert!(overview.right > 0 && overview.right < overview.operators, "{overview:?}");
+    }
+}

@@ -1,0 +1,360 @@
+//! Judging: one case on one runtime, and the outcome of its answer.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use onnx_conformance_reference::spec::Specs;
+use onnx_conformance_reference::value::Value;
+
+use crate::run::{CaseResult, Outcome, undeclared_feature};
+use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, named_cells};
+use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance};
+use onnx_conformance_subject::message::LONGEST_MESSAGE;
+use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response, has_external_data};
+
+/// How many elements of an input a failure shows.
+const MOST_ELEMENTS: usize = 8;
+
+/// Runs a case and judges what the runtime, which declares itself so, did. What it does not declare it is not sent.
+pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
+    if let Some(what) = undeclared_feature(case, declaration) {
+        let message = format!("{what} is not declared");
+        return CaseResult { outcome: Outcome::NotDeclared, message, ..CaseResult::of(case) };
+    }
+    let started = Instant::now();
+    let mut result = CaseResult::of(case);
+    match &case.refusal {
+        Some(refusal) => judge_refusal(case, refusal, runtime, declaration, &mut result),
+        None => judge_outputs(case, runtime, &mut result),
+    }
+    result.ms = started.elapsed().as_secs_f64() * 1e3;
+    if result.outcome != Outcome::Pass || result.executed_cells.is_empty() {
+        result.declared_cells = declared_cells(case);
+    }
+    if result.outcome != Outcome::Pass && !result.outcome.is_inconclusive() {
+        result.inputs = summarize_inputs(case);
+    }
+    result.message = kept(std::mem::take(&mut result.message));
+    result.missing = result.missing.map(kept);
+    result.flaky = result.flaky.map(kept);
+    result
+}
+
+/// The beginning of a message of a runtime, with how much is left out: all results of a run are in memory at once.
+fn kept(message: String) -> String {
+    /// Room for the end, which says how much is left out.
+    const END: usize = 40;
+    if message.len() <= LONGEST_MESSAGE || message.chars().count() <= LONGEST_MESSAGE {
+        return message;
+    }
+    let end = message.char_indices().nth(LONGEST_MESSAGE - END).map_or(message.len(), |(end, _)| end);
+    let (start, rest) = message.split_at(end);
+    format!("{start}... ({} more characters)", rest.chars().count())
+}
+
+/// Judges as [`judge`] does, and where the result is `doubtful` puts the case once more to a process of its own: what
+/// another case has left behind in a process is no fault of this one. The second run counts.
+pub fn judge_twice(
+    case: &Case,
+    runtime: &dyn Host,
+    declaration: &Declaration,
+    doubtful: &dyn Fn(&CaseResult) -> bool,
+) -> CaseResult {
+    let first = judge(case, runtime, declaration);
+    if !doubtful(&first) {
+        return first;
+    }
+    let alone = Alone { host: runtime, was_alone: AtomicBool::new(false) };
+    let second = judge(case, &alone, declaration);
+    if !alone.was_alone.into_inner() {
+        return first;
+    }
+    let changed = second.outcome != first.outcome;
+    let earlier = changed.then(|| format!("{}: {}", first.outcome, first.message).trim_end_matches(": ").to_owned());
+    CaseResult { flaky: earlier.or(second.flaky).map(kept), ..second }
+}
+
+/// A runtime, each request of which goes to a process of its own.
+struct Alone<'a> {
+    host: &'a dyn Host,
+    /// Whether any did.
+    was_alone: AtomicBool,
+}
+
+impl Host for Alone<'_> {
+    fn declaration(&self) -> Declaration {
+        self.host.declaration()
+    }
+
+    fn refuses_memory(&self) -> bool {
+        self.host.refuses_memory()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        match self.host.run_alone(request) {
+            Some(ran) => {
+                self.was_alone.store(true, Ordering::Relaxed);
+                ran
+            }
+            None => self.host.run(request),
+        }
+    }
+}
+
+/// The inputs of the first data set, each cut after a few elements.
+fn summarize_inputs(case: &Case) -> String {
+    let shown = |input: &Named| {
+        let mut text = format!("{} = {}", input.name, input.value);
+        if let Some(tensor) = input.value.as_tensor() {
+            text.push(' ');
+            // Writing to a string does not fail.
+            let _ = tensor.write_elements(&mut text, MOST_ELEMENTS);
+        }
+        text
+    };
+    let inputs = case.data.first().map_or(&[][..], |data| &data.inputs);
+    inputs.iter().map(shown).collect::<Vec<_>>().join("; ")
+}
+
+/// What the case's model names. A refusal goes through no type cell, whatever its types are.
+fn declared_cells(case: &Case) -> Vec<String> {
+    let cells = named_cells(&case.model, Specs::embedded());
+    cells.into_iter().filter(|cell| case.refusal.is_none() || !cell.contains(' ')).collect()
+}
+
+fn judge_outputs(case: &Case, runtime: &dyn Host, result: &mut CaseResult) {
+    for (number, data) in case.data.iter().enumerate() {
+        let Ran { ended, flaky } = send(case, data, runtime);
+        result.flaky = result.flaky.take().or(flaky);
+        let (outcome, message) = match ended {
+            Ended::Answered(Response::Outputs { values, cells }) => {
+                result.executed_cells.extend(cells);
+                if case.is_hostile && data.outputs.is_empty() {
+                    continue;
+                }
+                match check_outputs(&data.outputs, &values) {
+                    Ok(agreement) => {
+                        result.ulps = result.ulps.max(agreement.ulps);
+                        continue;
+                    }
+                    Err(difference) => {
+                        result.distance = distance_of(difference.kind);
+                        (outcome_of(difference.kind), difference.message)
+                    }
+                }
+            }
+            other if case.is_hostile && is_refusal(&other, runtime) => {
+                result.message = format!("refused: {}", failure(other, &mut None).1);
+                break;
+            }
+            other => failure(other, &mut result.missing),
+        };
+        result.outcome = outcome;
+        result.message = if case.data.len() > 1 { format!("test_data_set_{number}: {message}") } else { message };
+        break;
+    }
+    result.executed_cells.sort_unstable();
+    result.executed_cells.dedup();
+}
+
+fn send(case: &Case, data: &DataSet, runtime: &dyn Host) -> Ran {
+    runtime.run(&Request {
+        id: &case.id,
+        model: &case.model,
+        folder: case.folder.as_deref().filter(|_| has_external_data(&case.model)),
+        inputs: &data.inputs,
+        outputs: &data.outputs.iter().map(ExpectedOutput::requested).collect::<Vec<_>>(),
+    })
+}
+
+fn outcome_of(kind: DifferenceKind) -> Outcome {
+    match kind {
+        DifferenceKind::Values(_) => Outcome::Mismatch,
+        DifferenceKind::Shape => Outcome::WrongShape,
+        DifferenceKind::Type => Outcome::WrongType,
+    }
+}
+
+fn distance_of(kind: DifferenceKind) -> Option<Distance> {
+    match kind {
+        DifferenceKind::Values(distance) => Some(distance),
+        DifferenceKind::Shape | DifferenceKind::Type => None,
+    }
+}
+
+/// Whether a request ended with a refusal: the runtime, or the host in its place, said no, and lives.
+fn is_refusal(ended: &Ended, runtime: &dyn Host) -> bool {
+    match ended {
+        Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => true,
+        Ended::OutOfMemory(_) => runtime.refuses_memory(),
+        _ => false,
+    }
+}
+
+/// The outcome of a request that ended without outputs.
+fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, String) {
+    match ended {
+        Ended::Answered(Response::Outputs { .. }) => (Outcome::Pass, String::new()),
+        Ended::Answered(Response::Unsupported { what, message }) => {
+            *missing = Some(what);
+            (Outcome::Unsupported, message)
+        }
+        Ended::Answered(Response::Error { message, .. }) => (Outcome::Error, message),
+        Ended::Answered(other) => (Outcome::ProtocolError, format!("an answer of an unknown kind: {other:?}")),
+        Ended::Timeout(message) => (Outcome::Timeout, message),
+        Ended::OutOfMemory(message) => (Outcome::OutOfMemory, message),
+        Ended::Crash(message) => (Outcome::Crash, message),
+        Ended::ProtocolError(message) => (Outcome::ProtocolError, message),
+    }
+}
+
+fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreement, Difference> {
+    if expected.len() != actual.len() {
+        let message = format!("expected {} outputs, got {}", expected.len(), actual.len());
+        return Err(Difference { kind: DifferenceKind::Shape, message });
+    }
+    let mut sum = Agreement::default();
+    for (expected, actual) in expected.iter().zip(actual) {
+        let agreement = expected.expected.check(actual).map_err(|difference| Difference {
+            message: format!("output '{}': {}", expected.name, difference.message),
+            ..difference
+        })?;
+        sum.ulps = sum.ulps.max(agreement.ulps);
+    }
+    Ok(sum)
+}
+
+/// A refusal is any error, and counts only if the control, the same model repaired, passes.
+fn judge_refusal(
+    case: &Case,
+    refusal: &Refusal,
+    runtime: &dyn Host,
+    declaration: &Declaration,
+    result: &mut CaseResult,
+) {
+    let Ran { ended, flaky } = send(case, case.data.first().unwrap_or(&DataSet::default()), runtime);
+    match ended {
+        Ended::Answered(Response::Outputs { .. }) => {
+            result.outcome = Outcome::Accepted;
+            result.message = format!("took what must be refused: {}", refusal.rule);
+        }
+        Ended::Answered(Response::Error { .. } | Response::Unsupported { .. }) => {}
+        other if case.is_hostile && is_refusal(&other, runtime) => {}
+        other => (result.outcome, result.message) = failure(other, &mut result.missing),
+    }
+    let control = judge(&refusal.control, runtime, declaration);
+    result.flaky = flaky.or(control.flaky);
+    // A hostile model that leaves a runtime without an answer counts whatever the control does.
+    let has_died = if case.is_hostile { result.outcome.is_without_answer() } else { result.outcome == Outcome::Crash };
+    if control.outcome != Outcome::Pass && !has_died {
+        result.outcome = Outcome::NotApplicable;
+        result.message = format!("its control {} gives {}: {}", control.id, control.outcome, control.message);
+        result.missing = control.missing;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_cases::suite::{CaseGroup, HostileCases, Source};
+
+    /// A host that ends hostile requests so, and others as the built-in executor does.
+    struct Fake {
+        ended: Ended,
+        refuses_memory: bool,
+    }
+
+    impl Host for Fake {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("fake", "1")
+        }
+
+        fn refuses_memory(&self) -> bool {
+            self.refuses_memory
+        }
+
+        fn run(&self, request: &Request<'_>) -> Ran {
+            if request.id.ends_with("/control") {
+                return onnx_conformance_subject::Builtin::new(std::time::Duration::from_mins(1)).run(request);
+            }
+            self.ended.clone().into()
+        }
+    }
+
+    fn check(id: &str, ended: Ended, refuses_memory: bool, expected: Outcome) {
+        let (unit, _) = id.rsplit_once('/').unwrap();
+        let cases = HostileCases.load(&CaseGroup { name: unit.to_owned() }, &|other| other == id).unwrap();
+        let fake = Fake { ended, refuses_memory };
+        let result = judge(&cases[0], &fake, &fake.declaration());
+        assert_eq!(result.outcome, expected, "{id}: {}", result.message);
+        assert!(result.counts(true) || expected.is_inconclusive());
+        assert_eq!(result.counts(false), expected.is_without_answer(), "{id}");
+    }
+
+    /// A case with a right answer, one that must be refused, and one of which nothing is known.
+    const KINDS: [&str; 3] =
+        ["hostile/depth/subgraphs_30", "hostile/sizes/elements_wrap_to_0", "hostile/numbers/int32_divided_by_0"];
+
+    fn outputs(values: Vec<Value>) -> Ended {
+        Ended::Answered(Response::outputs(values))
+    }
+
+    #[test]
+    fn a_refusal_of_a_hostile_model_passes_and_no_answer_fails() {
+        for id in KINDS {
+            check(id, Ended::Answered(Response::load_error("no")), false, Outcome::Pass);
+            check(id, Ended::Answered(Response::unsupported("operator ai.onnx/If", "no")), false, Outcome::Pass);
+            check(id, Ended::Timeout(String::new()), false, Outcome::Timeout);
+            check(id, Ended::Crash(String::new()), true, Outcome::Crash);
+            check(id, Ended::OutOfMemory(String::new()), false, Outcome::OutOfMemory);
+            check(id, Ended::OutOfMemory(String::new()), true, Outcome::Pass);
+        }
+    }
+
+    #[test]
+    fn an_answer_to_a_hostile_model_passes_where_it_is_right_or_nothing_is_known() {
+        let tensor = |values: &[f64]| {
+            let tensor = onnx_conformance_reference::tensor::Tensor::of_floats(
+                onnx_conformance_reference::dtype::ElementType::Float,
+                &[values.len()],
+                values,
+            );
+            Value::Tensor(tensor.unwrap())
+        };
+        let [known, meaningless, free] = KINDS;
+        check(known, outputs(vec![tensor(&[-1.0, 2.0])]), false, Outcome::Pass);
+        check(known, outputs(vec![tensor(&[1.0, 2.0])]), false, Outcome::Mismatch);
+        check(known, outputs(Vec::new()), false, Outcome::WrongShape);
+        check(meaningless, outputs(Vec::new()), false, Outcome::Accepted);
+        check(free, outputs(Vec::new()), false, Outcome::Pass);
+        check(free, outputs(vec![tensor(&[7.0])]), false, Outcome::Pass);
+    }
+
+    #[test]
+    fn a_death_counts_whatever_the_control_does() {
+        struct Dying;
+        impl Host for Dying {
+            fn declaration(&self) -> Declaration {
+                Declaration::named("dying", "1")
+            }
+
+            fn run(&self, request: &Request<'_>) -> Ran {
+                let is_control = request.id.ends_with("/control");
+                let error = || Ended::Answered(Response::load_error("no"));
+                (if is_control { error() } else { Ended::Timeout(String::new()) }).into()
+            }
+        }
+        let name = "hostile/sizes".to_owned();
+        let cases = HostileCases.load(&CaseGroup { name }, &|id| id == KINDS[1]).unwrap();
+        assert_eq!(judge(&cases[0], &Dying, &Dying.declaration()).outcome, Outcome::Timeout);
+    }
+
+    #[test]
+    fn a_long_message_is_kept_in_part() {
+        let whole = "é".repeat(LONGEST_MESSAGE);
+        assert_eq!(kept(whole.clone()), whole);
+        let cut = kept("é".repeat(1 << 20));
+        assert!(cut.ends_with("é... (1046616 more characters)"), "{cut}");
+        assert!((LONGEST_MESSAGE - 40..=LONGEST_MESSAGE).contains(&cut.chars().count()));
+    }
+}

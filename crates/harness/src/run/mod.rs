@@ -1,0 +1,18 @@
+//! Running cases: a plan, a parallel runner, the outcome of each case, and results as a file.
+
+mod judge;
+mod outcome;
+mod plan;
+mod processor;
+mod results;
+mod runner;
+mod support;
+pub mod test_results;
+
+pub use judge::{judge, judge_twice};
+pub use outcome::{CaseResult, Outcome};
+pub use plan::{Confirm, Plan, Shard, plan};
+pub use processor::{ProcessorFeature, ProcessorFeatures, feature_list};
+pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
+pub use runner::{Event, Inspect, OfRelease, Summary, run, run_inspected};
+pub use support::undeclared_feature;

@@ -1,0 +1,174 @@
+//! Which cases a run is made of, and in what form they are put to the runtime.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use onnx_conformance_cases::case::{Case, Variant, vary};
+use onnx_conformance_cases::suite::{Filter, SelectedGroup, Suite, SuiteError};
+
+/// The cases of a run, by the group that they are loaded in. Each case goes through three steps before it is put to the
+/// runtime: it is loaded, what confirms its outputs is noted, and it is brought into the form of the variant.
+pub struct Plan<'a> {
+    pub(super) groups: Vec<SelectedGroup<'a>>,
+    /// How many cases are chosen.
+    pub selected: usize,
+    variant: Variant,
+    evidence: Option<&'a dyn Confirm>,
+}
+
+/// The step that notes what confirms the outputs of a case besides what its source knows.
+pub trait Confirm: Sync {
+    /// Adds to the evidence of a case.
+    fn confirm(&self, case: &mut Case);
+}
+
+/// Chooses the cases of a run.
+pub fn plan<'a>(suite: &'a Suite, filter: &Filter, variant: Variant) -> Result<Plan<'a>, SuiteError> {
+    let mut plan = Plan { groups: suite.choose(filter)?, selected: 0, variant, evidence: None };
+    plan.count();
+    Ok(plan)
+}
+
+impl<'a> Plan<'a> {
+    /// The plan with a step that adds evidence.
+    #[must_use]
+    pub fn confirmed_by(self, evidence: &'a dyn Confirm) -> Plan<'a> {
+        Plan { evidence: Some(evidence), ..self }
+    }
+
+    /// The groups of cases, in order.
+    pub fn groups(&self) -> &[SelectedGroup<'a>] {
+        &self.groups
+    }
+
+    /// The chosen cases of a group, with their evidence, as the suite has them.
+    pub fn load(&self, (source, group, ids): &SelectedGroup<'_>) -> Result<Vec<Case>, SuiteError> {
+        let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        let mut cases = source.load(group, &|id| chosen.contains(id))?;
+        // Of ONNX's older releases, which a whole run leaves out, the evidence says nothing.
+        if let Some(evidence) = self.evidence.filter(|_| source.is_default()) {
+            for case in &mut cases {
+                evidence.confirm(case);
+            }
+        }
+        Ok(cases)
+    }
+
+    /// The variant in which the cases are put to the runtime.
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    /// The ids of the chosen cases, as the suite has them.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().flat_map(|(_, _, ids)| ids.iter().map(String::as_str))
+    }
+
+    /// Leaves out the cases that are not wanted.
+    pub fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+        for (_, _, ids) in &mut self.groups {
+            ids.retain(|id| wanted(id));
+        }
+        self.groups.retain(|(_, _, ids)| !ids.is_empty());
+        self.count();
+    }
+
+    /// Leaves one part of several. The parts are disjoint, about as large as each other, and together the whole: the ids
+    /// are put in an order by their digests, which is cut.
+    pub fn keep_shard(&mut self, shard: Shard) {
+        let mut ids: Vec<(Vec<u8>, String)> =
+            self.ids().map(|id| (Sha256::digest(id).to_vec(), id.to_owned())).collect();
+        ids.sort_unstable();
+        let cut = |part: usize| ids.len() * part / shard.of;
+        let part = ids.get(cut(shard.number - 1)..cut(shard.number)).unwrap_or_default();
+        let wanted: BTreeSet<String> = part.iter().map(|(_, id)| id.clone()).collect();
+        self.keep(|id| wanted.contains(id));
+    }
+
+    /// The case in the form that the run is about, and whether there is one; else the case as it is, under the id of that form.
+    pub(super) fn varied(&self, case: Case) -> (Case, bool) {
+        match self.variant {
+            Variant::Runtime => (case, true),
+            variant => match vary(&case, variant) {
+                Some(case) => (case, true),
+                None => (Case { id: variant.id(&case.id), ..case }, false),
+            },
+        }
+    }
+
+    fn count(&mut self) {
+        self.selected = self.groups.iter().map(|(_, _, ids)| ids.len()).sum();
+    }
+}
+
+/// One of several parts of a run: `2/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Shard {
+    number: usize,
+    of: usize,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        parts
+            .filter(|(number, of)| (1..=*of).contains(number))
+            .map(|(number, of)| Shard { number, of })
+            .ok_or_else(|| "write K/N with K from 1 to N, as in 2/8".to_owned())
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Shard, String> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> String {
+        shard.to_string()
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_cases::suite::Generated;
+
+    #[test]
+    fn shards_are_disjoint_and_together_the_whole() {
+        let suite = Suite::new(vec![Box::new(Generated::embedded())]);
+        let filter = Filter::new(&["ai.onnx/{Abs,Sum}-*/**"]).unwrap();
+        let whole: BTreeSet<String> = suite.ids(&filter).unwrap().into_iter().collect();
+        let mut union = BTreeSet::new();
+        for number in 1..=3 {
+            let mut plan = plan(&suite, &filter, Variant::Runtime).unwrap();
+            plan.keep_shard(format!("{number}/3").parse().unwrap());
+            assert!(plan.selected.abs_diff(whole.len() / 3) <= 1);
+            assert!(plan.ids().all(|id| union.insert(id.to_owned())), "an id is in two shards");
+        }
+        assert_eq!(union, whole);
+    }
+
+    #[test]
+    fn what_is_no_part_is_refused() {
+        for wrong in ["0/3", "4/3", "1", "1/0", "a/b", "-1/3"] {
+            assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+        }
+    }
+}

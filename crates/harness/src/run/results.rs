@@ -1,0 +1,316 @@
+//! results.jsonl: a header line, then one line a case, flushed as it comes.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read as _, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_subject::Declaration;
+
+/// The version of the format.
+const FORMAT: u32 = 2;
+
+/// Largest size of a line in bytes, many times that of any result.
+const MAX_LINE: u64 = 2 << 20;
+
+/// The first line of a results file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of this format.
+    pub format: u32,
+    /// The version of the suite.
+    pub suite: String,
+    /// The digest of what the suite's cases are made from: where it is the same, so are the cases.
+    pub digest: String,
+    /// The version of the program that ran them.
+    pub tool: String,
+    /// What was tested.
+    pub runtime: Declaration,
+    /// The day on which it began, in UTC: `2026-11-23`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Which cases were to be run.
+    pub selected: Selected,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The operating system.
+    pub os: String,
+    /// The processor's architecture.
+    pub arch: String,
+    /// How many processors the program may use.
+    pub cpus: usize,
+    /// The processor's features; nothing in a file of a program that did not detect them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<ProcessorFeatures>,
+}
+
+/// Which cases a run is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selected {
+    /// How many.
+    pub cases: usize,
+    /// The patterns that chose them; none for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<String>,
+    /// The groups among which they chose, such as those of ONNX releases; none for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
+    /// The part of what the patterns chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The form in which they were put.
+    #[serde(default)]
+    pub variant: Variant,
+}
+
+impl Header {
+    /// The header of a run on a runtime, on this machine.
+    pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Header {
+            format: FORMAT,
+            suite: version.clone(),
+            digest,
+            tool: version,
+            runtime,
+            date: Some(chrono::Utc::now().date_naive().to_string()),
+            machine: Machine::here(),
+            selected,
+        }
+    }
+}
+
+impl Machine {
+    /// This machine.
+    pub fn here() -> Machine {
+        Machine {
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            features: Some(ProcessorFeature::here()),
+        }
+    }
+}
+
+/// What a results file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// Its first line.
+    pub header: Header,
+    /// The results, in the order in which the cases ended.
+    pub results: Vec<CaseResult>,
+    /// Whether the last line was cut off, as by a run that was killed. It is no result.
+    pub is_torn: bool,
+}
+
+impl Read {
+    /// How many of the cases that were to be run have no result.
+    pub fn missing(&self) -> usize {
+        self.header.selected.cases.saturating_sub(self.results.len())
+    }
+
+    /// Whether every case that was to be run has a result.
+    pub fn is_complete(&self) -> bool {
+        !self.is_torn && self.missing() == 0
+    }
+}
+
+/// A results file that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// Reading or writing failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A line is no result.
+    #[error("line {line} is no result: {error}")]
+    Line {
+        /// The number of the line, from 1.
+        line: usize,
+        /// Why.
+        error: serde_json::Error,
+    },
+    /// A line is longer than any result.
+    #[error(
+        "line {0} has more than the {MAX_LINE} bytes that are read; it is no results file of `onnx-conformance run`"
+    )]
+    Long(usize),
+    /// Two lines are results of one case.
+    #[error(
+        "lines {first} and {second} are both results of {id:?}; run the cases again, or take out the line that is wrong"
+    )]
+    Twice {
+        /// The case.
+        id: String,
+        /// The number of the first line, from 1.
+        first: usize,
+        /// The number of the other.
+        second: usize,
+    },
+    /// There are more results than cases were to be run.
+    #[error("the first line is about {cases} cases, but {results} have a result; run the cases again")]
+    TooMany {
+        /// How many were to be run.
+        cases: usize,
+        /// How many have a result.
+        results: usize,
+    },
+    /// The first line is no header.
+    #[error("the first line does not name suite and runtime: {0}; it is no results file of `onnx-conformance run`")]
+    Header(serde_json::Error),
+    /// The file is one of another version.
+    #[error("the file is of format {0}, and this program reads format {FORMAT}; run the cases again")]
+    Format(u32),
+    /// There is no header.
+    #[error("the file is empty; its first line names suite and runtime")]
+    Empty,
+}
+
+/// Writes the header.
+pub fn write_header(out: &mut dyn Write, header: &Header) -> Result<(), ResultsError> {
+    write_line(out, header)
+}
+
+/// Writes a result and flushes it, so that a run that is killed leaves whole lines.
+pub fn write_result(out: &mut dyn Write, result: &CaseResult) -> Result<(), ResultsError> {
+    write_line(out, result)
+}
+
+fn write_line<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), ResultsError> {
+    let mut line = serde_json::to_vec(value).map_err(std::io::Error::from)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    Ok(out.flush()?)
+}
+
+/// Reads a results file, in which no case has two results. A last line that was cut off is left out.
+pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
+    /// What every version of the format begins with.
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let mut line = Vec::new();
+    if !read_line(file, 1, &mut line)? {
+        return Err(ResultsError::Empty);
+    }
+    let Version { format } = serde_json::from_slice(&line).map_err(ResultsError::Header)?;
+    if format != FORMAT {
+        return Err(ResultsError::Format(format));
+    }
+    let header = serde_json::from_slice(&line).map_err(ResultsError::Header)?;
+    let mut read = Read { header, results: Vec::new(), is_torn: false };
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for number in 2.. {
+        if !read_line(file, number, &mut line)? {
+            break;
+        }
+        // A result whose end of line is missing may have lost more than that.
+        if !line.ends_with(b"\n") {
+            read.is_torn = true;
+            break;
+        }
+        let result: CaseResult =
+            serde_json::from_slice(&line).map_err(|error| ResultsError::Line { line: number, error })?;
+        if let Some(first) = lines.insert(result.id.clone(), number) {
+            return Err(ResultsError::Twice { id: result.id, first, second: number });
+        }
+        read.results.push(result);
+    }
+    let (cases, results) = (read.header.selected.cases, read.results.len());
+    if results > cases {
+        return Err(ResultsError::TooMany { cases, results });
+    }
+    Ok(read)
+}
+
+/// Reads the next line with its end, and returns whether there is one.
+fn read_line(file: &mut dyn BufRead, number: usize, line: &mut Vec<u8>) -> Result<bool, ResultsError> {
+    line.clear();
+    let read = file.take(MAX_LINE + 1).read_until(b'\n', line)?;
+    if read as u64 > MAX_LINE { Err(ResultsError::Long(number)) } else { Ok(read > 0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Outcome;
+    use crate::run::test_results::result;
+
+    fn text() -> Vec<u8> {
+        let selected = Selected { cases: 3, shard: Some("1/2".parse().unwrap()), ..Selected::default() };
+        let mut text = Vec::new();
+        write_header(&mut text, &Header::new(Declaration::named("a", "1"), "d".to_owned(), selected)).unwrap();
+        write_result(&mut text, &result("a/b", Outcome::Pass)).unwrap();
+        write_result(&mut text, &result("a/c", Outcome::Crash)).unwrap();
+        text
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let read = read_results(&mut text().as_slice()).unwrap();
+        assert_eq!(read.results, [result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
+        assert_eq!((read.missing(), read.is_torn, read.is_complete()), (1, false, false));
+        assert_eq!(read.header.selected.shard.unwrap().to_string(), "1/2");
+    }
+
+    #[test]
+    fn a_machine_names_its_processor_and_an_older_file_does_not() {
+        let header: Header = serde_json::from_slice(text().split(|&byte| byte == b'\n').next().unwrap()).unwrap();
+        assert_eq!(header.machine.features, Some(ProcessorFeature::here()));
+        let older: Machine = serde_json::from_str(r#"{"os":"linux","arch":"x86_64","cpus":8}"#).unwrap();
+        assert_eq!(older.features, None);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
+        let text = text();
+        let header = text.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        for end in header..text.len() {
+            let read = read_results(&mut &text[..end]).unwrap();
+            let whole = text[header..end].split(|&byte| byte == b'\n').count() - 1;
+            assert_eq!((read.results.len(), read.is_torn), (whole, text[end - 1] != b'\n'), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_results_file_is_refused() {
+        let read = |bytes: &[u8]| read_results(&mut &*bytes).unwrap_err().to_string();
+        assert!(read(b"").contains("empty"));
+        assert!(read(b"a,b\n").contains("no results file"));
+        assert!(read(b"{\"format\":7}\n").contains("format 7"));
+        let broken = [text(), b"{}\n".to_vec()].concat();
+        assert!(read(&broken).contains("line 4"), "{}", read(&broken));
+    }
+
+    #[test]
+    fn a_line_has_a_bound() {
+        let endless = std::io::repeat(b'x').take(1 << 40);
+        let error = read_results(&mut std::io::BufReader::new(endless)).unwrap_err().to_string();
+        assert!(error.starts_with("line 1 has more than the 2097152 bytes"), "{error}");
+        let text = text();
+        let endless = text.as_slice().chain(std::io::repeat(b'x').take(1 << 40));
+        let error = read_results(&mut std::io::BufReader::new(endless)).unwrap_err().to_string();
+        assert!(error.starts_with("line 4 has more than"), "{error}");
+    }
+
+    #[test]
+    fn a_case_has_one_result() {
+        let mut doubled = text();
+        write_result(&mut doubled, &result("a/b", Outcome::Crash)).unwrap();
+        let error = read_results(&mut doubled.as_slice()).unwrap_err().to_string();
+        assert!(error.starts_with("lines 2 and 4 are both results of \"a/b\"; "), "{error}");
+        let mut whole = text();
+        write_result(&mut whole, &result("a/d", Outcome::Pass)).unwrap();
+        assert!(read_results(&mut whole.as_slice()).unwrap().is_complete());
+        write_result(&mut whole, &result("a/e", Outcome::Pass)).unwrap();
+        let error = read_results(&mut whole.as_slice()).unwrap_err().to_string();
+        assert!(error.contains("about 3 cases, but 4 have a result"), "{error}");
+    }
+}

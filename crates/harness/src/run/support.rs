@@ -1,0 +1,116 @@
+//! Whether a case is within what a runtime says it does.
+
+use std::collections::BTreeSet;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, decode};
+use onnx_conformance_reference::spec::{Specs, canonical_domain};
+use onnx_conformance_reference::types::ValueType;
+
+use onnx_conformance_cases::case::{Case, Variant};
+use onnx_conformance_subject::{Declaration, MissingFeature};
+
+/// The feature that a case needs and the runtime does not declare, in the form of a missing feature; nothing for a case that
+/// is sent. A negative case is judged by its control, since the violation itself is seldom declared, and a hostile model without a
+/// control is sent whatever it names.
+pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<String> {
+    let (_, variant) = Variant::of_id(&case.id);
+    if !declaration.has_variant(variant) {
+        return Some(format!("variant {variant}"));
+    }
+    if declaration.opsets.is_none() && declaration.ir.is_none() && declaration.types.is_none() {
+        return None;
+    }
+    if case.is_hostile && case.refusal.is_none() {
+        return None;
+    }
+    let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
+    // What is no model is for the runtime to say.
+    let model = decode::model(case.model.clone()).ok()?;
+    let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
+    // Other domains are those of the model's own functions.
+    let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
+    let unknown = |(domain, opset): &(&str, i64)| is_onnx(domain) && !declaration.has_opset(domain, *opset);
+    if let Some((domain, opset)) = imports.into_iter().find(unknown) {
+        return Some(MissingFeature::Opset(opset, domain.to_owned()).to_string());
+    }
+    if !declaration.has_ir(model.ir_version()) {
+        return Some(MissingFeature::Ir(model.ir_version()).to_string());
+    }
+    declaration.types.as_ref()?;
+    let mut types = BTreeSet::new();
+    for data in &case.data {
+        types.extend(data.inputs.iter().flat_map(|input| elements(&input.value.value_type())));
+        types.extend(data.outputs.iter().flat_map(|output| elements(&output.expected.declared().0)));
+    }
+    model.graph.iter().for_each(|graph| of_graph(graph, &mut types));
+    model.functions.iter().flat_map(|function| &function.node).for_each(|node| of_node(node, &mut types));
+    let unknown = types.into_iter().find(|element| !declaration.has_type(*element))?;
+    Some(MissingFeature::Type(ValueType::Tensor(unknown), None).to_string())
+}
+
+fn of_graph(graph: &GraphProto, types: &mut BTreeSet<ElementType>) {
+    let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info);
+    types.extend(infos.filter_map(declared).flat_map(|declared| elements(&declared)));
+    let values = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+    types.extend(graph.initializer.iter().chain(values).filter_map(of_tensor));
+    graph.node.iter().for_each(|node| of_node(node, types));
+}
+
+fn of_node(node: &NodeProto, types: &mut BTreeSet<ElementType>) {
+    for AttributeProto { t, g, tensors, graphs, .. } in &node.attribute {
+        types.extend(t.iter().chain(tensors).filter_map(of_tensor));
+        g.iter().chain(graphs).for_each(|graph| of_graph(graph, types));
+    }
+}
+
+fn declared(info: &ValueInfoProto) -> Option<ValueType> {
+    decode::value_type(info.r#type.as_ref()?).ok()
+}
+
+/// The element types in a type.
+fn elements(value_type: &ValueType) -> Vec<ElementType> {
+    match value_type {
+        ValueType::Tensor(element) | ValueType::SparseTensor(element) => vec![*element],
+        ValueType::Sequence(item) | ValueType::Optional(item) => elements(item),
+        ValueType::Map(key, value) => [vec![*key], elements(value)].concat(),
+    }
+}
+
+fn of_tensor(tensor: &TensorProto) -> Option<ElementType> {
+    ElementType::from_code(tensor.data_type())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_cases::case::CaseId;
+    use onnx_conformance_cases::generate::{OperatorCatalog, cases};
+
+    fn declaration(fields: &str) -> Declaration {
+        serde_json::from_str(&format!("{{\"name\": \"a\", \"version\": \"1\"{fields}}}")).unwrap()
+    }
+
+    fn check(id: &str, fields: &str, expected: Option<&str>) {
+        let unit = CaseId::parse(id).version().unwrap();
+        let cases = cases(&OperatorCatalog::embedded(), &unit, &|other| other == id).unwrap();
+        assert_eq!(undeclared_feature(&cases[0], &declaration(fields)).as_deref(), expected, "{fields}");
+    }
+
+    #[test]
+    fn what_is_outside_is_named() {
+        let id = "ai.onnx/Abs-13/refuse/attribute=no_such_attribute";
+        check(id, "", None);
+        check(id, r#", "opsets": {"ai.onnx": 12}"#, Some("opset 13 of ai.onnx"));
+        check(id, r#", "opsets": {"ai.onnx": [7, 13]}, "types": ["float"]"#, None);
+        check(id, r#", "ir": [3, 6]"#, Some("IR version 7"));
+        check(id, r#", "ir": 7"#, None);
+        check(id, r#", "types": ["int8"]"#, Some("tensor(float)"));
+        check(id, r#", "variants": ["constants"]"#, Some("variant runtime"));
+    }
+
+    #[test]
+    fn what_must_be_refused_is_judged_by_its_control() {
+        check("ai.onnx/Abs-13/refuse/T=string", r#", "types": ["float"]"#, None);
+    }
+}

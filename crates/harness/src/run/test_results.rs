@@ -1,0 +1,32 @@
+//! Results for tests.
+
+use crate::run::{CaseResult, Outcome};
+use onnx_conformance_cases::case::Level;
+
+/// The result of a required case.
+pub fn result(id: &str, outcome: Outcome) -> CaseResult {
+    CaseResult {
+        id: id.to_owned(),
+        outcome,
+        message: String::new(),
+        inputs: String::new(),
+        missing: None,
+        ulps: None,
+        distance: None,
+        flaky: None,
+        level: Level::Required,
+        class: None,
+        judged: None,
+        rule: None,
+        finding: None,
+        evidence: Vec::new(),
+        executed_cells: Vec::new(),
+        declared_cells: Vec::new(),
+        ms: 0.0,
+    }
+}
+
+/// The result of a case for which the runtime does not have something.
+pub fn unsupported(id: &str, what: &str) -> CaseResult {
+    CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
+}

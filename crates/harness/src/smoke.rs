@@ -1,0 +1,219 @@
+//! Small models that show whether an adapter is right, apart from what its runtime can do.
+
+mod model;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::tensor::TensorError;
+use onnx_conformance_reference::value::Value;
+
+use model::{Expected, Probe, probes};
+use onnx_conformance_cases::case::{self, Case, DataSet, ExpectedOutput, Level};
+use onnx_conformance_cases::compare::{Accuracy, compare};
+use onnx_conformance_subject::{Ended, Host, Phase, Request, Response};
+
+/// What a probe shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The adapter does right.
+    Correct,
+    /// The runtime says that it cannot, which may well be.
+    Unsupported(String),
+    /// The runtime fails or ends, which is no fault of the adapter's.
+    Runtime(String),
+    /// The adapter does wrong.
+    Wrong(String),
+}
+
+/// What the probes show of a runtime, each told to `sink` as it comes, with what it is about and the model and its inputs as a case.
+pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> Result<(), TensorError> {
+    let mut earlier = None;
+    let declaration = runtime.declaration();
+    for probe in probes()? {
+        let missing = probe.elements().into_iter().find(|element| !declaration.has_type(*element));
+        let verdict = match missing {
+            Some(element) => Verdict::Unsupported(format!("{element} is not among the types that are declared")),
+            None => ask(&probe, runtime, earlier.as_ref()),
+        };
+        if let Expected::Outputs(values) = &probe.expected {
+            earlier = Some(values.clone());
+        }
+        sink(probe.about, verdict, &probe.case());
+    }
+    Ok(())
+}
+
+fn ask(probe: &Probe, runtime: &dyn Host, earlier: Option<&Vec<Value>>) -> Verdict {
+    let ran = runtime.run(&Request {
+        id: probe.about,
+        model: &probe.model,
+        folder: None,
+        inputs: &probe.inputs,
+        outputs: &probe.outputs,
+    });
+    let response = match (ran.ended, ran.flaky) {
+        (Ended::Answered(response), None) => response,
+        (Ended::Timeout(message) | Ended::Crash(message) | Ended::OutOfMemory(message), _)
+        | (Ended::Answered(_), Some(message)) => {
+            let message = format!("the process did not live through it: {message}");
+            return if probe.is_basic { Verdict::Wrong(message) } else { Verdict::Runtime(message) };
+        }
+        (Ended::ProtocolError(message), _) => return Verdict::Wrong(message),
+    };
+    match (&probe.expected, response) {
+        (Expected::Outputs(values), Response::Outputs { values: actual, .. }) => judge(values, &actual, earlier),
+        (Expected::Outputs(_), Response::Unsupported { message, .. } | Response::Error { message, .. })
+            if probe.is_basic =>
+        {
+            Verdict::Wrong(format!("any runtime can do this, but it says: {message}"))
+        }
+        (Expected::Outputs(_), Response::Unsupported { message, .. }) => Verdict::Unsupported(message),
+        (Expected::Outputs(_), Response::Error { message, phase, .. }) => {
+            let phase = if phase == Phase::Load { "load" } else { "run" };
+            Verdict::Runtime(format!("an error at `{phase}`, where `unsupported` would say that it cannot: {message}"))
+        }
+        (Expected::NoModel, Response::Error { phase: Phase::Load, .. })
+        | (Expected::Failure, Response::Error { .. } | Response::Unsupported { .. }) => Verdict::Correct,
+        (Expected::NoModel, Response::Error { .. }) => Verdict::Wrong(
+            "what fails before the model is read whole is an error of phase `load`, not `run`".to_owned(),
+        ),
+        (Expected::NoModel, Response::Unsupported { .. }) => Verdict::Wrong(
+            "a file that is no model is an `error` at `load`; `unsupported` is for what the standard has".to_owned(),
+        ),
+        (Expected::NoModel, Response::Outputs { .. }) => Verdict::Wrong("a file that is no model was run".to_owned()),
+        (Expected::Failure, Response::Outputs { .. }) => Verdict::Wrong(
+            "it claims to have run an operator that no runtime has; does it run the model at all?".to_owned(),
+        ),
+        (_, other) => Verdict::Wrong(format!("an answer of an unknown kind: {other:?}")),
+    }
+}
+
+fn judge(expected: &[Value], actual: &[Value], earlier: Option<&Vec<Value>>) -> Verdict {
+    if expected == actual {
+        return Verdict::Correct;
+    }
+    if expected.len() > 1 && expected.iter().rev().eq(actual) {
+        return Verdict::Wrong("the outputs come in another order; each has its own `path`".to_owned());
+    }
+    if earlier.is_some_and(|earlier| earlier == actual) {
+        return Verdict::Wrong("it gives what an earlier request gave; every request has inputs of its own".to_owned());
+    }
+    for (expected, actual) in expected.iter().zip(actual) {
+        if let Err(difference) = compare(expected, actual, &Accuracy::Exact) {
+            return Verdict::Wrong(format!("the value is not what went in: {}", difference.message));
+        }
+    }
+    let is_float = |value: &Value| value.value_type().element_type().is_float();
+    Verdict::Wrong(if expected.iter().any(is_float) {
+        "the bits of the value changed: the sign of a zero, or those of a NaN".to_owned()
+    } else {
+        "the bits of the value changed".to_owned()
+    })
+}
+
+impl Probe {
+    /// The probe as a case, for a test folder.
+    fn case(&self) -> Case {
+        let outputs = match &self.expected {
+            Expected::Outputs(values) => values.as_slice(),
+            Expected::NoModel | Expected::Failure => &[],
+        };
+        let expected = self.outputs.iter().zip(outputs).map(|(output, value)| ExpectedOutput {
+            name: output.name.clone(),
+            expected: case::Expected::Value(value.clone(), Accuracy::Exact),
+        });
+        Case {
+            id: self.about.to_owned(),
+            model: self.model.clone(),
+            folder: None,
+            data: vec![DataSet { inputs: self.inputs.clone(), outputs: expected.collect() }],
+            refusal: None,
+            rule: None,
+            level: Level::Required,
+            is_edge: false,
+            is_hostile: false,
+            evidence: Vec::new(),
+            judged: None,
+        }
+    }
+
+    /// The element types that go in and out.
+    fn elements(&self) -> Vec<ElementType> {
+        let inputs = self.inputs.iter().map(|input| input.value.value_type());
+        let outputs = self.outputs.iter().map(|output| output.value_type.clone());
+        inputs.chain(outputs).map(|value_type| value_type.element_type()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use onnx_conformance_subject::{Builtin, Declaration, Ran};
+
+    /// The built-in executor, behind something that spoils what it says.
+    struct Spoilt(fn(Response) -> Response);
+
+    impl Host for Spoilt {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("spoilt", "1")
+        }
+
+        fn run(&self, request: &Request<'_>) -> Ran {
+            match Builtin::new(Duration::from_mins(1)).run(request).ended {
+                Ended::Answered(response) => Ended::Answered(self.0(response)).into(),
+                other => other.into(),
+            }
+        }
+    }
+
+    fn wrong(spoil: fn(Response) -> Response) -> Vec<(String, Verdict)> {
+        let mut all = Vec::new();
+        smoke(&Spoilt(spoil), |about, verdict, _| all.push((about.to_owned(), verdict))).unwrap();
+        assert!(all.len() >= 12, "{all:?}");
+        all.retain(|(_, verdict)| *verdict != Verdict::Correct);
+        all
+    }
+
+    fn spoilt(response: Response, spoil: impl FnOnce(&mut Vec<Value>)) -> Response {
+        match response {
+            Response::Outputs { mut values, cells } => {
+                spoil(&mut values);
+                Response::Outputs { values, cells }
+            }
+            other => other,
+        }
+    }
+
+    #[test]
+    fn the_builtin_executor_is_right() {
+        assert_eq!(wrong(|response| response), []);
+    }
+
+    #[test]
+    fn outputs_in_another_order_are_said() {
+        let wrong = wrong(|response| spoilt(response, |values| values.reverse()));
+        let says = |text: &str| wrong.iter().any(|(_, verdict)| format!("{verdict:?}").contains(text));
+        assert!(wrong.len() == 1 && says("in another order"), "{wrong:?}");
+    }
+
+    #[test]
+    fn whoever_runs_everything_runs_what_is_not_there() {
+        let run = |response| match response {
+            Response::Error { .. } | Response::Unsupported { .. } => {
+                Response::Outputs { values: Vec::new(), cells: Vec::new() }
+            }
+            other => other,
+        };
+        let wrong = wrong(run);
+        assert!(wrong.len() == 2 && format!("{wrong:?}").contains("no runtime has"), "{wrong:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_no_fault_of_the_adapter() {
+        let none = |_| Response::Unsupported { what: "model".to_owned(), message: "no".to_owned() };
+        let wrong = wrong(none);
+        let faults = wrong.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Wrong(_))).count();
+        assert!(faults == 6 && wrong.len() > 18, "{wrong:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! A run as markdown, for the summary page of a CI job.
+
+use std::fmt::Write as _;
+
+use crate::terminal;
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::expectations::{Conclusion, GateResult};
+use onnx_conformance_harness::run::CaseResult;
+use onnx_conformance_subject::Declaration;
+
+/// The most cases that a table has; a page that is too long is cut off by who shows it.
+const MOST: usize = 50;
+
+/// The most characters of a message.
+const LONGEST: usize = 200;
+
+/// The summary of a run.
+pub fn markdown(runtime: &Declaration, tally: &GateResult) -> String {
+    let verdict = match tally.conclusion() {
+        Conclusion::Broken => "❌ cases could not be loaded",
+        Conclusion::Regressions => "❌ regressions",
+        Conclusion::Improvements => "⚠️ the expectation file is out of date",
+        Conclusion::NothingJudged => "❌ no case counts for the runtime",
+        Conclusion::AsExpected => "✅ as expected",
+    };
+    let mut text = format!("## ONNX conformance of {}: {verdict}\n\n", escape::markdown(&terminal::runtime(runtime)));
+    text.push_str("| outcome | cases |\n|---|--:|\n");
+    for (outcome, count) in tally.summary.counts() {
+        let _ = writeln!(text, "| {outcome} | {count} |");
+    }
+    if tally.summary.open > 0 {
+        let _ = writeln!(text, "| open: recorded, not judged | {} |", tally.summary.open);
+    }
+    let _ = writeln!(text, "| **all** | **{}** |", tally.summary.total());
+    if !tally.summary.refusals.is_empty() {
+        text.push_str("\n| must be refused | cases | pass |\n|---|--:|--:|\n");
+        for (class, (total, passed)) in &tally.summary.refusals {
+            let _ = writeln!(text, "| {class} | {total} | {passed} |");
+        }
+    }
+    if tally.expected > 0 {
+        let _ = writeln!(text, "\n{} failures are expected.", tally.expected);
+    }
+    table(&mut text, "Regressions", &tally.regressions);
+    table(&mut text, "Better than expected", &tally.improvements);
+    list(&mut text, "Expectations to change", tally.entry_problems.iter().map(ToString::to_string));
+    list(&mut text, "Cases that could not be loaded", tally.broken.iter().cloned());
+    text
+}
+
+fn table(text: &mut String, title: &str, results: &[CaseResult]) {
+    if results.is_empty() {
+        return;
+    }
+    let _ =
+        write!(text, "\n### {title}: {}\n\n| case | outcome | message | rule |\n|---|---|---|---|\n", results.len());
+    for result in results.iter().take(MOST) {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            escape::markdown_cell_code(&result.id),
+            result.outcome,
+            cell(&result.message),
+            cell(&result.rule.as_ref().map(ToString::to_string).unwrap_or_default())
+        );
+    }
+    if let Some(first) = results.first() {
+        let more =
+            if results.len() > MOST { format!("... and {} more. ", results.len() - MOST) } else { String::new() };
+        let command = escape::markdown_code(&terminal::command("onnx-conformance run", &first.id));
+        let _ = writeln!(text, "\n{more}To run one again: {command}");
+    }
+}
+
+fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n### {title}: {}\n\n", lines.len());
+    for line in lines.iter().take(MOST) {
+        let _ = writeln!(text, "- {}", cell(line));
+    }
+    if lines.len() > MOST {
+        let _ = writeln!(text, "- ... and {} more", lines.len() - MOST);
+    }
+}
+
+/// The first line of a text, cut where it is long, in a cell of a table.
+fn cell(text: &str) -> String {
+    escape::markdown(&escape::cut(text.lines().next().unwrap_or_default(), LONGEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{result, tally};
+    use onnx_conformance_harness::run::Outcome;
+
+    #[test]
+    fn a_summary_counts_and_names_what_is_not_expected() {
+        let mut failure = result("ai.onnx/Abs-13/x", Outcome::Mismatch);
+        failure.message = "a | b\nsecond".to_owned();
+        let (tally, _) = tally(&[failure, result("ai.onnx/Abs-13/y", Outcome::Pass)]);
+        let text = markdown(&Declaration::named("mine", "1.0"), &tally);
+        assert!(text.starts_with("## ONNX conformance of mine 1.0: ❌ regressions\n"), "{text}");
+        assert!(text.contains("| mismatch | 1 |\n| **all** | **2** |"), "{text}");
+        assert!(text.contains("| `ai.onnx/Abs-13/x` | mismatch | a \\| b |  |\n"), "{text}");
+        let (tally, _) = super::super::tests::tally(&[result("a", Outcome::Pass)]);
+        let text = markdown(&Declaration::named("mine", "1\n# `2`"), &tally);
+        assert!(text.starts_with("## ONNX conformance of mine 1\\\\n\\# \\`2\\`: ✅ as expected\n"), "{text}");
+    }
+
+    #[test]
+    fn an_id_stays_in_its_cell() {
+        let (tally, _) = tally(&[result("a`|b`\n| c |", Outcome::Mismatch)]);
+        let text = markdown(&Declaration::named("mine", "1"), &tally);
+        assert!(text.contains("| `` a`\\|b`\\n\\| c \\| `` | mismatch |  |  |\n"), "{text}");
+    }
+}

@@ -1,0 +1,18 @@
+//! What the cases reach of what there is to reach: versions, types, attributes, inputs, values, refusals.
+
+mod conversions;
+mod exclusions;
+mod item;
+mod node;
+mod reach;
+mod sizes;
+mod survey;
+mod totals;
+mod value;
+
+pub use conversions::Conversions;
+pub use exclusions::Exclusions;
+pub use item::{CoverageItem, CoverageKind};
+pub use node::is_default;
+pub use survey::CoverageCollector;
+pub use totals::{Count, Coverage};

@@ -1,0 +1,239 @@
+//! What a case reaches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::proto::AttributeProto;
+use onnx_conformance_reference::spec::{OperatorVersion, Presence, Specs};
+use onnx_conformance_reference::value::Value;
+
+use crate::coverage::item::{CoverageItem, CoverageKind, counted, refused, takes_integers_as_data};
+use crate::coverage::node::{self, Node};
+use crate::coverage::value::{expects_infinity, extreme_integers, special_floats, tensors};
+use onnx_conformance_cases::case::{Case, CaseId, Cell, DataSet};
+
+/// Goals, each of a version.
+pub(super) type Reached = BTreeSet<(OperatorVersion, CoverageItem)>;
+
+/// What a case reaches that passes, having gone through these cells.
+pub(super) fn reached(case: &Case, cells: &[String], specs: &Specs) -> Reached {
+    let mut reached = Reached::new();
+    if case.refusal.is_some() {
+        reach_refusal(case, specs, &mut reached);
+        return reached;
+    }
+    for cell in cells {
+        let Ok(cell) = cell.parse::<Cell>() else { continue };
+        reached.insert(match cell {
+            Cell::Version(version) => (version, CoverageItem::new(CoverageKind::Executed)),
+            Cell::Type(cell) => {
+                let item = CoverageItem::of(CoverageKind::TypeCell, cell.binding());
+                (cell.version, item)
+            }
+        });
+    }
+    reached.extend(of_nodes(case, specs));
+    reached
+}
+
+/// What the nodes of a case reach.
+fn of_nodes(case: &Case, specs: &Specs) -> Reached {
+    let mut reached = Reached::new();
+    node::visit(&case.model, specs, &mut |node| {
+        let mut items = BTreeSet::new();
+        items.insert(CoverageItem::of(CoverageKind::LastOpset, node.opset.to_string()));
+        attributes(node, &mut items);
+        parameters(node, &mut items);
+        for data in &case.data {
+            values(node, data, &mut items);
+        }
+        reached.extend(items.into_iter().map(|item| (node.spec.version.clone(), item)));
+    });
+    reached
+}
+
+/// A refusal reaches its rule, and what it leaves out or empties unlike its control.
+fn reach_refusal(case: &Case, specs: &Specs, reached: &mut Reached) {
+    let id = CaseId::parse(&case.id);
+    let (Some(version), name) = (id.version(), id.name()) else { return };
+    let Ok(spec) = specs.get(&version) else { return };
+    if let Some(item) = name.strip_prefix("refuse/").and_then(|name| refused(spec, name)) {
+        reached.insert((version, item));
+    }
+    if let Some(refusal) = &case.refusal {
+        let (own, repaired) = (of_nodes(case, specs), of_nodes(&refusal.control, specs));
+        reached.extend(own.difference(&repaired).filter(|(_, item)| says_nothing(item.kind)).cloned());
+    }
+}
+
+/// Whether an kind is about what is not there.
+fn says_nothing(kind: CoverageKind) -> bool {
+    matches!(
+        kind,
+        CoverageKind::AttributeLeftOut
+            | CoverageKind::InputLeftOut
+            | CoverageKind::InputEmptyName
+            | CoverageKind::OutputLeftOut
+            | CoverageKind::OutputEmptyName
+            | CoverageKind::Empty
+            | CoverageKind::RankZero
+    )
+}
+
+fn attributes(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
+    for (name, spec) in &node.spec.attributes {
+        let Some(attribute) = node.proto.attribute.iter().find(|attribute| attribute.name() == name) else {
+            items.insert(CoverageItem::of(CoverageKind::AttributeLeftOut, name));
+            continue;
+        };
+        // In a function, an attribute may stand for one of the call.
+        if !attribute.ref_attr_name().is_empty() {
+            continue;
+        }
+        let kind = if node::is_default(spec, attribute) {
+            CoverageKind::AttributeDefault
+        } else {
+            CoverageKind::AttributeOther
+        };
+        items.insert(CoverageItem::of(kind, name));
+        items.extend(
+            texts(attribute).map(|value| CoverageItem::of(CoverageKind::Enumerated, format!("{name}={value}"))),
+        );
+    }
+}
+
+fn texts(attribute: &AttributeProto) -> impl Iterator<Item = String> + '_ {
+    attribute.s.iter().chain(&attribute.strings).map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+/// Optional and variadic parameters, given and not.
+fn parameters(node: &Node<'_>, items: &mut BTreeSet<CoverageItem>) {
+    let proto = node.proto;
+    let sides = [
+        (
+            &node.spec.inputs,
+            &proto.input,
+            [
+                CoverageKind::InputGiven,
+                CoverageKind::InputLeftOut,
+                CoverageKind::InputEmptyName,
+                CoverageKind::InputCount,
+            ],
+        ),
+        (
+            &node.spec.outputs,
+            &proto.output,
+            [
+                CoverageKind::OutputGiven,
+                CoverageKind::OutputLeftOut,
+                CoverageKind::OutputEmptyName,
+                CoverageKind::OutputCount,
+            ],
+        ),
+    ];
+    for (formals, names, [given, left_out, empty_name, count]) in sides {
+        for (at, formal) in formals.iter().enumerate() {
+            let item = match (formal.presence, names.get(at)) {
+                (Presence::Single, _) => continue,
+                (Presence::Optional, None) => CoverageItem::of(left_out, &formal.name),
+                (Presence::Optional, Some(name)) if name.is_empty() => CoverageItem::of(empty_name, &formal.name),
+                (Presence::Optional, Some(_)) => CoverageItem::of(given, &formal.name),
+                (Presence::Variadic { .. }, _) => {
+                    CoverageItem::of(count, counted(&formal.name, names.len().saturating_sub(at)))
+                }
+            };
+            items.insert(item);
+        }
+    }
+}
+
+/// What is special in the values of a node's inputs, as far as they are inputs of the case.
+fn values(node: &Node<'_>, data: &DataSet, items: &mut BTreeSet<CoverageItem>) {
+    let known: BTreeMap<&str, &Value> = data.inputs.iter().map(|input| (input.name.as_str(), &input.value)).collect();
+    let (mut floats, mut count) = (BTreeSet::new(), 0);
+    for (at, name) in node.proto.input.iter().enumerate() {
+        let (Some(formal), Some(value)) = (node.spec.input_at(at), known.get(name.as_str())) else { continue };
+        if at == 0 {
+            shapes(value, items);
+        }
+        for tensor in tensors(value) {
+            floats.extend(special_floats(tensor));
+            count += if tensor.element_type().is_float() { tensor.len() } else { 0 };
+            if takes_integers_as_data(node.spec, formal) {
+                items.extend(extreme_integers(tensor).into_iter().map(CoverageItem::new));
+            }
+        }
+    }
+    let is_finite = [CoverageKind::NotANumber, CoverageKind::PositiveInfinity, CoverageKind::NegativeInfinity]
+        .iter()
+        .all(|kind| !floats.contains(kind));
+    let overflows =
+        |name: &String| data.outputs.iter().any(|output| output.name == *name && expects_infinity(&output.expected));
+    if count > 0 && is_finite && node.proto.output.iter().any(overflows) {
+        items.insert(CoverageItem::new(CoverageKind::Overflow));
+    }
+    items.extend(floats.into_iter().map(CoverageItem::new));
+}
+
+fn shapes(value: &Value, items: &mut BTreeSet<CoverageItem>) {
+    let Some(tensor) = value.as_tensor() else { return };
+    if tensor.is_empty() {
+        items.insert(CoverageItem::new(CoverageKind::Empty));
+    }
+    if tensor.rank() == 0 {
+        items.insert(CoverageItem::new(CoverageKind::RankZero));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_cases::generate::{OperatorCatalog, cases};
+
+    /// Whether the cases of a version whose ids begin so reach a item.
+    fn check(version: &str, beginning: &str, item: &CoverageItem, expected: bool) {
+        let version: OperatorVersion = version.parse().unwrap();
+        let wanted = |id: &str| id.starts_with(&format!("{}/{beginning}", version.qualified()));
+        let cases = cases(&OperatorCatalog::embedded(), &version, &wanted).unwrap();
+        assert!(!cases.is_empty(), "{version} {beginning}");
+        let is_reached =
+            cases.iter().any(|case| reached(case, &[], Specs::embedded()).contains(&(version.clone(), item.clone())));
+        assert_eq!(is_reached, expected, "{version} {beginning} {item}");
+    }
+
+    #[test]
+    fn values_and_shapes_are_those_of_the_inputs() {
+        check("Abs-13", "nan_and_infinities/", &CoverageItem::new(CoverageKind::NotANumber), true);
+        check("Abs-13", "ranks/X=0x3/", &CoverageItem::new(CoverageKind::NotANumber), false);
+        check("Abs-13", "ranks/X=0x3/", &CoverageItem::new(CoverageKind::Empty), true);
+        check("Abs-13", "ranks/X=scalar/", &CoverageItem::new(CoverageKind::RankZero), true);
+        check("Abs-13", "least_integer/", &CoverageItem::new(CoverageKind::Smallest), true);
+        check("Abs-13", "ranks/X=2x3x4/", &CoverageItem::of(CoverageKind::LastOpset, "28"), true);
+    }
+
+    #[test]
+    fn attributes_are_left_out_at_their_default_or_another() {
+        let automatic = |value: &str| CoverageItem::of(CoverageKind::Enumerated, format!("auto_pad={value}"));
+        check("Conv-22", "automatic/auto_pad=VALID/", &automatic("VALID"), true);
+        check("Conv-22", "automatic/auto_pad=VALID/", &automatic("NOTSET"), false);
+        check(
+            "Conv-22",
+            "automatic/auto_pad=VALID/",
+            &CoverageItem::of(CoverageKind::AttributeOther, "auto_pad"),
+            true,
+        );
+        check(
+            "Conv-22",
+            "automatic/auto_pad=NOTSET/",
+            &CoverageItem::of(CoverageKind::AttributeDefault, "auto_pad"),
+            true,
+        );
+        check("Conv-22", "biased/", &CoverageItem::of(CoverageKind::InputGiven, "B"), true);
+    }
+
+    #[test]
+    fn a_refusal_reaches_its_rule_alone() {
+        check("Abs-13", "refuse/T=string", &CoverageItem::of(CoverageKind::Refusal, "type of T"), true);
+        check("Abs-13", "refuse/T=string", &CoverageItem::new(CoverageKind::Executed), false);
+        check("Abs-13", "refuse/surplus-input", &CoverageItem::of(CoverageKind::Refusal, "surplus-input"), true);
+    }
+}

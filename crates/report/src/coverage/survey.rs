@@ -1,0 +1,138 @@
+//! Collecting what the cases of a run reach.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use onnx_conformance_reference::spec::{LookupError, OperatorVersion, SpecError, Specs};
+
+use crate::coverage::exclusions::Exclusions;
+use crate::coverage::item::{CoverageItem, CoverageKind, items};
+use crate::coverage::reach::{Reached, reached};
+use crate::coverage::totals::{Coverage, CoverageTotals};
+use onnx_conformance_cases::case::{Case, CaseId, Evidence};
+use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, OperatorFile};
+use onnx_conformance_cases::suite::Filter;
+use onnx_conformance_harness::evidence::ConfirmingRuntimes;
+use onnx_conformance_harness::run::{CaseResult, Outcome};
+use onnx_conformance_reference::spec::Enums;
+
+/// Collects what the cases of a run reach, from any thread.
+#[derive(Debug)]
+pub struct CoverageCollector<'a> {
+    specs: &'a Specs,
+    exclusions: &'a Exclusions,
+    items: BTreeMap<OperatorVersion, BTreeSet<CoverageItem>>,
+    deprecated: BTreeSet<OperatorVersion>,
+    versions: Vec<(Evidence, String)>,
+    tally: Mutex<CoverageTotals>,
+}
+
+impl<'a> CoverageCollector<'a> {
+    /// Nothing yet, of the versions that a filter chooses by name; of all where it chooses none by name.
+    pub fn new(
+        specs: &'a Specs,
+        operators: &OperatorCatalog,
+        exclusions: &'a Exclusions,
+        filter: &Filter,
+    ) -> Result<CoverageCollector<'a>, GenerateError> {
+        let enums = Enums::read(specs)
+            .map_err(|error| GenerateError::Spec(LookupError::File(Box::new(SpecError::Yaml(error)))))?;
+        let all: Vec<OperatorVersion> = specs.all().collect();
+        let mut chosen: Vec<OperatorVersion> =
+            all.iter().filter(|version| filter.touches(&version.qualified())).cloned().collect();
+        if chosen.is_empty() {
+            chosen = all;
+        }
+        let (mut by_version, mut deprecated) = (BTreeMap::new(), BTreeSet::new());
+        for version in chosen {
+            let spec = specs.get(&version)?;
+            if spec.deprecated {
+                deprecated.insert(version);
+                continue;
+            }
+            let mut items = items(spec, *specs.opsets(&version)?.end(), &enums);
+            if operators.has(&version) && newest(specs, &version) == version {
+                items.extend(constraints(operators.get(&version)?.0));
+            }
+            by_version.insert(version, items);
+        }
+        let tally = Mutex::new(CoverageTotals::default());
+        Ok(CoverageCollector { specs, exclusions, items: by_version, deprecated, versions: Vec::new(), tally })
+    }
+
+    /// The survey with the versions of the runtimes that confirm cases.
+    #[must_use]
+    pub fn with_runtimes(mut self, runtimes: &ConfirmingRuntimes<'_>) -> CoverageCollector<'a> {
+        self.versions = runtimes.versions().map(|(evidence, version)| (evidence, version.to_owned())).collect();
+        self
+    }
+
+    /// Notes what a case reaches; one that does not pass reaches nothing.
+    pub fn record(&self, case: &Case, result: &CaseResult) {
+        let mut items = Reached::new();
+        if result.outcome == Outcome::Pass {
+            items = reached(case, &result.executed_cells, self.specs);
+            items.extend(self.constraint(case));
+        }
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.reached.extend(items);
+        tally.sizes.add(case);
+        let cases = &mut tally.cases;
+        if result.outcome != Outcome::Pass {
+            cases.other += 1;
+            return;
+        }
+        cases.passed += 1;
+        if case.refusal.is_some() {
+            *cases.refusals.entry(case.level).or_default() += 1;
+            return;
+        }
+        case.confirmed_by().into_iter().for_each(|evidence| *cases.by_evidence.entry(evidence).or_default() += 1);
+        let unconfirmed = case.unconfirmed_outputs();
+        if case.judged_outputs().is_empty() {
+            cases.unjudged += 1;
+        } else if !unconfirmed.is_empty() {
+            let id = CaseId::parse(&case.id);
+            // Where something confirms the other outputs, those without evidence are named.
+            let is_partial = unconfirmed.len() < case.judged_outputs().len();
+            let outputs = if is_partial { format!(" ({})", unconfirmed.join(", ")) } else { String::new() };
+            cases.unconfirmed.entry(id.group().to_owned()).or_default().insert(format!("{}{outputs}", id.name()));
+        }
+    }
+
+    /// What was reached.
+    pub fn finish(self) -> Coverage<'a> {
+        let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Coverage {
+            exclusions: self.exclusions,
+            items: self.items,
+            deprecated: self.deprecated,
+            versions: self.versions,
+            tally,
+        }
+    }
+
+    /// The rule that a generated case keeps or breaks, as items of the operator's newest version. The control of a refusal
+    /// passes too, and keeps what the refusal breaks.
+    fn constraint(&self, case: &Case) -> Vec<(OperatorVersion, CoverageItem)> {
+        let (Some(version), Some(rule)) = (CaseId::parse(&case.id).version(), &case.rule) else { return Vec::new() };
+        let version = newest(self.specs, &version);
+        let kinds = [CoverageKind::ConstraintKept, CoverageKind::ConstraintBroken];
+        let kinds = kinds.into_iter().take(if case.refusal.is_some() { 2 } else { 1 });
+        kinds.map(|kind| (version.clone(), CoverageItem::of(kind, &rule.id))).collect()
+    }
+}
+
+/// That a case keeps each rule, and that one breaks it where the file has refusals: others only promise something.
+fn constraints(file: &OperatorFile) -> impl Iterator<Item = CoverageItem> {
+    let refused: BTreeSet<&str> = file.refuse.iter().filter_map(|refusal| refusal.constraint.as_deref()).collect();
+    file.constraints.keys().flat_map(move |id| {
+        let broken = refused.contains(id).then(|| CoverageItem::of(CoverageKind::ConstraintBroken, id));
+        std::iter::once(CoverageItem::of(CoverageKind::ConstraintKept, id)).chain(broken)
+    })
+}
+
+fn newest(specs: &Specs, version: &OperatorVersion) -> OperatorVersion {
+    let since = specs.versions(&version.domain, &version.name).last().unwrap_or(version.since);
+    OperatorVersion { since, ..version.clone() }
+}

@@ -1,0 +1,212 @@
+//! What all cases of a run reach together, counted and listed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use onnx_conformance_reference::spec::OperatorVersion;
+
+use crate::coverage::exclusions::Exclusions;
+use crate::coverage::item::{CoverageItem, CoverageKind};
+use crate::coverage::reach::Reached;
+use crate::coverage::sizes::Sizes;
+use onnx_conformance_cases::case::{Evidence, Level};
+
+/// How many type cells may be excused.
+const MOST_EXCUSED_CELLS: usize = 60;
+
+/// What all cases of a run reach together, of what there is to reach.
+#[derive(Debug)]
+pub struct Coverage<'a> {
+    pub(super) exclusions: &'a Exclusions,
+    pub(super) items: BTreeMap<OperatorVersion, BTreeSet<CoverageItem>>,
+    pub(super) deprecated: BTreeSet<OperatorVersion>,
+    pub(super) versions: Vec<(Evidence, String)>,
+    pub(super) tally: CoverageTotals,
+}
+
+/// What the cases reached so far, and how many there were of which kind.
+#[derive(Debug, Default)]
+pub(super) struct CoverageTotals {
+    pub(super) reached: Reached,
+    pub(super) cases: Cases,
+    pub(super) sizes: Sizes,
+}
+
+/// How many cases there are of which kind.
+#[derive(Debug, Default)]
+pub(super) struct Cases {
+    pub(super) passed: usize,
+    pub(super) other: usize,
+    pub(super) by_evidence: BTreeMap<Evidence, usize>,
+    /// Those whose outputs are judged and that nothing confirms, by the name that their operator version has in ids.
+    pub(super) unconfirmed: BTreeMap<String, BTreeSet<String>>,
+    /// Those whose outputs are not judged beyond type and shape, or not at all.
+    pub(super) unjudged: usize,
+    pub(super) refusals: BTreeMap<Level, usize>,
+}
+
+/// How far an kind is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many items some case reaches.
+    pub reached: usize,
+    /// How many more an excuse stands for.
+    pub excused: usize,
+    /// How many there are.
+    pub all: usize,
+}
+
+impl Coverage<'_> {
+    /// What no case reaches and nothing excludes: a line for each version and group of items.
+    pub fn missing(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (version, items) in &self.items {
+            let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+            for item in items.iter().filter(|item| self.state(version, item) == State::Missing) {
+                let group = item.kind.group();
+                match groups.last_mut().filter(|(last, _)| *last == group) {
+                    Some((_, names)) => names.push(item.to_string()),
+                    None => groups.push((group, vec![item.to_string()])),
+                }
+            }
+            let version = version.qualified();
+            lines.extend(groups.iter().map(|(group, names)| format!("{version} {group}: {}", names.join(", "))));
+        }
+        lines
+    }
+
+    /// The cases whose outputs nothing but the built-in executor confirms: a line for each operator version.
+    pub fn unconfirmed(&self) -> Vec<String> {
+        let line = |(version, names): (&String, &BTreeSet<String>)| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            format!("{version} confirmed by nothing, {}: {}", names.len(), names.join(" "))
+        };
+        self.tally.cases.unconfirmed.iter().map(line).collect()
+    }
+
+    /// How many elements the largest value of the cases of each operator has.
+    pub fn sizes(&self) -> Vec<String> {
+        self.tally.sizes.lines()
+    }
+
+    /// How many cases each source confirms, and how many nothing; a case may count for several sources.
+    pub fn evidence(&self) -> Vec<(String, usize)> {
+        let cases = &self.tally.cases;
+        let version = |evidence| self.versions.iter().find(|(other, _)| *other == evidence).map(|(_, version)| version);
+        let title = |evidence: Evidence| match version(evidence) {
+            Some(version) => format!("{evidence} {version}"),
+            None => evidence.to_string(),
+        };
+        let mut counts: Vec<(String, usize)> =
+            cases.by_evidence.iter().map(|(&evidence, &count)| (title(evidence), count)).collect();
+        counts.push(("nothing".to_owned(), cases.unconfirmed.values().map(BTreeSet::len).sum()));
+        counts.push(("not judged beyond type and shape".to_owned(), cases.unjudged));
+        counts
+    }
+
+    /// The items that an excuse stands for although a case reaches them.
+    pub fn unused_exclusions(&self) -> Vec<String> {
+        let is_needless = |version: &OperatorVersion, item: &CoverageItem| {
+            self.is_reached(version, item) && self.exclusions.reason(version, item).is_some()
+        };
+        let mut lines = Vec::new();
+        for (version, items) in &self.items {
+            for item in items.iter().filter(|item| is_needless(version, item)) {
+                lines.push(format!("{} {} {item}", version.qualified(), item.kind.group()));
+            }
+        }
+        lines
+    }
+
+    fn is_reached(&self, version: &OperatorVersion, item: &CoverageItem) -> bool {
+        self.tally.reached.contains(&(version.clone(), item.clone()))
+    }
+
+    fn state(&self, version: &OperatorVersion, item: &CoverageItem) -> State {
+        if self.is_reached(version, item) {
+            State::Reached
+        } else if self.exclusions.reason(version, item).is_some() {
+            State::Excused
+        } else {
+            State::Missing
+        }
+    }
+
+    /// How far each kind is reached.
+    pub fn counts(&self) -> BTreeMap<CoverageKind, Count> {
+        let mut counts: BTreeMap<CoverageKind, Count> = CoverageKind::ALL.map(|kind| (kind, Count::default())).into();
+        for (version, items) in &self.items {
+            for item in items {
+                let count = counts.entry(item.kind).or_default();
+                count.all += 1;
+                match self.state(version, item) {
+                    State::Reached => count.reached += 1,
+                    State::Excused => count.excused += 1,
+                    State::Missing => {}
+                }
+            }
+        }
+        counts
+    }
+
+    /// The totals, a line each, with their denominators.
+    pub fn summary(&self) -> String {
+        let mut text = String::new();
+        for (kind, count) in self.counts() {
+            let _ = writeln!(text, "{}: {count}", kind.title());
+            if kind == CoverageKind::TypeCell && count.excused > MOST_EXCUSED_CELLS {
+                let _ = writeln!(text, "  more than {MOST_EXCUSED_CELLS} type cells are excused");
+            }
+        }
+        let run = |version: &&OperatorVersion| self.is_reached(version, &CoverageItem::new(CoverageKind::Executed));
+        let run = self.deprecated.iter().filter(run).count();
+        let _ = writeln!(text, "deprecated operator versions that a case runs: {run} of {}", self.deprecated.len());
+        let _ = write!(text, "{}", self.cases_line());
+        text
+    }
+
+    /// The cases by what confirms them.
+    pub fn cases_line(&self) -> String {
+        let cases = &self.tally.cases;
+        let evidence: Vec<String> = self.evidence().iter().map(|(source, count)| format!("{count} {source}")).collect();
+        let refusals: Vec<String> = cases.refusals.iter().map(|(level, count)| format!("{count} {level}")).collect();
+        format!(
+            "cases that pass: {} (others, which count for nothing: {})\noutputs confirmed by: {}\nrefusals: {}",
+            cases.passed,
+            cases.other,
+            list(&evidence),
+            list(&refusals),
+        )
+    }
+
+    /// The totals as a section of a markdown page.
+    pub fn markdown(&self) -> String {
+        let mut text =
+            "\n## What the cases reach\n\nOf the suite on the built-in executor; `cargo xtask coverage` lists \
+                        what is missing.\n\n| | reached | excused | of |\n|---|--:|--:|--:|\n"
+                .to_owned();
+        for (kind, Count { reached, excused, all }) in self.counts() {
+            let _ = writeln!(text, "| {} | {reached} | {excused} | {all} |", kind.title());
+        }
+        let _ = write!(text, "\n{}\n", self.cases_line().replace('\n', "  \n"));
+        text
+    }
+}
+
+fn list(parts: &[String]) -> String {
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.reached, self.all)?;
+        if self.excused > 0 { write!(f, " ({} excused)", self.excused) } else { Ok(()) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reached,
+    Excused,
+    Missing,
+}

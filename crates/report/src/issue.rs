@@ -1,0 +1,79 @@
+//! The text of an issue about a finding: what happens, what the standard says, and a program that shows it.
+
+use std::fmt::Write as _;
+
+use onnx_conformance_reference::proto::decode;
+
+use crate::describe_case::describe_parts;
+use crate::site::{model_text, python_expression};
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_harness::escape::markdown;
+use onnx_conformance_harness::findings::{Finding, MeasuredVersions};
+
+/// How a runtime is called from Python: what is imported, and the lines that run `model` on `inputs`.
+const CALLS: [(&str, &str, &str); 3] = [
+    (
+        "onnxruntime",
+        "import onnxruntime",
+        "session = onnxruntime.InferenceSession(model.SerializeToString(), providers=[\"CPUExecutionProvider\"])\n\
+         print(session.run(None, inputs))",
+    ),
+    (
+        "onnx-reference",
+        "from onnx.reference import ReferenceEvaluator",
+        "print(ReferenceEvaluator(model).run(None, inputs))",
+    ),
+    (
+        "openvino",
+        "import openvino",
+        "onnx.save(model, \"model.onnx\")\n\
+         compiled = openvino.compile_model(\"model.onnx\", \"CPU\", {\"EXECUTION_MODE_HINT\": \"ACCURACY\"})\n\
+         print(compiled(inputs))",
+    ),
+];
+
+/// What is needed for values of types that numpy does not have.
+const BYTES: &str = "\ndef tensor(text):\n    return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(base64.b64decode(text)))\n\n";
+
+/// Returns an issue in markdown, ready to file; the sample is a case that shows the finding.
+pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> String {
+    let mut text = format!("# {}\n\n{}\n", markdown(&finding.title), markdown(&finding.does));
+    let _ = write!(text, "\nThe standard: {}\n\n{}\n", markdown(&finding.proof.to_string()), markdown(&finding.text));
+    let _ = write!(text, "\nMeasured in {} {versions}.\n", finding.runtime);
+    match script(finding.runtime, sample) {
+        Some(script) => {
+            let _ = write!(text, "\n```python\n{script}```\n");
+        }
+        None => {
+            let _ = write!(text, "\n    onnx-conformance run --runtime {} '{}'\n", finding.runtime, sample.id);
+        }
+    }
+    let _ = write!(
+        text,
+        "\nModel, inputs and what is expected (case `{}`):\n\n```\n{}\n```\n",
+        sample.id,
+        describe_parts(sample)
+    );
+    text
+}
+
+/// A Python program that runs a case; nothing for a runtime that is not called from Python, or a case that is too large.
+fn script(runtime: &str, case: &Case) -> Option<String> {
+    let (_, import, call) = CALLS.iter().find(|(name, ..)| *name == runtime)?;
+    let model = model_text(&decode::model(case.model.clone()).ok()?)?;
+    let inputs: Vec<String> = case
+        .data
+        .first()?
+        .inputs
+        .iter()
+        .map(|input| Some(format!("    {:?}: {},\n", input.name, python_expression(&input.value)?)))
+        .collect::<Option<_>>()?;
+    let inputs = inputs.concat();
+    let has_bytes = inputs.contains("tensor(\"");
+    let base64 = if has_bytes { "import base64\n\n" } else { "" };
+    let helper = if has_bytes { BYTES } else { "" };
+    Some(format!(
+        "{base64}import numpy as np\nimport onnx\nimport onnx.parser\n{import}\n{helper}\nmodel = onnx.parser.parse_model(r'''\n{model}''')\n\
+         inputs = {{\n{inputs}}}\n{call}\n"
+    ))
+}

@@ -1,0 +1,51 @@
+//! What is said to people: of models ([`models`]), and of the results of runs (reporters, the site, coverage, differences).
+//!
+//! A run is one stream of events; a [`Reporter`](reporter::Reporter) takes it and writes the terminal's lines, JUnit, markdown or a badge.
+
+pub mod badge;
+pub mod case_json;
+pub mod ci_summary;
+pub mod colours;
+pub mod compare;
+pub mod coverage;
+pub mod describe_case;
+pub mod diff;
+pub mod groups;
+pub mod issue;
+pub mod junit;
+pub mod model_reports;
+pub mod models;
+pub mod operator;
+pub mod overview;
+pub mod pattern;
+pub mod picture;
+pub mod reporter;
+pub mod signature;
+pub mod site;
+pub mod terminal;
+pub mod traps;
+pub mod version_history;
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_cases::case::Variant;
+    use onnx_conformance_cases::suite::Filter;
+    use onnx_conformance_harness::expectations::{ExpectationMatcher, Expectations, GateResult, Scope, Verdict};
+    use onnx_conformance_harness::run::{CaseResult, Outcome, test_results};
+    use onnx_conformance_subject::Declaration;
+
+    /// The result of a required case.
+    pub(super) fn result(id: &str, outcome: Outcome) -> CaseResult {
+        CaseResult { ms: 1.0, ..test_results::result(id, outcome) }
+    }
+
+    /// What these results come to where nothing but passing is expected.
+    pub(super) fn tally(results: &[CaseResult]) -> (GateResult, Vec<(CaseResult, Verdict)>) {
+        let book = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
+        let mut tally = GateResult::default();
+        let stand = |result: &CaseResult| (result.clone(), tally.add_result(result, &book));
+        let standings = results.iter().map(stand).collect();
+        tally.finish(&book, &Scope { filter: Some(&Filter::default()), variant: Variant::Runtime });
+        (tally, standings)
+    }
+}

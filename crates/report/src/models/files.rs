@@ -1,0 +1,154 @@
+//! Model files and the folders that they stand in.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use onnx_conformance_check::{Folder, Source};
+use walkdir::WalkDir;
+
+use onnx_conformance_cases::case::open_regular;
+
+/// A file whose bytes are read where a check needs them.
+#[derive(Debug)]
+pub struct ModelFile {
+    file: RefCell<File>,
+    length: u64,
+}
+
+impl ModelFile {
+    /// Opens a regular file.
+    pub fn open(path: &Path) -> Result<ModelFile, String> {
+        let (file, length) = open_regular(path).map_err(|error| error.to_string())?;
+        Ok(ModelFile { file: RefCell::new(file), length })
+    }
+}
+
+impl Source for ModelFile {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), String> {
+        let mut file = self.file.borrow_mut();
+        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(buffer));
+        read.map_err(|error| error.to_string())
+    }
+}
+
+/// The folder of a model, for the sizes of files of external data.
+#[derive(Debug)]
+pub struct ModelFolder(PathBuf);
+
+impl ModelFolder {
+    /// The folder that a model file stands in.
+    pub fn of(model: &Path) -> ModelFolder {
+        ModelFolder(model.parent().map(Path::to_owned).unwrap_or_default())
+    }
+}
+
+impl Folder for ModelFolder {
+    /// A link is not followed: it may lead out of the folder.
+    fn size_of(&self, location: &str) -> Option<u64> {
+        let mut path = self.0.clone();
+        for part in Path::new(location).components() {
+            path.push(part);
+            if std::fs::symlink_metadata(&path).ok()?.is_symlink() {
+                return None;
+            }
+        }
+        let metadata = std::fs::metadata(&path).ok()?;
+        metadata.is_file().then_some(metadata.len())
+    }
+}
+
+/// A path that names no model.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// The file or folder cannot be read.
+    #[error("{path}: {error}")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// Why.
+        error: String,
+    },
+    /// The folder holds no model.
+    #[error("{0}: holds no file that ends in .onnx; name a file, whatever it is called")]
+    Nothing(String),
+}
+
+/// The model files that paths name: a file itself, whatever it is called, and all below a folder that end in `.onnx`.
+pub fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FilesError> {
+    let mut files = Vec::new();
+    for path in paths {
+        let place = || path.display().to_string();
+        if !path.is_dir() {
+            std::fs::metadata(path)
+                .map_err(|error| FilesError::Unreadable { path: place(), error: error.to_string() })?;
+            files.push(path.clone());
+            continue;
+        }
+        let before = files.len();
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            let entry = entry.map_err(|error| FilesError::Unreadable { path: place(), error: error.to_string() })?;
+            let is_model = entry.path().extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
+            if is_model && entry.file_type().is_file() {
+                files.push(entry.into_path());
+            }
+        }
+        if files.len() == before {
+            return Err(FilesError::Nothing(place()));
+        }
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_stands_for_the_models_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.onnx", "a/c.ONNX", "a/d.pb"] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, b"x").unwrap();
+        }
+        let found = model_files(&[folder.path().to_owned()]).unwrap();
+        let names: Vec<_> = found.iter().map(|path| path.strip_prefix(folder.path()).unwrap().to_owned()).collect();
+        assert_eq!(names, [Path::new("a/c.ONNX"), Path::new("b.onnx")]);
+        assert_eq!(model_files(&[folder.path().join("a/d.pb")]).unwrap().len(), 1);
+        std::fs::create_dir(folder.path().join("empty")).unwrap();
+        let error = model_files(&[folder.path().join("empty")]).unwrap_err().to_string();
+        assert!(error.contains("holds no file that ends in .onnx"), "{error}");
+        assert!(model_files(&[folder.path().join("gone.onnx")]).is_err());
+    }
+
+    #[test]
+    fn the_bytes_of_a_file_are_read_where_they_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.onnx");
+        std::fs::write(&path, b"0123456789").unwrap();
+        let file = ModelFile::open(&path).unwrap();
+        let mut buffer = [0; 3];
+        file.read_at(6, &mut buffer).unwrap();
+        assert_eq!((&buffer, file.len()), (b"678", 10));
+        assert!(file.read_at(8, &mut buffer).is_err() && ModelFile::open(folder.path()).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_the_folder_has_no_size() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("outside"), b"secret").unwrap();
+        let home = folder.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join("w.bin"), b"1234").unwrap();
+        std::os::unix::fs::symlink("../outside", home.join("link")).unwrap();
+        let sizes = ModelFolder::of(&home.join("m.onnx"));
+        assert_eq!((sizes.size_of("w.bin"), sizes.size_of("link"), sizes.size_of("none")), (Some(4), None, None));
+    }
+}

@@ -1,0 +1,293 @@
+//! Probing: a node of which no measurement says anything is run on the runtime itself, and compared with the built-in executor.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onnx_conformance_check::Limits;
+use onnx_conformance_check::infer::RANDOM;
+use onnx_conformance_reference::dtype::FloatFormat;
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::{Dimension, dimension};
+use onnx_conformance_reference::proto::onnx::type_proto;
+use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto, NodeProto, ValueInfoProto};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use crate::models::made_up::made_up_inputs;
+use onnx_conformance_cases::case::Named;
+use onnx_conformance_cases::compare::{Accuracy, compare};
+use onnx_conformance_harness::measure::{Measurement, NodeVerdict};
+use onnx_conformance_subject::{Builtin, Ended, Host, Output, Phase, Request, Response};
+
+/// On how many made-up inputs of any sizes a node is tried until the built-in executor runs it.
+const TRIALS: usize = 8;
+
+/// The most dimensions that sizes are taken from for more trials.
+const MOST_SIZES: usize = 16;
+
+/// How long the built-in executor may take.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How near an element must be, relative to it: upstream's rule.
+const RELATIVE: f64 = 1e-3;
+
+/// How far an element may be beyond that, in unit roundoffs of the type and relative to the largest element: what is left where
+/// terms cancel.
+const ROUNDOFFS: f64 = 32.0;
+
+/// A runtime that was started, and what was measured of it.
+#[derive(Clone)]
+pub struct RuntimeProbe {
+    /// The runtime.
+    pub host: Arc<dyn Host + Send>,
+    /// The measurement of its version, or of its newest version that was measured.
+    pub measurement: Option<&'static Measurement>,
+}
+
+impl fmt::Debug for RuntimeProbe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeProbe").field("runtime", &self.host.declaration()).finish_non_exhaustive()
+    }
+}
+
+/// What a probe showed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Probed {
+    /// What became of the node, and why.
+    Verdict(NodeVerdict, Option<String>),
+    /// Why the node could not be tried.
+    NotProbed(String),
+}
+
+/// Runs the model of one node on a runtime.
+pub(super) fn probe(host: &dyn Host, model: &ModelProto) -> Probed {
+    let Some(graph) = &model.graph else { return Probed::NotProbed("the model has no graph".to_owned()) };
+    let bytes = Bytes::from(model.encode_to_vec());
+    let (inputs, expected) = match trial(graph, &bytes) {
+        Ok(trial) => trial,
+        Err(why) => return Probed::NotProbed(why),
+    };
+    let outputs: Vec<Output> = graph.output.iter().zip(&expected).map(|(info, value)| asked(info, value)).collect();
+    let ran = host.run(&Request { id: "probe", model: &bytes, folder: None, inputs: &inputs, outputs: &outputs });
+    if let Some(message) = ran.flaky {
+        return Probed::Verdict(NodeVerdict::Crashes, Some(format!("in one of two runs: {message}")));
+    }
+    let ended = match ran.ended.into_values() {
+        Ok(values) => return judge(graph, &expected, &values),
+        Err(ended) => ended,
+    };
+    let verdict = match &ended {
+        Ended::Answered(Response::Error { phase: Phase::Run, .. }) => NodeVerdict::Fails,
+        Ended::Answered(_) => NodeVerdict::NotHere,
+        Ended::Timeout(_) | Ended::OutOfMemory(_) | Ended::Crash(_) | Ended::ProtocolError(_) => NodeVerdict::Crashes,
+    };
+    Probed::Verdict(verdict, Some(ended.message().to_owned()))
+}
+
+/// Inputs that the built-in executor takes, and the outputs that it gives.
+fn trial(graph: &GraphProto, model: &Bytes) -> Result<(Vec<Named>, Vec<Value>), String> {
+    let is_default = |input: &ValueInfoProto| graph.initializer.iter().any(|tensor| tensor.name() == input.name());
+    let declared: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_default(input)).collect();
+    // First every dimension that is not known has a size of its own, then all have one that is known somewhere in the node.
+    let sizes = [None; TRIALS].into_iter().chain(known_sizes(graph).into_iter().map(Some));
+    let mut why = String::new();
+    for (number, size) in sizes.enumerate() {
+        let sized: Vec<ValueInfoProto> = declared.iter().map(|input| with_size(input, size)).collect();
+        let wanted: Vec<&ValueInfoProto> = sized.iter().collect();
+        let inputs = made_up_inputs(&wanted, number, &Limits::default())?;
+        let request = Request { id: "probe", model, folder: None, inputs: &inputs, outputs: &[] };
+        match Builtin::new(TIMEOUT).run(&request).ended.into_values() {
+            Ok(values) => return Ok((inputs, values)),
+            Err(ended) => ended.message().clone_into(&mut why),
+        }
+        if declared.is_empty() {
+            break;
+        }
+    }
+    Err(format!("the built-in executor does not run it on made-up inputs: {why}"))
+}
+
+/// The sizes of dimensions of inputs and initializers, each once.
+fn known_sizes(graph: &GraphProto) -> BTreeSet<i64> {
+    let of_inputs = graph.input.iter().flat_map(|input| {
+        let dims = tensor_dims(input).unwrap_or_default();
+        dims.iter().filter_map(|dim| match &dim.value {
+            Some(dimension::Value::DimValue(size)) => Some(*size),
+            _ => None,
+        })
+    });
+    of_inputs.chain(graph.initializer.iter().flat_map(|tensor| tensor.dims.iter().copied())).take(MOST_SIZES).collect()
+}
+
+fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
+    match &info.r#type.as_ref()?.value {
+        Some(type_proto::Value::TensorType(tensor)) => Some(&tensor.shape.as_ref()?.dim),
+        _ => None,
+    }
+}
+
+/// A declaration in which each dimension without a size has this one, where there is one.
+fn with_size(info: &ValueInfoProto, size: Option<i64>) -> ValueInfoProto {
+    let mut info = info.clone();
+    if let (Some(size), Some(type_proto::Value::TensorType(tensor))) =
+        (size, info.r#type.as_mut().and_then(|declared| declared.value.as_mut()))
+    {
+        for dim in tensor.shape.iter_mut().flat_map(|shape| &mut shape.dim) {
+            if !matches!(dim.value, Some(dimension::Value::DimValue(_))) {
+                dim.value = Some(dimension::Value::DimValue(size));
+            }
+        }
+    }
+    info
+}
+
+fn asked(info: &ValueInfoProto, value: &Value) -> Output {
+    let bytes = value.as_tensor().map_or(1 << 20, |tensor| {
+        let elements = u64::try_from(tensor.len()).unwrap_or(u64::MAX);
+        elements.saturating_mul(16)
+    });
+    Output::new(info.name(), value.value_type(), bytes)
+}
+
+fn judge(graph: &GraphProto, expected: &[Value], actual: &[Value]) -> Probed {
+    let is_random = graph.node.iter().any(draws);
+    let is_quantized =
+        graph.node.iter().any(|node| node.op_type().contains("Quantize") || node.op_type().contains("QLinear"));
+    for ((info, expected), actual) in graph.output.iter().zip(expected).zip(actual) {
+        let difference = if is_random {
+            differs_in_kind(expected, actual)
+        } else {
+            match compare(expected, actual, &accuracy(expected)) {
+                Ok(_) => None,
+                Err(_) if is_quantized && is_a_step_away(expected, actual) => None,
+                Err(difference) => Some(difference.message),
+            }
+        };
+        if let Some(difference) = difference {
+            return Probed::Verdict(NodeVerdict::Wrong, Some(format!("output '{}': {difference}", info.name())));
+        }
+    }
+    let note = is_random.then(|| "it draws at random, so that types and shapes alone were compared".to_owned());
+    Probed::Verdict(NodeVerdict::Runs, note)
+}
+
+/// Whether a node, or one in its subgraphs, draws numbers.
+fn draws(node: &NodeProto) -> bool {
+    let mut graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
+    RANDOM.contains(&node.op_type()) || graphs.any(|graph| graph.node.iter().any(draws))
+}
+
+fn differs_in_kind(expected: &Value, actual: &Value) -> Option<String> {
+    let shape = |value: &Value| value.as_tensor().map(|tensor| tensor.shape().to_vec());
+    let is_same = expected.value_type() == actual.value_type() && shape(expected) == shape(actual);
+    let described = |value: &Value| format!("{} of shape {:?}", value.value_type(), shape(value).unwrap_or_default());
+    (!is_same).then(|| format!("{} where {} is expected", described(actual), described(expected)))
+}
+
+/// Upstream's rule, with room for what cancels.
+fn accuracy(expected: &Value) -> Accuracy {
+    let tensor = expected.as_tensor().filter(|tensor| tensor.element_type().is_float());
+    let slack = tensor.map_or(0.0, |tensor| {
+        let roundoff = tensor.element_type().float_format().map_or(0.0, FloatFormat::unit_roundoff);
+        ROUNDOFFS * roundoff * largest(tensor)
+    });
+    Accuracy::Close { relative: RELATIVE, absolute: slack.max(1e-7) }
+}
+
+/// The largest magnitude of a tensor of floats.
+fn largest(tensor: &Tensor) -> f64 {
+    let finite = tensor.floats().into_iter().filter(|value| value.is_finite());
+    finite.fold(0.0, |largest, value| largest.max(value.abs()))
+}
+
+/// Whether integers are at most 1 away: rounding to a step of a quantization may fall either way.
+fn is_a_step_away(expected: &Value, actual: &Value) -> bool {
+    let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return false };
+    let is_same_kind = expected.element_type() == actual.element_type() && expected.shape() == actual.shape();
+    is_same_kind
+        && expected.element_type().is_integer()
+        && expected.indices().into_iter().zip(actual.indices()).all(|(one, other)| one.abs_diff(other) <= 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_reference::model::text::parse_model;
+
+    use super::*;
+    use onnx_conformance_subject::{Declaration, Ran};
+
+    /// The built-in executor, behind something that spoils what it says.
+    struct Spoilt(fn(Vec<Value>) -> Ended);
+
+    impl Host for Spoilt {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("spoilt", "1")
+        }
+
+        fn run(&self, request: &Request<'_>) -> Ran {
+            match Builtin::new(TIMEOUT).run(request).ended {
+                Ended::Answered(Response::Outputs { values, .. }) => (self.0)(values).into(),
+                other => other.into(),
+            }
+        }
+    }
+
+    fn right(values: Vec<Value>) -> Ended {
+        Ended::Answered(Response::outputs(values))
+    }
+
+    fn verdict(text: &str, spoil: fn(Vec<Value>) -> Ended) -> (NodeVerdict, String) {
+        match probe(&Spoilt(spoil), &parse_model(text).unwrap()) {
+            Probed::Verdict(verdict, reason) => (verdict, reason.unwrap_or_default()),
+            Probed::NotProbed(why) => (NodeVerdict::Unknown, why),
+        }
+    }
+
+    const CLIP: &str =
+        r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, 3] x) => (float[N, 3] y) { y = Relu (x) }"#;
+
+    #[test]
+    fn what_a_runtime_does_with_a_node_is_a_verdict() {
+        assert_eq!(verdict(CLIP, right), (NodeVerdict::Runs, String::new()));
+        let (wrong, reason) = verdict(CLIP, |values| {
+            let shape = values[0].as_tensor().unwrap().shape().to_vec();
+            let zeros = vec![9.0; shape.iter().product()];
+            let element = values[0].as_tensor().unwrap().element_type();
+            right(vec![Value::Tensor(Tensor::of_floats(element, &shape, &zeros).unwrap())])
+        });
+        assert!(wrong == NodeVerdict::Wrong && reason.starts_with("output 'y': "), "{reason}");
+        let declined = |_| Ended::Answered(Response::unsupported("operator ai.onnx/Relu", "there is none"));
+        assert_eq!(verdict(CLIP, declined), (NodeVerdict::NotHere, "there is none".to_owned()));
+        let died = |_| Ended::Crash("it died".to_owned());
+        assert_eq!(verdict(CLIP, died), (NodeVerdict::Crashes, "it died".to_owned()));
+    }
+
+    #[test]
+    fn of_draws_types_and_shapes_count() {
+        let text =
+            r#"<ir_version: 8, opset_import: ["" : 13]> g () => (float[3] y) { y = RandomNormal <shape = [3]> () }"#;
+        let (runs, note) = verdict(text, right);
+        assert!(runs == NodeVerdict::Runs && note.contains("at random"), "{note}");
+        let longer = |_| {
+            right(vec![Value::Tensor(
+                Tensor::of_floats(onnx_conformance_reference::dtype::ElementType::Float, &[4], &[0.0; 4]).unwrap(),
+            )])
+        };
+        assert_eq!(verdict(text, longer).0, NodeVerdict::Wrong);
+    }
+
+    #[test]
+    fn sizes_that_are_not_known_follow_those_that_are() {
+        let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[A, B] x, float[7, 5] w) => (float[A, 5] y) { y = MatMul (x, w) }"#;
+        assert_eq!(verdict(text, right), (NodeVerdict::Runs, String::new()));
+    }
+
+    #[test]
+    fn what_cannot_be_tried_says_why() {
+        let no_rank = r#"<ir_version: 8, opset_import: ["" : 13]> g (float x) => (float y) { y = NoSuch (x) }"#;
+        let (unknown, why) = verdict(no_rank, right);
+        assert!(unknown == NodeVerdict::Unknown && why.contains("NoSuch"), "{why}");
+    }
+}

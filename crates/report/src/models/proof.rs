@@ -1,0 +1,255 @@
+//! The proof of a conversion: the model before and after runs on the same inputs, and gives the same.
+//!
+//! One of the two models is in memory at a time: the runs of the one before come first, and their outputs are kept.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use onnx_conformance_check::finding::Finding;
+use onnx_conformance_check::rules::Level;
+use onnx_conformance_check::{Limits, check};
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{GraphProto, TensorProto, ValueInfoProto};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use crate::models::made_up::made_up_inputs;
+use onnx_conformance_cases::case::Named;
+use onnx_conformance_cases::compare::{Accuracy, compare};
+
+/// How near an element that is not the same must be: upstream's rule, relative and absolute.
+const CLOSE: (f64, f64) = (1e-3, 1e-7);
+
+/// The steps of a type of 16 bits that an element may be away besides, each of the size that it has at the greatest element: a
+/// conversion may round between two nodes where one node did not.
+const STEPS: f64 = 2.0;
+
+/// What the trials showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Both models gave the same.
+    Same(String),
+    /// Nothing could be compared, because of this.
+    NotVerified(String),
+    /// Some output differs.
+    Differs(String),
+}
+
+impl Proof {
+    /// Nothing could be compared, because of this.
+    pub fn not_verified(why: &str) -> Proof {
+        Proof::NotVerified(format!("not verified: {why}"))
+    }
+}
+
+/// Why a run gave no outputs, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunFailure {
+    /// The time or the memory of all runs is used up.
+    Limit(String),
+    /// The model does not run on the inputs.
+    Model(String),
+}
+
+/// The time or the memory of all runs is used up, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OverLimit(pub String);
+
+/// Inputs of a run, with what they are called.
+pub type TrialInputs = (String, Vec<Named>);
+
+/// Runs a model, given as its bytes, on inputs, while so many bytes are held besides.
+pub type RunModel<'a> = &'a dyn Fn(&Bytes, &[Named], usize) -> Result<Vec<Value>, RunFailure>;
+
+/// The runs of a proof.
+pub struct Trials<'a> {
+    /// How many runs there are.
+    pub count: usize,
+    /// The inputs of a run by its number, the same at every call.
+    pub inputs: &'a dyn Fn(usize) -> Result<TrialInputs, RunFailure>,
+    /// Runs a model.
+    pub run: RunModel<'a>,
+}
+
+/// What the model before gave.
+pub struct Expectation {
+    /// The outputs of each run; nothing where it failed.
+    outputs: Vec<Option<Vec<Value>>>,
+    /// Why the last run failed that did.
+    why: String,
+    /// The bytes of all outputs.
+    held: usize,
+}
+
+impl Trials<'_> {
+    /// Runs the model before its conversion.
+    pub fn before(&self, model: &Bytes) -> Result<Expectation, OverLimit> {
+        let mut expected = Expectation { outputs: Vec::new(), why: String::new(), held: 0 };
+        for number in 0..self.count {
+            let ran = (self.inputs)(number).and_then(|(_, inputs)| (self.run)(model, &inputs, expected.held));
+            expected.outputs.push(match ran {
+                Ok(values) => {
+                    let size: usize = values.iter().map(Value::size).sum();
+                    expected.held = expected.held.saturating_add(size);
+                    Some(values)
+                }
+                Err(RunFailure::Model(why)) => {
+                    expected.why = why;
+                    None
+                }
+                Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
+            });
+        }
+        Ok(expected)
+    }
+
+    /// Runs the model after its conversion, and compares.
+    pub fn after(&self, expected: &Expectation, model: &Bytes) -> Result<Proof, OverLimit> {
+        if self.count == 0 {
+            return Ok(Proof::not_verified("no inputs were asked for"));
+        }
+        let (mut compared, mut exact, mut narrow) = (0, true, None);
+        for (number, outputs) in expected.outputs.iter().enumerate() {
+            let Some(outputs) = outputs else { continue };
+            let mut name = String::new();
+            let ran = (self.inputs)(number).and_then(|(called, inputs)| {
+                name = called;
+                (self.run)(model, &inputs, expected.held)
+            });
+            let actual = match ran {
+                Ok(values) => values,
+                Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
+                Err(RunFailure::Model(error)) => {
+                    let text = format!("on {name} the model runs, and converted it does not: {error}");
+                    return Ok(Proof::Differs(text));
+                }
+            };
+            for (position, (expected, actual)) in outputs.iter().zip(&actual).enumerate() {
+                exact &= expected == actual;
+                let (accuracy, element) = accuracy(expected);
+                narrow = narrow.or(element.filter(|_| expected != actual));
+                if let Err(difference) = compare(expected, actual, &accuracy) {
+                    return Ok(Proof::Differs(format!("on {name}, output {position}: {}", difference.message)));
+                }
+            }
+            compared += 1;
+        }
+        if compared == 0 {
+            let why = &expected.why;
+            return Ok(Proof::not_verified(&format!("the model does not run on the inputs: {why}")));
+        }
+        let how = match narrow {
+            _ if exact => "the same to the last bit".to_owned(),
+            None => "the same within 1e-3 of each element".to_owned(),
+            Some(element) => format!("the same within the rounding of {element}"),
+        };
+        Ok(Proof::Same(format!("verified: {compared} of {} inputs give {how}", self.count)))
+    }
+}
+
+/// The first rule that the model in a file breaks, where it breaks one.
+pub fn broken_rule(file: &[u8], limits: &Limits) -> Option<Finding> {
+    check(file, None, limits).findings.into_iter().find(|finding| finding.level == Level::Error)
+}
+
+/// How near the elements of an output must be, and its element type where it has 16 bits.
+fn accuracy(expected: &Value) -> (Accuracy, Option<ElementType>) {
+    let (relative, absolute) = CLOSE;
+    let element = expected.value_type().element_type();
+    let format = element.float_format().filter(|_| element.bits() == 16);
+    let (Some(format), Some(tensor)) = (format, expected.as_tensor()) else {
+        return (Accuracy::Close { relative, absolute }, None);
+    };
+    let sizes = tensor.stream(Tensor::floats).map(f64::abs).filter(|size| size.is_finite());
+    // The distance of two neighbours is twice the roundoff.
+    let distance = STEPS * 2.0 * format.unit_roundoff() * sizes.fold(0.0, f64::max);
+    (Accuracy::Close { relative, absolute: absolute + distance }, Some(element))
+}
+
+/// The inputs of a graph that no initializer gives a default.
+pub fn inputs_to_give(graph: &GraphProto) -> Vec<&ValueInfoProto> {
+    let defaults: HashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+    graph.input.iter().filter(|input| !defaults.contains(input.name())).collect()
+}
+
+/// Inputs that are made up, the same at every call; or why none can be.
+pub fn made_up_trial(wanted: &[&ValueInfoProto], number: usize, limits: &Limits) -> Result<TrialInputs, RunFailure> {
+    match made_up_inputs(wanted, number, limits) {
+        Ok(inputs) => Ok((format!("made-up input {number}"), inputs)),
+        Err(why) if limits.deadline.is_over() => Err(RunFailure::Limit(why)),
+        Err(why) => Err(RunFailure::Model(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use onnx_conformance_reference::model::text::parse_model;
+    use onnx_conformance_reference::proto::Message as _;
+
+    use super::*;
+
+    #[test]
+    fn many_defaults_of_inputs_take_time_in_proportion() {
+        let name = |at: usize| Some(format!("a long name of an input, so that it takes time to compare: {at}"));
+        let graph = GraphProto {
+            input: (0..60_000).map(|at| ValueInfoProto { name: name(at), ..ValueInfoProto::default() }).collect(),
+            initializer: (1..60_000).map(|at| TensorProto { name: name(at), ..TensorProto::default() }).collect(),
+            ..GraphProto::default()
+        };
+        let started = Instant::now();
+        assert_eq!(inputs_to_give(&graph), [&graph.input[0]]);
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn the_first_broken_rule_of_a_file_is_named() {
+        let text = |shape: &str| {
+            let text = format!(
+                r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[{shape}] y) {{ y = Neg (x) }}"#
+            );
+            parse_model(&text).unwrap().encode_to_vec()
+        };
+        assert_eq!(broken_rule(&text("2"), &Limits::default()), None);
+        let finding = broken_rule(&text("3"), &Limits::default()).unwrap();
+        assert_eq!(finding.rule.id(), "value/shape");
+    }
+
+    #[test]
+    fn narrow_types_may_be_two_steps_away() {
+        let tensor =
+            |element, values: &[f64]| Value::Tensor(Tensor::of_floats(element, &[values.len()], values).unwrap());
+        let is_near = |element, expected: &[f64], actual: &[f64]| {
+            let expected = tensor(element, expected);
+            compare(&expected, &tensor(element, actual), &accuracy(&expected).0).is_ok()
+        };
+        assert!(is_near(ElementType::Bfloat16, &[1.0, 8.0], &[1.015_625, 8.0]));
+        assert!(is_near(ElementType::Bfloat16, &[0.0, 8.0], &[0.0625, 8.0]));
+        assert!(!is_near(ElementType::Bfloat16, &[1.0, 1.0], &[1.0625, 1.0]));
+        assert!(is_near(ElementType::Float16, &[1.0], &[1.001_953_125]));
+        assert!(!is_near(ElementType::Float, &[1.0], &[1.001_953_125]));
+        assert!(!is_near(ElementType::Float8e5m2, &[8.0], &[10.0]));
+        assert!(!is_near(ElementType::Bfloat16, &[1.0], &[f64::INFINITY]));
+    }
+
+    #[test]
+    fn a_run_over_the_limits_ends_the_proof() {
+        let inputs = |number: usize| Ok((format!("input {number}"), Vec::new()));
+        let trials = |run| Trials { count: 2, inputs: &inputs, run };
+        let model = Bytes::new();
+        let over = |_: &Bytes, _: &[Named], _: usize| Err(RunFailure::Limit("the time is over".to_owned()));
+        let error = trials(&over).before(&model).err().map(|error| error.0);
+        assert_eq!(error.as_deref(), Some("the time is over"));
+        let fails = |_: &Bytes, _: &[Named], _: usize| Err(RunFailure::Model("no kernel".to_owned()));
+        let expected = trials(&fails).before(&model).unwrap();
+        let why = "the model does not run on the inputs: no kernel";
+        assert_eq!(trials(&fails).after(&expected, &model), Ok(Proof::not_verified(why)));
+        let runs = |_: &Bytes, _: &[Named], _: usize| Ok(Vec::new());
+        let expected = trials(&runs).before(&model).unwrap();
+        assert_eq!(trials(&over).after(&expected, &model), Err(OverLimit("the time is over".to_owned())));
+        let differs = trials(&fails).after(&expected, &model).unwrap();
+        assert!(matches!(differs, Proof::Differs(text) if text.contains("on input 0 the model runs")));
+    }
+}

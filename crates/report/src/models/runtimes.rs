@@ -1,0 +1,333 @@
+//! What measured runtimes do with a model, node by node.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use onnx_conformance_check::finding::{PathStep, Place};
+use onnx_conformance_check::infer::{Inferred, NodeId};
+use onnx_conformance_check::validity::ModelFacts;
+use onnx_conformance_reference::spec::{Specs, canonical_domain};
+use serde::Serialize;
+
+use crate::models::probe::{Probed, RuntimeProbe, probe};
+use crate::models::single_node::Origin;
+use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::measure::{Measurement, NodeAnswer, NodeKind, NodeVerdict};
+
+/// What a measured runtime does with a model.
+#[derive(Clone, Debug, Serialize)]
+pub struct RuntimeReport {
+    /// The runtime.
+    pub runtime: String,
+    /// Its version.
+    pub version: String,
+    /// The day of the measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Where it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The version that was started to try nodes of which no measurement says anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// The worst of it.
+    pub verdict: RuntimeVerdict,
+    /// Why the file is not taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// The nodes, by kind, the worst first.
+    pub kinds: Vec<KindReport>,
+}
+
+/// What becomes of a model on a runtime, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuntimeVerdict {
+    /// Cases like every node pass.
+    Runs,
+    /// The same, though of some nodes no case has all settings.
+    LikelyRuns,
+    /// Of some nodes nothing is known.
+    Unknown,
+    /// Some cases like a node are declined or fail, others pass.
+    MayFail,
+    /// Some node is computed otherwise than the standard says, or crashes the runtime.
+    WrongSomewhere,
+    /// Every case like a node fails, and not all of them are declined.
+    FailsWhenRun,
+    /// The file is not taken, or every case like some node is declined.
+    WillNotLoad,
+}
+
+impl fmt::Display for RuntimeVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RuntimeVerdict::Runs => "runs",
+            RuntimeVerdict::LikelyRuns => "likely runs",
+            RuntimeVerdict::Unknown => "unknown",
+            RuntimeVerdict::MayFail => "may fail",
+            RuntimeVerdict::WrongSomewhere => "wrong somewhere",
+            RuntimeVerdict::FailsWhenRun => "fails when run",
+            RuntimeVerdict::WillNotLoad => "will not load",
+        })
+    }
+}
+
+/// The nodes of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct KindReport {
+    /// The operator version with the types of its type parameters: `ai.onnx/Resize-19 T1=float`.
+    pub kind: String,
+    /// The settings: `mode=cubic antialias rank=4`.
+    pub settings: String,
+    /// How many nodes are of the kind.
+    pub nodes: usize,
+    /// The first of them.
+    pub first: String,
+    /// The same, to look it up.
+    #[serde(skip)]
+    pub(super) id: Option<NodeId>,
+    /// What the measurement says of them, or what was tried.
+    #[serde(flatten)]
+    pub answer: NodeAnswer,
+    /// The finding that the answer's case shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<FindingReport>,
+}
+
+/// A finding, in words.
+#[derive(Clone, Debug, Serialize)]
+pub struct FindingReport {
+    /// Its id with the runtime: `onnxruntime/gather-strings`.
+    pub id: String,
+    /// What the runtime does.
+    pub does: String,
+}
+
+/// The nodes of a model by kind, and calls of what is no operator of ONNX.
+#[derive(Debug, Default)]
+pub(super) struct NodeKinds {
+    kinds: BTreeMap<NodeKind, Alike>,
+    others: BTreeMap<String, Alike>,
+}
+
+/// Nodes of one kind: how many there are, and the first.
+#[derive(Debug)]
+struct Alike {
+    count: usize,
+    id: NodeId,
+    place: String,
+}
+
+impl NodeKinds {
+    /// Those of a model.
+    pub(super) fn of(inferred: &Inferred<'_>) -> NodeKinds {
+        let mut all = NodeKinds::default();
+        for id in inferred.nodes() {
+            let Some(facts) = inferred.node_facts(id) else { continue };
+            let first = || Alike { count: 0, id, place: short_place(&inferred.bodies.place_of(id)) };
+            if inferred.bodies.function_of(facts.node).is_some() {
+                continue;
+            }
+            let alike = if let Some(kind) = NodeKind::of(&facts) {
+                all.kinds.entry(kind).or_insert_with(first)
+            } else {
+                let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
+                all.others.entry(name).or_insert_with(first)
+            };
+            alike.count += 1;
+        }
+        all
+    }
+}
+
+/// A runtime that is asked about.
+pub(super) enum AskedRuntime<'a> {
+    /// By what was measured alone.
+    Measured(&'a Measurement),
+    /// By what was measured, and by trying it.
+    Started(&'a RuntimeProbe),
+}
+
+impl<'a> AskedRuntime<'a> {
+    fn measurement(&self) -> Option<&'a Measurement> {
+        match self {
+            AskedRuntime::Measured(measurement) => Some(measurement),
+            AskedRuntime::Started(probe) => probe.measurement,
+        }
+    }
+
+    /// What becomes of the nodes of a kind: what was measured, or else what the first of them shows.
+    fn answer(&self, kind: &NodeKind, first: NodeId, origin: &Origin<'_>) -> NodeAnswer {
+        let measured = self.measurement().map_or_else(NodeAnswer::unknown, |measurement| measurement.answer(kind));
+        match self {
+            AskedRuntime::Started(runtime)
+                if matches!(measured.verdict, NodeVerdict::Unknown | NodeVerdict::LikelyRuns) =>
+            {
+                let probed = match origin.single_node(first) {
+                    Ok(model) => probe(&*runtime.host, &model),
+                    Err(why) => Probed::NotProbed(why),
+                };
+                match probed {
+                    Probed::Verdict(verdict, reason) => {
+                        NodeAnswer { verdict, reason, is_probed: true, ..NodeAnswer::unknown() }
+                    }
+                    Probed::NotProbed(why) => NodeAnswer { reason: Some(format!("not probed: {why}")), ..measured },
+                }
+            }
+            _ => measured,
+        }
+    }
+}
+
+/// The place of a node, without the main graph.
+fn short_place(place: &Place) -> String {
+    match (&place.path[..], &place.node) {
+        ([PathStep::Graph(_)], Some(node)) => node.to_string(),
+        _ => place.to_string(),
+    }
+}
+
+impl RuntimeReport {
+    /// What a runtime does with a model.
+    pub(super) fn new(
+        runtime: &AskedRuntime<'_>,
+        facts: &ModelFacts,
+        nodes: &NodeKinds,
+        origin: &Origin<'_>,
+    ) -> RuntimeReport {
+        let measurement = runtime.measurement();
+        let kind = |(kind, alike): (&NodeKind, &Alike)| {
+            let answer = runtime.answer(kind, alike.id, origin);
+            KindReport {
+                kind: kind.to_string(),
+                settings: kind.settings.to_string(),
+                nodes: alike.count,
+                first: alike.place.clone(),
+                id: Some(alike.id),
+                finding: measurement.and_then(|measurement| shown_finding(measurement.runtime(), &answer)),
+                answer,
+            }
+        };
+        let other = |(name, alike): (&String, &Alike)| KindReport {
+            kind: name.clone(),
+            settings: String::new(),
+            nodes: alike.count,
+            first: alike.place.clone(),
+            id: Some(alike.id),
+            answer: NodeAnswer { reason: Some("no operator of ONNX".to_owned()), ..NodeAnswer::unknown() },
+            finding: None,
+        };
+        let mut kinds: Vec<KindReport> = nodes.kinds.iter().map(kind).collect();
+        kinds.extend(nodes.others.iter().map(other));
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.answer.verdict));
+        let refused = measurement.and_then(|measurement| refusal(measurement, facts));
+        let worst = kinds.iter().map(|kind| of_node(kind.answer.verdict)).max().unwrap_or(RuntimeVerdict::Runs);
+        let declaration = match runtime {
+            AskedRuntime::Measured(_) => None,
+            AskedRuntime::Started(probe) => Some(probe.host.declaration()),
+        };
+        let (name, started) = declaration.map(|it| (it.name, it.version)).unzip();
+        RuntimeReport {
+            runtime: measurement.map(|it| it.runtime().to_owned()).or(name).unwrap_or_default(),
+            version: measurement.map(|it| it.version().to_owned()).or_else(|| started.clone()).unwrap_or_default(),
+            date: measurement.and_then(Measurement::date).map(str::to_owned),
+            platform: measurement.and_then(Measurement::platform).map(str::to_owned),
+            started,
+            verdict: if refused.is_some() { RuntimeVerdict::WillNotLoad } else { worst },
+            refused,
+            kinds,
+        }
+    }
+
+    /// The answer in a line, the cause first.
+    pub fn line(&self) -> String {
+        let cause = self.refused.clone().or_else(|| {
+            let worst = self.kinds.first().filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues)?;
+            let types = worst.kind.split_once(' ').map(|(_, types)| format!(", {types}")).unwrap_or_default();
+            Some(format!("{}{types}: {}", worst.first, worst.says()))
+        });
+        let started = self.started.as_ref().filter(|started| **started != self.version);
+        let started = started.map(|started| format!(" (probed on {started})")).unwrap_or_default();
+        let name = format!("{} {}{started}: {}", self.runtime, self.version, self.verdict);
+        cause.map_or(name.clone(), |cause| format!("{name}: {cause}"))
+    }
+}
+
+impl KindReport {
+    /// What is measured, in words: `wrong in 2 of 25 cases like it`.
+    pub fn says(&self) -> String {
+        let NodeAnswer { verdict, cases, of_these, other_ranks, reason, is_probed, .. } = &self.answer;
+        let rank = if *other_ranks { " but of other ranks" } else { "" };
+        let mut text = match verdict {
+            _ if *is_probed => format!("{verdict} (probed)"),
+            NodeVerdict::Unknown => verdict.to_string(),
+            NodeVerdict::LikelyRuns => format!("{verdict}: no case has all its settings, each runs in one of {cases}"),
+            NodeVerdict::Runs if *cases == 1 => format!("runs, as does the one case like it{rank}"),
+            NodeVerdict::Runs => format!("runs, as do {cases} cases like it{rank}"),
+            _ if *cases == 1 => format!("{verdict} in the one case like it{rank}"),
+            _ => format!("{verdict} in {of_these} of {cases} cases like it{rank}"),
+        };
+        if let Some(reason) = reason {
+            text = format!("{text}: {reason}");
+        }
+        if let Some(FindingReport { id, does }) = &self.finding {
+            text = format!("{text}; finding {id}: {does}");
+        }
+        text
+    }
+}
+
+/// The finding that the case of an answer shows, where that case fails and is not just declined. The case of an unknown node fails.
+fn shown_finding(runtime: &str, answer: &NodeAnswer) -> Option<FindingReport> {
+    let fails = matches!(
+        answer.verdict,
+        NodeVerdict::RunsButForSpecialValues
+            | NodeVerdict::Unknown
+            | NodeVerdict::PartlyFails
+            | NodeVerdict::Fails
+            | NodeVerdict::Wrong
+            | NodeVerdict::Crashes
+    );
+    let finding = Findings::embedded().ok()?.of_case(runtime, answer.case.as_deref().filter(|_| fails)?)?;
+    Some(FindingReport { id: finding.full_id(), does: finding.does.clone() })
+}
+
+/// Why a runtime does not take the file at all.
+fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
+    let accepts = measurement.accepts()?;
+    if let Some(ir) = facts.ir.declared.filter(|ir| !accepts.ir.contains(*ir)) {
+        let lowest = facts.ir.lowest;
+        let fit = accepts.ir.newest().min(u32::try_from(ir).unwrap_or(u32::MAX));
+        let way_out = if lowest <= i64::from(fit) {
+            format!("set ir_version to {fit}: nothing in the file needs {ir}")
+        } else {
+            format!("the file needs {lowest} or newer")
+        };
+        return Some(format!("IR version {ir}, and it takes {}; {way_out}", accepts.ir));
+    }
+    let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
+    facts.opsets.iter().find_map(|(domain, opset)| {
+        let domain = canonical_domain(domain);
+        let opsets = accepts.opsets.get(domain);
+        if !is_onnx(domain) || opsets.is_some_and(|opsets| opsets.contains(*opset)) {
+            return None;
+        }
+        Some(match opsets {
+            Some(opsets) => format!("opset {opset} of {domain}, and it takes {opsets}; see `convert --opset`"),
+            None => format!("opset {opset} of {domain}, a domain that it does not take"),
+        })
+    })
+}
+
+const fn of_node(verdict: NodeVerdict) -> RuntimeVerdict {
+    match verdict {
+        NodeVerdict::Runs | NodeVerdict::RunsButForSpecialValues => RuntimeVerdict::Runs,
+        NodeVerdict::LikelyRuns => RuntimeVerdict::LikelyRuns,
+        NodeVerdict::Unknown => RuntimeVerdict::Unknown,
+        NodeVerdict::PartlyNotHere | NodeVerdict::PartlyFails => RuntimeVerdict::MayFail,
+        NodeVerdict::NotHere => RuntimeVerdict::WillNotLoad,
+        NodeVerdict::Fails => RuntimeVerdict::FailsWhenRun,
+        NodeVerdict::Wrong | NodeVerdict::Crashes => RuntimeVerdict::WrongSomewhere,
+    }
+}

@@ -1,0 +1,247 @@
+//! Nodes that are written as models of their own.
+
+use std::fmt::Write as _;
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onnx_conformance_check::finding::{Finding, PathStep, Place};
+use onnx_conformance_check::infer::NodeId;
+use onnx_conformance_check::rules::Level;
+use onnx_conformance_reference::proto::Message as _;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::models::runtimes::RuntimeReport;
+use crate::models::single_node::Origin;
+use onnx_conformance_harness::measure::NodeVerdict;
+use onnx_conformance_harness::whole_file::write_whole;
+
+/// The longest name of a model, a function or a subgraph in a file's name.
+const MAX_NAME: usize = 80;
+
+/// The longest part of a file's name that says where a node is.
+const MAX_PLACE: usize = 120;
+
+/// The most bytes of all files together: each node that reads a weight has a copy of it.
+const MAX_TOTAL: u64 = 512 << 20;
+
+/// Which nodes are written, and where.
+#[derive(Clone, Debug)]
+pub struct Saving {
+    folder: PathBuf,
+    nodes: Vec<String>,
+    is_single: bool,
+    /// The bytes that may still be written.
+    left: Arc<AtomicU64>,
+}
+
+/// A node that was to be written.
+#[derive(Clone, Debug, Serialize)]
+pub struct SavedNode {
+    /// The node, as findings name it.
+    pub node: String,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Why there is no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Whether the file could not be written.
+    #[serde(skip)]
+    pub has_failed: bool,
+    /// The names that asked for it.
+    #[serde(skip)]
+    pub asked: Vec<String>,
+}
+
+impl Saving {
+    /// Writes below a folder, which is made. `nodes` has names, positions in the main graph or outputs of nodes, or `all`; those
+    /// nodes are written that stand out where it has none. Where one model is checked, its name alone names its files.
+    pub fn new(folder: PathBuf, nodes: Vec<String>, is_single: bool) -> Saving {
+        Saving { folder, nodes, is_single, left: Arc::new(AtomicU64::new(MAX_TOTAL)) }
+    }
+
+    /// Writes the nodes of a model that were named, or else those that stand out: on a runtime, or by a finding.
+    pub(super) fn save(
+        &self,
+        file: &Path,
+        origin: &Origin<'_>,
+        findings: &[Finding],
+        runtimes: &[RuntimeReport],
+    ) -> Vec<SavedNode> {
+        let ids: Vec<(NodeId, Vec<String>)> = if !self.nodes.is_empty() {
+            named(origin, &self.nodes)
+        } else if runtimes.is_empty() {
+            with_findings(origin, findings).into_iter().map(|id| (id, Vec::new())).collect()
+        } else {
+            not_plainly_fine(runtimes).into_iter().map(|id| (id, Vec::new())).collect()
+        };
+        ids.into_iter().map(|(id, asked)| SavedNode { asked, ..self.save_node(file, origin, id) }).collect()
+    }
+
+    fn save_node(&self, file: &Path, origin: &Origin<'_>, id: NodeId) -> SavedNode {
+        let place = origin.inferred.bodies.place_of(id);
+        let mut saved =
+            SavedNode { node: place.to_string(), file: None, why: None, has_failed: false, asked: Vec::new() };
+        let encoded = if self.left.load(Ordering::Relaxed) > 0 {
+            origin.single_node(id).and_then(|model| self.counted(model.encode_to_vec()))
+        } else {
+            Err(over())
+        };
+        match encoded {
+            Ok(bytes) => {
+                let path = self.folder.join(format!("{}.{}.onnx", self.prefix(file), file_part(&place)));
+                match write_new(&path, &bytes) {
+                    Ok(()) => saved.file = Some(path.display().to_string()),
+                    Err(error) => {
+                        saved.why = Some(format!("{}: {error}", path.display()));
+                        saved.has_failed = true;
+                    }
+                }
+            }
+            Err(why) => saved.why = Some(why),
+        }
+        saved
+    }
+
+    /// The bytes, where they are within the limit. After those that are not, no further node is written.
+    fn counted(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        let size = bytes.len() as u64;
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
+        taken.map(|_| bytes).map_err(|_| {
+            self.left.store(0, Ordering::Relaxed);
+            over()
+        })
+    }
+
+    /// What the names of a model's files begin with.
+    fn prefix(&self, file: &Path) -> String {
+        let named = if self.is_single { file.file_stem().map_or(file, Path::new) } else { file };
+        let text = named.to_string_lossy();
+        let text = text.strip_suffix(".onnx").unwrap_or(&text);
+        plain(text.trim_start_matches(['.', '/', '\\']))
+    }
+}
+
+/// The nodes with these names, positions or outputs, each with the names that asked for it.
+fn named(origin: &Origin<'_>, names: &[String]) -> Vec<(NodeId, Vec<String>)> {
+    let bodies = &origin.inferred.bodies;
+    let asked = |id: NodeId| {
+        let place = bodies.place_of(id);
+        let is_in_main_graph = matches!(place.path[..], [PathStep::Graph(_)]);
+        let node = place.node.unwrap_or_else(|| bodies.node_place(id));
+        let is_it = |name: &&String| {
+            *name == "all"
+                || (!name.is_empty() && (**name == node.name || **name == node.output))
+                || (is_in_main_graph && name.parse() == Ok(node.index))
+        };
+        let asked: Vec<String> = names.iter().filter(is_it).cloned().collect();
+        (!asked.is_empty()).then_some((id, asked))
+    };
+    origin.inferred.nodes().filter_map(asked).collect()
+}
+
+/// The nodes of which an error or a warning speaks.
+fn with_findings(origin: &Origin<'_>, findings: &[Finding]) -> Vec<NodeId> {
+    let is_about = |place: &Place, finding: &&Finding| {
+        finding.level <= Level::Warning && finding.place.node == place.node && finding.place.path == place.path
+    };
+    let has_finding = |id: &NodeId| {
+        let place = origin.inferred.bodies.place_of(*id);
+        findings.iter().any(|finding| is_about(&place, &finding))
+    };
+    if findings.is_empty() { Vec::new() } else { origin.inferred.nodes().filter(has_finding).collect() }
+}
+
+/// The first node of each kind of which no runtime was measured to compute it right, special values aside.
+fn not_plainly_fine(runtimes: &[RuntimeReport]) -> Vec<NodeId> {
+    let kinds = runtimes.iter().flat_map(|runtime| &runtime.kinds);
+    let worse = kinds.filter(|kind| kind.answer.verdict > NodeVerdict::RunsButForSpecialValues);
+    let mut ids: Vec<NodeId> = worse.filter_map(|kind| kind.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// A place as a part of a file's name: `12-then_branch.4-Add`.
+fn file_part(place: &Place) -> String {
+    let step = |step: &PathStep| match step {
+        PathStep::Graph(_) | PathStep::Call(_) => None,
+        PathStep::Function(name) => Some(plain(name)),
+        PathStep::Subgraph { node, attribute } => Some(plain(&format!("{}-{attribute}", node.index))),
+    };
+    let mut parts: Vec<String> = place.path.iter().filter_map(step).collect();
+    if let Some(node) = &place.node {
+        let operator = node.short_operator();
+        let operator = operator.rsplit('/').next().unwrap_or(operator);
+        parts.push(plain(&format!("{}-{operator}", node.index)));
+    }
+    shortened(&parts.join("."), MAX_PLACE)
+}
+
+fn over() -> String {
+    format!("all files together would be over the limit of {MAX_TOTAL} bytes; name this node alone by --node")
+}
+
+/// Text that every file system takes in a name.
+fn plain(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
+    shortened(text, MAX_NAME).chars().map(plain).collect()
+}
+
+/// A text of at most so many characters, the last of which are a digest of the whole where it is longer.
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut digest = String::new();
+    for byte in Sha256::digest(text).iter().take(8) {
+        // Writing to a string does not fail.
+        let _ = write!(digest, "{byte:02x}");
+    }
+    let start: String = text.chars().take(most.saturating_sub(digest.len() + 1)).collect();
+    format!("{start}-{digest}")
+}
+
+/// Writes a file that may be there with the same bytes, and with no others.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    match std::fs::symlink_metadata(path) {
+        Err(_) => write_whole(path, bytes),
+        Ok(found) if found.is_file() && is_same(&found, path, bytes) => Ok(()),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there, and is another; name another folder")),
+    }
+}
+
+fn is_same(found: &Metadata, path: &Path, bytes: &[u8]) -> bool {
+    found.len() == bytes.len() as u64 && std::fs::read(path).is_ok_and(|old| old == bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_its_beginning_and_a_digest_of_the_whole() {
+        let long = |end: &str| plain(&format!("{}{end}", "model/".repeat(20)));
+        assert_eq!(long("a").len(), MAX_NAME);
+        assert!(long("a").starts_with("model-model-") && long("a") != long("b"));
+        assert_eq!(plain(&"é".repeat(81)).len(), MAX_NAME);
+        assert_eq!(plain("exported/a b"), "exported-a-b");
+    }
+
+    #[test]
+    fn all_files_together_have_a_limit() {
+        let saving = Saving::new(PathBuf::new(), Vec::new(), true);
+        saving.left.store(10, Ordering::Relaxed);
+        assert!(saving.counted(vec![0; 8]).is_ok());
+        // Those of another model count, too.
+        assert!(saving.clone().counted(vec![0; 3]).unwrap_err().contains("over the limit of 536870912 bytes"));
+        assert!(saving.counted(vec![0; 1]).is_err());
+    }
+}

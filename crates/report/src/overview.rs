@@ -1,0 +1,66 @@
+//! What versions of runtimes do, as a table for a terminal.
+
+use std::fmt::Write as _;
+
+use crate::colours::BOLD;
+use onnx_conformance_harness::escape::line;
+use onnx_conformance_harness::measure::Overview;
+use onnx_conformance_harness::run::feature_list;
+
+/// A line for each version of a runtime, and below what the columns mean.
+pub fn table(overviews: &[Overview], opset: u32) -> String {
+    let head = [
+        "runtime",
+        "version",
+        "measured",
+        "platform",
+        "passed",
+        "wrong",
+        "failed",
+        "declined",
+        "crashed",
+        "not taken",
+        "right",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(overviews.iter().map(row));
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let mut text = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        // Names are read from the left, numbers from the right.
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
+            0..4 => format!("{cell:width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        let joined = cells.collect::<Vec<_>>().join("  ");
+        let _ = if number == 0 { writeln!(text, "{BOLD}{joined}{BOLD:#}") } else { writeln!(text, "{joined}") };
+    }
+    for of in overviews {
+        let (runtime, version) = (line(&of.runtime), line(&of.version));
+        for (processors, cases) in &of.failing_by_processor {
+            let _ = writeln!(text, "on processors {processors} alone: {cases} of the failures of {runtime} {version}");
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\nRequired and recommended cases from the specs: wrong is another output than expected, or a model that must be refused and\n\
+         runs; failed an error; declined what the runtime says it does not have; crashed an end of the process, or none in time; not taken is\n\
+         in an opset or IR version that it does not take. right: operators of ai.onnx at opset {opset} of which every required case in\n\
+         float passes, of those measured there. `op OPERATOR@VERSION` shows one of them, `finding --runtime NAME` why cases fail."
+    );
+    text
+}
+
+fn row(of: &Overview) -> [String; 11] {
+    let counts = [of.passed, of.wrong, of.failed, of.declined, of.crashed, of.not_taken].map(|count| count.to_string());
+    let [passed, wrong, failed, declined, crashed, not_taken] = counts;
+    let date = of.date.clone().unwrap_or_default();
+    let right = format!("{} of {}", of.right, of.operators);
+    let platform = of.platform.clone().unwrap_or_default();
+    let cpu = of.cpu.as_ref().map(|features| format!(" ({})", feature_list(features))).unwrap_or_default();
+    let [runtime, version, date, platform] =
+        [&of.runtime, &of.version, &date, &(platform + &cpu)].map(|text| line(text).into_owned());
+    [runtime, version, date, platform, passed, wrong, failed, declined, crashed, not_taken, right]
+}

@@ -1,0 +1,130 @@
+//! The matrix as a picture: what the newest measured version of each runtime does with every operator of an opset.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use onnx_conformance_reference::spec::LookupError;
+
+use crate::site::Severity;
+use onnx_conformance_harness::escape::html;
+use onnx_conformance_harness::expectations::ExpectationError;
+use onnx_conformance_harness::measure::{
+    CasesOfOperator, Measured, Measurement, Measurements, Overview, cases_in_float,
+};
+
+/// The width of an operator's stripe, and the height of a runtime's row.
+const STRIPE: (usize, usize) = (4, 30);
+
+/// Where the first stripe is, from the left and from above.
+const ORIGIN: (usize, usize) = (160, 40);
+
+/// The room for what stands behind the stripes, and below them.
+const MARGIN: (usize, usize) = (120, 36);
+
+/// What there is no picture of.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    /// The specs have no such operator version.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// A measurement cannot be read.
+    #[error(transparent)]
+    Measurement(#[from] ExpectationError),
+}
+
+/// An SVG whose first line names what writes it. Cases count that are required and in float wherever they may be.
+pub fn page(opset: u32, written_by: &str) -> Result<String, PictureError> {
+    let operators = cases_in_float(opset)?;
+    let measurements = Measurements::embedded();
+    let mut rows = Vec::new();
+    for (runtime, _) in measurements.runtimes() {
+        rows.extend(measurements.newest(runtime)?);
+    }
+    let ((left, top), (across, down)) = (ORIGIN, STRIPE);
+    let (width, below) = (left + operators.len() * across + MARGIN.0, top + rows.len() * (down + 6));
+    let height = below + MARGIN.1;
+    let mut svg = format!(
+        "<!-- Written by `{written_by}`. -->\n\
+         <svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"13\">\n\
+         <title>What runtimes do with the operators of opset {opset}</title>\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
+         <text x=\"10\" y=\"22\" fill=\"#1a1e23\">The {} operators of ONNX at opset {opset} in float, from A to Z: a stripe each</text>\n",
+        operators.len()
+    );
+    for (number, measurement) in rows.into_iter().enumerate() {
+        let y = top + number * (down + 6);
+        let of = Overview::of(measurement, &operators);
+        let (name, base) = (html(&format!("{} {}", of.runtime, of.version)), y + down / 2 + 5);
+        let _ = writeln!(svg, "<text x=\"10\" y=\"{base}\" fill=\"#1a1e23\">{name}</text>");
+        for (severity, path) in stripes(measurement, &operators, y) {
+            let _ = writeln!(svg, "<path fill=\"{}\" d=\"{path}\"/>", look(severity).0);
+        }
+        let x = left + operators.len() * across + 10;
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x}\" y=\"{base}\" fill=\"#59626d\">{} of {} right</text>",
+            of.right, of.operators
+        );
+    }
+    let mut x = 10;
+    for severity in Severity::ALL {
+        let ((colour, words), y) = (look(severity), below + 12);
+        let _ = writeln!(svg, "<rect x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{}\" fill=\"#59626d\">{words}</text>", x + 18, y + 11);
+        x += 34 + words.len() * 7;
+    }
+    svg.push_str("</svg>\n");
+    Ok(svg)
+}
+
+/// The stripes of a runtime, as the path of each severity. An operator of which nothing was measured has none.
+fn stripes(measurement: &Measurement, operators: &[CasesOfOperator], y: usize) -> BTreeMap<Severity, String> {
+    let (across, down) = STRIPE;
+    let mut paths: BTreeMap<Severity, String> = BTreeMap::new();
+    for (number, (version, cases)) in operators.iter().enumerate() {
+        let severities = cases.iter().filter_map(|case| match measurement.outcome(version, case) {
+            Measured::Ended(outcome) => Severity::of(outcome, case.facts.is_edge),
+            Measured::NotAccepted => Some(Severity::Declined),
+            Measured::Unknown => None,
+        });
+        if let Some(worst) = severities.max() {
+            let x = ORIGIN.0 + number * across;
+            let _ = write!(paths.entry(worst).or_default(), "M{x} {y}h{across}v{down}h-{across}z");
+        }
+    }
+    paths
+}
+
+/// The colour of a severity, and what it stands for.
+const fn look(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Right => ("#8fd3b6", "right"),
+        Severity::Declined => ("#d5d1e0", "declines a case"),
+        Severity::TakesInvalid => ("#efe6a8", "takes what is invalid"),
+        Severity::RefusesValid => ("#fbd66f", "fails on a case"),
+        Severity::WrongSpecial => ("#f7bfa0", "wrong in special values"),
+        Severity::Wrong => ("#e0784a", "wrong"),
+        Severity::Crash => ("#8e1b17", "dies or hangs"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_measured_operator_has_one_stripe() {
+        let (operators, measurements) = (cases_in_float(21).unwrap(), Measurements::embedded());
+        let svg = page(21, "a test").unwrap();
+        assert!(svg.starts_with("<!-- Written by `a test`"), "{svg}");
+        for (runtime, _) in measurements.runtimes() {
+            let measurement = measurements.newest(runtime).unwrap().unwrap();
+            let paths = stripes(measurement, &operators, 0);
+            let of = Overview::of(measurement, &operators);
+            let count = |path: &String| path.matches('M').count();
+            assert_eq!(paths.values().map(count).sum::<usize>(), of.operators, "{runtime}");
+            assert_eq!(paths.get(&Severity::Right).map_or(0, count), of.right, "{runtime}");
+            assert!(svg.contains(&format!(">{} of {} right<", of.right, of.operators)), "{runtime}");
+        }
+    }
+}

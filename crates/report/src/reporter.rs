@@ -1,0 +1,208 @@
+//! Reporters: consumers of the one stream of events that a run is.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::junit;
+use crate::{badge, ci_summary};
+use onnx_conformance_harness::expectations::{GateResult, Verdict};
+use onnx_conformance_harness::run::CaseResult;
+use onnx_conformance_harness::whole_file::write_whole;
+use onnx_conformance_subject::Declaration;
+
+/// A report that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}")]
+pub struct ReportError {
+    /// The file or stream.
+    pub place: String,
+    /// Why.
+    #[source]
+    pub error: Box<dyn Error + Send + Sync>,
+}
+
+/// The first event of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Started<'a> {
+    /// The runtime that is tested.
+    pub runtime: &'a Declaration,
+    /// The number of selected cases.
+    pub cases: usize,
+}
+
+/// The last event of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished<'a> {
+    /// The runtime that was tested.
+    pub runtime: &'a Declaration,
+    /// The results against the expectations.
+    pub gate: &'a GateResult,
+    /// The duration of the run.
+    pub elapsed: Duration,
+}
+
+/// Consumes the events of a run: `started`, a `case_ended` for each case, `cases_ended`, and `finished` unless it is interrupted.
+pub trait Reporter {
+    /// Begins.
+    fn started(&mut self, _run: &Started<'_>) -> Result<(), ReportError> {
+        Ok(())
+    }
+
+    /// Takes the result of a case and its verdict.
+    fn case_ended(&mut self, _result: &CaseResult, _verdict: Verdict) -> Result<(), ReportError> {
+        Ok(())
+    }
+
+    /// No further case ends, be the run complete or interrupted.
+    fn cases_ended(&mut self) {}
+
+    /// Ends a complete run.
+    fn finished(&mut self, _run: &Finished<'_>) -> Result<(), ReportError> {
+        Ok(())
+    }
+}
+
+/// Several reporters as one. An error of one keeps no event from the others; the first is returned.
+impl Reporter for Vec<Box<dyn Reporter + '_>> {
+    fn started(&mut self, run: &Started<'_>) -> Result<(), ReportError> {
+        first_error(self.iter_mut().map(|reporter| reporter.started(run)))
+    }
+
+    fn case_ended(&mut self, result: &CaseResult, verdict: Verdict) -> Result<(), ReportError> {
+        first_error(self.iter_mut().map(|reporter| reporter.case_ended(result, verdict)))
+    }
+
+    fn cases_ended(&mut self) {
+        for reporter in self.iter_mut() {
+            reporter.cases_ended();
+        }
+    }
+
+    fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
+        first_error(self.iter_mut().map(|reporter| reporter.finished(run)))
+    }
+}
+
+/// A reporter that is kept elsewhere, to be read after the run.
+impl<T: Reporter + ?Sized> Reporter for &mut T {
+    fn started(&mut self, run: &Started<'_>) -> Result<(), ReportError> {
+        (**self).started(run)
+    }
+
+    fn case_ended(&mut self, result: &CaseResult, verdict: Verdict) -> Result<(), ReportError> {
+        (**self).case_ended(result, verdict)
+    }
+
+    fn cases_ended(&mut self) {
+        (**self).cases_ended();
+    }
+
+    fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
+        (**self).finished(run)
+    }
+}
+
+/// Runs the whole iterator and returns its first error.
+fn first_error(results: impl Iterator<Item = Result<(), ReportError>>) -> Result<(), ReportError> {
+    results.fold(Ok(()), Result::and)
+}
+
+/// Keeps every result.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// The results with their verdicts, in the order in which the cases ended.
+    pub results: Vec<(CaseResult, Verdict)>,
+}
+
+impl Reporter for Collected {
+    fn case_ended(&mut self, result: &CaseResult, verdict: Verdict) -> Result<(), ReportError> {
+        self.results.push((result.clone(), verdict));
+        Ok(())
+    }
+}
+
+/// `JUnit` XML of every case, written to a file at the end.
+#[derive(Debug)]
+pub struct JunitReporter {
+    path: PathBuf,
+    collected: Collected,
+}
+
+impl JunitReporter {
+    /// Reports to this file.
+    pub fn new(path: &Path) -> JunitReporter {
+        JunitReporter { path: path.to_owned(), collected: Collected::default() }
+    }
+}
+
+impl Reporter for JunitReporter {
+    fn case_ended(&mut self, result: &CaseResult, verdict: Verdict) -> Result<(), ReportError> {
+        self.collected.case_ended(result, verdict)
+    }
+
+    fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
+        let text = junit::report(&run.runtime.name, &self.collected.results);
+        write(&self.path, &text.map_err(|error| failed(&self.path, error))?)
+    }
+}
+
+/// A summary in markdown, as for the page of a CI job, written to a file at the end.
+#[derive(Debug)]
+pub struct MarkdownReporter(pub PathBuf);
+
+impl Reporter for MarkdownReporter {
+    fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
+        write(&self.0, &ci_summary::markdown(run.runtime, run.gate))
+    }
+}
+
+/// The JSON that shields.io makes a badge of, written to a file at the end.
+#[derive(Debug)]
+pub struct BadgeReporter(pub PathBuf);
+
+impl Reporter for BadgeReporter {
+    fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
+        write(&self.0, &badge::badge(run.runtime, &run.gate.summary))
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ReportError> {
+    write_whole(path, text.as_bytes()).map_err(|error| failed(path, error))
+}
+
+fn failed(path: &Path, error: impl Into<Box<dyn Error + Send + Sync>>) -> ReportError {
+    ReportError { place: path.display().to_string(), error: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{result, tally};
+    use onnx_conformance_harness::run::Outcome;
+
+    #[test]
+    fn a_report_that_fails_keeps_no_other_from_being_written() {
+        let home = tempfile::TempDir::new().unwrap();
+        let (junit, badge) = (home.path().join("junit.xml"), home.path().join("badge.json"));
+        let mut collected = Collected::default();
+        let mut all: Vec<Box<dyn Reporter + '_>> = vec![
+            Box::new(MarkdownReporter(home.path().join("missing/summary.md"))),
+            Box::new(JunitReporter::new(&junit)),
+            Box::new(BadgeReporter(badge.clone())),
+            Box::new(&mut collected),
+        ];
+        let (gate, verdicts) = tally(&[result("a/b", Outcome::Pass), result("a/c", Outcome::Crash)]);
+        let runtime = Declaration::named("mine", "1");
+        all.started(&Started { runtime: &runtime, cases: 2 }).unwrap();
+        for (result, verdict) in &verdicts {
+            all.case_ended(result, *verdict).unwrap();
+        }
+        let error = all.finished(&Finished { runtime: &runtime, gate: &gate, elapsed: Duration::ZERO }).unwrap_err();
+        assert!(error.place.ends_with("summary.md"), "{error}");
+        drop(all);
+        assert_eq!(collected.results, verdicts);
+        let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+        assert!(read(&junit).contains("tests=\"2\"") && read(&badge).contains("50.0 % of 2 cases"));
+    }
+}

@@ -1,0 +1,354 @@
+//! The columns of the site: each version of a runtime that was measured, and each results file beside them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use onnx_conformance_reference::spec::OperatorVersion;
+use serde::Serialize;
+
+use onnx_conformance_cases::case::{CaseId, Variant};
+use onnx_conformance_cases::suite::{Generated, RecordedCase, Source as _};
+use onnx_conformance_harness::expectations::ExpectationError;
+use onnx_conformance_harness::measure::{Measured, Measurement, Measurements};
+use onnx_conformance_harness::run::{CaseResult, Outcome, ProcessorFeatures, Read, feature_list};
+use onnx_conformance_subject::{Accepted, Opsets};
+
+/// The most ids that a remark names.
+const MOST_NAMED: usize = 5;
+/// The most other cases that an operator's page names.
+const MOST_USES: usize = 40;
+
+/// What one version of a runtime did.
+#[derive(Debug)]
+pub struct Column {
+    /// The name in addresses, unique among the columns.
+    pub(crate) key: String,
+    /// The runtime.
+    pub(crate) runtime: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// The results file, where the column comes from one.
+    pub(crate) file: Option<String>,
+    /// When it was measured.
+    pub(crate) date: Option<String>,
+    /// Where it was measured.
+    pub(crate) platform: Option<String>,
+    /// The digest of the suite, where it is known.
+    pub(crate) digest: Option<String>,
+    /// Which files the runtime takes.
+    pub(crate) accepts: Option<Accepted>,
+    /// What a reader is told about the measurement.
+    pub(crate) remarks: Vec<String>,
+    /// Other cases than an operator's own that went through it, by operator, as far as results say it.
+    pub(crate) uses: BTreeMap<String, BTreeSet<String>>,
+    origin: Origin,
+}
+
+/// Where the outcomes of a column are from.
+#[derive(Debug)]
+enum Origin {
+    /// A measurement that comes with the program.
+    Committed(&'static Measurement),
+    /// A results file of this suite, by id without a variant.
+    Results(HashMap<String, CaseResult>),
+    /// A results file of another suite: nothing of it is shown beside others.
+    OtherSuite { outcomes: BTreeMap<Outcome, usize> },
+}
+
+/// What a results file adds to the outcome of a case.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Detail {
+    /// The message.
+    #[serde(rename = "m", skip_serializing_if = "String::is_empty")]
+    pub(crate) message: String,
+    /// The largest distance.
+    #[serde(rename = "u", skip_serializing_if = "Option::is_none")]
+    pub(crate) ulps: Option<u64>,
+}
+
+impl Column {
+    /// The runtime.
+    pub fn runtime(&self) -> &str {
+        &self.runtime
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The committed measurements, by runtime and version.
+    pub fn committed() -> Result<Vec<Column>, ExpectationError> {
+        let of = |measurement: &'static Measurement| Column {
+            key: key(&format!("{}-{}", measurement.runtime(), measurement.version())),
+            runtime: measurement.runtime().to_owned(),
+            version: measurement.version().to_owned(),
+            file: None,
+            date: measurement.date().map(str::to_owned),
+            platform: measurement
+                .platform()
+                .map(|platform| platform.to_owned() + &of_processor(measurement.processor())),
+            digest: measurement.suite().map(str::to_owned),
+            accepts: measurement.accepts().cloned(),
+            remarks: Vec::new(),
+            uses: BTreeMap::new(),
+            origin: Origin::Committed(measurement),
+        };
+        Ok(Measurements::embedded().all()?.into_iter().map(of).collect())
+    }
+
+    /// A results file, called `path`, beside the suite of this digest.
+    pub fn of_results(path: &str, read: &Read, digest: &str) -> Column {
+        let header = &read.header;
+        let mut remarks = Vec::new();
+        if read.is_torn {
+            remarks.push(format!("{path}: the last line is cut off, and left out"));
+        }
+        if read.missing() > 0 {
+            let (missing, cases) = (read.missing(), header.selected.cases);
+            remarks.push(format!("{path}: {missing} of {cases} cases have no result; they are shown as not measured"));
+        }
+        if header.selected.variant != Variant::Runtime {
+            remarks.push(format!("{path}: the cases were run in the variant {}", header.selected.variant));
+        }
+        let origin = if header.digest == digest {
+            Origin::Results(known_results(path, read, &mut remarks))
+        } else {
+            remarks.push(format!(
+                "{path}: the results are of another suite ({}, not {digest}), whose cases may differ, so none is shown beside \
+                 others; run the cases again",
+                header.digest
+            ));
+            let mut outcomes = BTreeMap::new();
+            read.results.iter().for_each(|result| *outcomes.entry(result.outcome).or_default() += 1);
+            Origin::OtherSuite { outcomes }
+        };
+        let machine = &header.machine;
+        Column {
+            key: key(&format!("{}-{}", header.runtime.name, header.runtime.version)),
+            runtime: header.runtime.name.clone(),
+            version: header.runtime.version.clone(),
+            // Pages are shown to others, whom the folder does not concern.
+            file: Some(path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()),
+            date: None,
+            platform: Some(format!(
+                "{}-{}{}, {} processors",
+                machine.os,
+                machine.arch,
+                of_processor(machine.features.as_ref()),
+                machine.cpus
+            )),
+            digest: Some(header.digest.clone()),
+            accepts: declared(read),
+            remarks,
+            uses: uses(read),
+            origin,
+        }
+    }
+
+    /// What the runtime did with a case.
+    pub(crate) fn measured(&self, version: &OperatorVersion, case: &RecordedCase) -> Measured {
+        match &self.origin {
+            Origin::Committed(measurement) => measurement.outcome(version, case),
+            Origin::OtherSuite { .. } => Measured::Unknown,
+            Origin::Results(results) => match results.get(&case.id).map(|result| result.outcome) {
+                Some(Outcome::NotDeclared) if !self.takes(version, case) => Measured::NotAccepted,
+                Some(outcome) => Measured::Ended(outcome),
+                None => Measured::Unknown,
+            },
+        }
+    }
+
+    /// The message and the distance of a case that a results file has.
+    pub(crate) fn detail(&self, id: &str) -> Option<Detail> {
+        let Origin::Results(results) = &self.origin else { return None };
+        let result = results.get(id).filter(|result| result.outcome != Outcome::Pass)?;
+        let message = result.message.chars().take(300).collect();
+        Some(Detail { message, ulps: result.ulps })
+    }
+
+    /// Whether the column is shown beside others.
+    pub(crate) fn is_shown(&self) -> bool {
+        !matches!(self.origin, Origin::OtherSuite { .. })
+    }
+
+    /// The outcomes of a results file of another suite, counted.
+    pub(crate) fn outcomes_elsewhere(&self) -> Vec<(&'static str, usize)> {
+        match &self.origin {
+            Origin::OtherSuite { outcomes } => {
+                outcomes.iter().map(|(outcome, count)| (outcome.name(), *count)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a reader is told about the measurement.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// The name for people.
+    pub fn title(&self) -> String {
+        match &self.file {
+            Some(file) => format!("{} {} ({file})", self.runtime, self.version),
+            None => format!("{} {}", self.runtime, self.version),
+        }
+    }
+
+    /// Whether the runtime takes the opsets and the IR version of a case.
+    fn takes(&self, version: &OperatorVersion, case: &RecordedCase) -> bool {
+        let Some(accepts) = &self.accepts else { return true };
+        let needs = case.facts.needs(version, CaseId::parse(&case.id));
+        let takes = |(domain, opset): &(String, u32)| {
+            accepts.opsets.get(domain).is_some_and(|opsets| opsets.contains(i64::from(*opset)))
+        };
+        accepts.ir.contains(i64::from(needs.ir)) && needs.opsets.iter().all(takes)
+    }
+}
+
+/// Gives columns of one runtime and version keys of their own, and says that there are several.
+pub(crate) fn tell_apart(columns: &mut [Column]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for index in 0..columns.len() {
+        let Some(column) = columns.get(index) else { continue };
+        let count = *seen.entry(column.key.clone()).and_modify(|count| *count += 1).or_insert(1);
+        if count == 1 {
+            continue;
+        }
+        let title = format!("{} {}", column.runtime, column.version);
+        if let Some(column) = columns.get_mut(index) {
+            column.key = format!("{}~{count}", column.key);
+            column.remarks.push(format!("{title} is measured more than once; each measurement is a column of its own"));
+        }
+    }
+}
+
+/// The results of cases that the suite has, by id without the variant; the others are remarked on.
+fn known_results(path: &str, read: &Read, remarks: &mut Vec<String>) -> HashMap<String, CaseResult> {
+    let suite = Generated::embedded();
+    let mut known: BTreeMap<&str, HashSet<String>> = BTreeMap::new();
+    let (mut results, mut unknown) = (HashMap::new(), Vec::new());
+    for result in &read.results {
+        let id = CaseId::parse(&result.id);
+        // The tests of ONNX's releases are about no operator version.
+        if id.version().is_none() {
+            continue;
+        }
+        let ids_of_version = || match suite.unit(id.group()) {
+            Ok(Some(unit)) => suite.ids(&unit).unwrap_or_default().into_iter().collect(),
+            _ => HashSet::new(),
+        };
+        if known.entry(id.group()).or_insert_with(ids_of_version).contains(id.path) {
+            results.insert(id.path.to_owned(), result.clone());
+        } else {
+            unknown.push(result.id.as_str());
+        }
+    }
+    if !unknown.is_empty() {
+        let named = unknown.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+        remarks.push(format!("{path}: {} results are of cases that are not in the suite: {named}", unknown.len()));
+    }
+    results
+}
+
+/// Other cases than an operator's own that went through it, the first of them by id.
+fn uses(read: &Read) -> BTreeMap<String, BTreeSet<String>> {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for result in &read.results {
+        let own = CaseId::parse(&result.id).version().map(|version| format!("{}/{}", version.domain, version.name));
+        for cell in &result.executed_cells {
+            let version = cell.split(' ').next().unwrap_or(cell);
+            let Some((operator, _)) = version.rsplit_once('-') else { continue };
+            if own.as_deref() == Some(operator) {
+                continue;
+            }
+            let ids = uses.entry(operator.to_owned()).or_default();
+            if ids.len() < MOST_USES {
+                ids.insert(result.id.clone());
+            }
+        }
+    }
+    uses
+}
+
+/// Which files the runtime of a results file says that it takes.
+fn declared(read: &Read) -> Option<Accepted> {
+    let runtime = &read.header.runtime;
+    let (opsets, ir) = (runtime.opsets.clone()?, runtime.ir.unwrap_or(Opsets::UpTo(u32::MAX)));
+    Some(Accepted { ir, opsets })
+}
+
+/// The features of a processor behind a platform: ` (avx2, fma)`; nothing where they were not detected.
+fn of_processor(features: Option<&ProcessorFeatures>) -> String {
+    match features {
+        None => String::new(),
+        Some(features) if features.is_empty() => " (no known processor feature)".to_owned(),
+        Some(features) => format!(" ({})", feature_list(features)),
+    }
+}
+
+/// A name of letters, digits and `.`, `_`, `-`.
+fn key(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_cases::suite::recorded_cases;
+    use onnx_conformance_harness::run::test_results::result;
+    use onnx_conformance_harness::run::{Header, Selected};
+    use onnx_conformance_subject::Declaration;
+
+    fn read(digest: &str, ids: &[&str], cases: usize) -> Read {
+        let header =
+            Header::new(Declaration::named("mine", "1"), digest.to_owned(), Selected { cases, ..Selected::default() });
+        Read { header, results: ids.iter().map(|id| result(id, Outcome::Crash)).collect(), is_torn: false }
+    }
+
+    fn measured(column: &Column, id: &str) -> Measured {
+        let version = CaseId::parse(id).version().unwrap();
+        let known = recorded_cases(&version).iter().find(|case| case.id == id).unwrap();
+        column.measured(&version, known)
+    }
+
+    #[test]
+    fn results_of_another_suite_are_shown_beside_no_other() {
+        let id = "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8";
+        let own = Column::of_results("a.jsonl", &read("d", &[id], 1), "d");
+        assert_eq!(measured(&own, id), Measured::Ended(Outcome::Crash));
+        assert!(own.remarks().is_empty() && own.is_shown());
+        let other = Column::of_results("a.jsonl", &read("e", &[id], 1), "d");
+        assert_eq!(measured(&other, id), Measured::Unknown);
+        assert!(other.remarks()[0].contains("another suite (e, not d)"), "{:?}", other.remarks());
+        assert_eq!(other.outcomes_elsewhere(), [("crash", 1)]);
+        assert!(!other.is_shown());
+    }
+
+    #[test]
+    fn what_is_missing_in_a_file_is_said() {
+        let torn = Read { is_torn: true, ..read("d", &["ai.onnx/Abs-13/a", "ai.onnx/Gone-1/a"], 7) };
+        let column = Column::of_results("a.jsonl", &torn, "d");
+        let remarks = column.remarks().join("\n");
+        for part in ["last line is cut off", "5 of 7 cases", "not in the suite: ai.onnx/Abs-13/a, ai.onnx/Gone-1/a"] {
+            assert!(remarks.contains(part), "{part}: {remarks}");
+        }
+        assert_eq!(measured(&column, "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8"), Measured::Unknown);
+    }
+
+    #[test]
+    fn two_measurements_of_one_version_are_two_columns() {
+        let mut columns: Vec<Column> =
+            ["a", "b"].iter().map(|path| Column::of_results(path, &read("d", &[], 0), "d")).collect();
+        tell_apart(&mut columns);
+        assert_eq!((columns[0].key.as_str(), columns[1].key.as_str()), ("mine-1", "mine-1~2"));
+        assert!(columns[1].remarks()[0].contains("more than once"));
+    }
+
+    #[test]
+    fn the_committed_measurements_are_columns() {
+        let columns = Column::committed().unwrap();
+        let onnxruntime = columns.iter().find(|column| column.runtime == "onnxruntime").unwrap();
+        assert_eq!(measured(onnxruntime, "ai.onnx/Abs-13/ranks/X=2x3x4/T=float"), Measured::Ended(Outcome::Pass));
+        assert_eq!(measured(onnxruntime, "ai.onnx/Cast-28/sign_of_nan_in_float8"), Measured::NotAccepted);
+    }
+}

@@ -1,0 +1,258 @@
+//! What each column does wrong, behaviour by behaviour; what changed since the release before; where runtimes agree against the
+//! text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::site::column::Column;
+use crate::site::operator::letter;
+use crate::site::severity::{Ending, Severity};
+use crate::site::table::VersionTable;
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_harness::measure::Measured;
+
+/// How a behaviour that is not right ends on a column, in the versions in which it ends alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Fault {
+    /// The operator, such as `ai.onnx/Conv`.
+    pub(crate) op: String,
+    /// The versions.
+    pub(crate) v: Vec<u32>,
+    /// The behaviour.
+    pub(crate) b: String,
+    /// The letter of the worst severity.
+    pub(crate) s: char,
+    /// Whether the standard requires it.
+    pub(crate) required: bool,
+    /// How many cases end so, and how many are judged.
+    pub(crate) n: (usize, usize),
+    /// The worst outcome, by its letter.
+    pub(crate) o: char,
+    /// The types of the cases that end so: those of the first type parameter.
+    pub(crate) t: BTreeSet<String>,
+}
+
+/// A behaviour that ends otherwise than in the release before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Changed {
+    pub(crate) op: String,
+    pub(crate) since: u32,
+    pub(crate) b: String,
+    /// The letters before and now.
+    pub(crate) from: char,
+    pub(crate) to: char,
+}
+
+/// A behaviour on which several runtimes end alike, and not as the text says; or one that is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Disagreement {
+    pub(crate) op: String,
+    /// The versions in which each runtime does the same.
+    pub(crate) v: Vec<u32>,
+    pub(crate) b: String,
+    pub(crate) open: bool,
+    /// The letter of the worst outcome of each runtime that was measured, by the key of its column.
+    pub(crate) ends: BTreeMap<String, char>,
+}
+
+/// What the faults of an operator add to the pages of runtimes.
+#[derive(Debug, Default)]
+pub(crate) struct OperatorFaults {
+    /// By column.
+    pub(crate) faults: Vec<Vec<Fault>>,
+    /// By column.
+    pub(crate) changes: Vec<Vec<Changed>>,
+    pub(crate) disagreements: Vec<Disagreement>,
+}
+
+/// A behaviour on a column.
+struct End {
+    worst: Severity,
+    worst_measured: Measured,
+    at_worst: Vec<usize>,
+    judged: usize,
+}
+
+impl OperatorFaults {
+    /// Collects the faults of an operator. `before` is the column of the release before, where there is one.
+    pub(crate) fn new(tables: &[VersionTable], columns: &[Column], before: &[Option<usize>], newest: &[usize]) -> Self {
+        let mut all = OperatorFaults {
+            faults: columns.iter().map(|_| Vec::new()).collect(),
+            changes: columns.iter().map(|_| Vec::new()).collect(),
+            disagreements: Vec::new(),
+        };
+        for table in tables {
+            for position in 0..table.behaviours.len() {
+                all.add(table, position, columns, before, newest);
+            }
+        }
+        all
+    }
+
+    fn add(
+        &mut self,
+        table: &VersionTable,
+        position: usize,
+        columns: &[Column],
+        before: &[Option<usize>],
+        newest: &[usize],
+    ) {
+        let Some(behaviour) = table.behaviours.get(position) else { return };
+        let op = format!("{}/{}", table.version.domain, table.version.name);
+        let (since, b) = (table.version.since, behaviour.name.clone());
+        let ends: Vec<Option<End>> = (0..columns.len()).map(|column| end(table, position, column)).collect();
+        for (column, end) in ends.iter().enumerate() {
+            let Some(end) = end else { continue };
+            if end.worst != Severity::Right
+                && let Some(faults) = self.faults.get_mut(column)
+            {
+                add_fault(faults, fault(table, position, &op, end));
+            }
+            let earlier = before.get(column).copied().flatten().and_then(|earlier| ends.get(earlier)?.as_ref());
+            if let Some(earlier) = earlier.filter(|earlier| earlier.worst != end.worst)
+                && let Some(changes) = self.changes.get_mut(column)
+            {
+                let (from, to) = (earlier.worst.letter(), end.worst.letter());
+                changes.push(Changed { op: op.clone(), since, b: b.clone(), from, to });
+            }
+        }
+        let open = behaviour.level == Level::Open;
+        let mut letters: BTreeMap<String, char> = BTreeMap::new();
+        let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
+        for &column in newest {
+            let Some(key) = columns.get(column).map(|column| column.key.clone()) else { continue };
+            if open {
+                letters.extend(recorded(table, position, column).map(|letter| (key, letter)));
+            } else if let Some(end) = ends.get(column).and_then(Option::as_ref) {
+                *counts.entry(end.worst).or_default() += 1;
+                letters.insert(key, letter(end.worst_measured));
+            }
+        }
+        let against = |(severity, count): (&Severity, &usize)| {
+            *count >= 2 && !matches!(severity, Severity::Right | Severity::Declined | Severity::RefusesValid)
+        };
+        let differs = letters.values().any(|letter| Some(letter) != letters.values().next());
+        if (open && differs) || counts.iter().any(against) {
+            let is_same = |known: &&mut Disagreement| known.b == b && known.ends == letters;
+            match self.disagreements.iter_mut().find(is_same) {
+                Some(known) => known.v.push(since),
+                None => self.disagreements.push(Disagreement { op, v: vec![since], b, open, ends: letters }),
+            }
+        }
+    }
+}
+
+/// How a behaviour ends on a column; nothing where no case of it is judged.
+fn end(table: &VersionTable, position: usize, column: usize) -> Option<End> {
+    let mut end: Option<End> = None;
+    for (index, case) in table.cases.iter().enumerate().filter(|(_, case)| case.behaviour == position) {
+        let Some(Ending::Judged(severity)) = case.endings.get(column) else { continue };
+        let measured = case.measured.get(column).copied().unwrap_or(Measured::Unknown);
+        let end = end.get_or_insert_with(|| End {
+            worst: *severity,
+            worst_measured: measured,
+            at_worst: Vec::new(),
+            judged: 0,
+        });
+        end.judged += 1;
+        if *severity > end.worst {
+            (end.worst, end.worst_measured) = (*severity, measured);
+            end.at_worst.clear();
+        }
+        if *severity == end.worst {
+            end.at_worst.push(index);
+        }
+    }
+    end
+}
+
+/// The letter of the worst recorded outcome of an open behaviour.
+fn recorded(table: &VersionTable, position: usize, column: usize) -> Option<char> {
+    let of_behaviour = table.cases.iter().filter(|case| case.behaviour == position);
+    let ended = of_behaviour.filter_map(|case| match case.measured.get(column) {
+        Some(Measured::Ended(outcome)) if !outcome.is_inconclusive() => Some(*outcome),
+        _ => None,
+    });
+    ended.max_by_key(|outcome| outcome.rank()).map(|outcome| letter(Measured::Ended(outcome)))
+}
+
+/// Adds a fault to the one of another version that is alike, where there is one.
+fn add_fault(faults: &mut Vec<Fault>, fault: Fault) {
+    let is_alike = |known: &&mut Fault| (&known.b, known.s, known.o) == (&fault.b, fault.s, fault.o);
+    match faults.iter_mut().find(is_alike) {
+        Some(known) => {
+            known.v.extend(fault.v);
+            known.t.extend(fault.t);
+            known.n = (known.n.0 + fault.n.0, known.n.1 + fault.n.1);
+            known.required |= fault.required;
+        }
+        None => faults.push(fault),
+    }
+}
+
+fn fault(table: &VersionTable, position: usize, op: &str, end: &End) -> Fault {
+    let cases = end.at_worst.iter().filter_map(|index| table.cases.get(*index));
+    Fault {
+        op: op.to_owned(),
+        v: vec![table.version.since],
+        b: table.behaviours.get(position).map(|behaviour| behaviour.name.clone()).unwrap_or_default(),
+        s: end.worst.letter(),
+        required: cases.clone().any(|case| case.level == Level::Required),
+        n: (end.at_worst.len(), end.judged),
+        o: letter(end.worst_measured),
+        t: cases.filter_map(|case| case.types.first()).map(|(_, label)| label.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_harness::run::test_results::result;
+    use onnx_conformance_harness::run::{Header, Outcome, Read, Selected};
+    use onnx_conformance_subject::Declaration;
+
+    /// What two runtimes do wrong of Abs, where each fails the cases that `fails` says.
+    fn faults(fails: impl Fn(usize, &str) -> Option<Outcome>) -> (OperatorFaults, Vec<Column>) {
+        let versions = [6, 13].map(|since| format!("ai.onnx/Abs-{since}").parse().unwrap());
+        let plain: Vec<VersionTable> =
+            versions.iter().map(|version| VersionTable::new(version, &[]).unwrap()).collect();
+        let column = |index: usize| {
+            let ids = plain.iter().flat_map(|table| {
+                table.cases.iter().map(|case| format!("{}/{}", table.version.qualified(), case.name))
+            });
+            let results: Vec<_> = ids.map(|id| result(&id, fails(index, &id).unwrap_or(Outcome::Pass))).collect();
+            let selected = Selected { cases: results.len(), ..Selected::default() };
+            let header = Header::new(Declaration::named(format!("r{index}"), "1"), "d".to_owned(), selected);
+            Column::of_results("a", &Read { header, results, is_torn: false }, "d")
+        };
+        let columns = vec![column(0), column(1)];
+        let tables: Vec<VersionTable> =
+            versions.iter().map(|version| VersionTable::new(version, &columns).unwrap()).collect();
+        (OperatorFaults::new(&tables, &columns, &[None, Some(0)], &[0, 1]), columns)
+    }
+
+    #[test]
+    fn a_behaviour_that_fails_alike_in_two_versions_is_one_fault() {
+        let fails = |index: usize, id: &str| {
+            (index == 0 && id.contains("/extremes/") && id.ends_with("T=float")).then_some(Outcome::Mismatch)
+        };
+        let (found, _) = faults(fails);
+        let [fault] = found.faults[0].as_slice() else { panic!("{:?}", found.faults[0]) };
+        assert_eq!((fault.v.as_slice(), fault.s, fault.o), (&[6, 13][..], 's', 'M'), "extremes are special values");
+        assert_eq!((fault.n.0, fault.t.clone()), (2, BTreeSet::from(["float".to_owned()])));
+        assert!(found.faults[1].is_empty() && found.disagreements.is_empty());
+        assert_eq!(found.changes[1].len(), 2, "the second column is the release after");
+        assert_eq!((found.changes[1][0].from, found.changes[1][0].to), ('s', 'r'));
+    }
+
+    #[test]
+    fn two_runtimes_that_are_wrong_alike_disagree_with_the_text() {
+        let (found, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Mismatch));
+        let [one] = found.disagreements.as_slice() else { panic!("{:?}", found.disagreements) };
+        assert_eq!((one.b.as_str(), one.v.as_slice(), one.open), ("extremes", &[6, 13][..], false));
+        assert_eq!(one.ends.values().collect::<String>(), "MM");
+        let (declined, _) = faults(|_, id| id.contains("/extremes/").then_some(Outcome::Unsupported));
+        assert!(declined.disagreements.is_empty());
+    }
+}

@@ -1,0 +1,70 @@
+//! Findings beside the behaviours of an operator that show them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::site::table::{CaseRow, VersionTable};
+use onnx_conformance_harness::expectations::ExpectationError;
+use onnx_conformance_harness::findings::Findings;
+
+/// A finding as pages have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FindingData {
+    pub(crate) runtime: &'static str,
+    pub(crate) id: String,
+    /// The versions of the runtime in which it was measured.
+    pub(crate) versions: String,
+    pub(crate) title: String,
+    /// Sentence of the standard that decides, or what decides in its place.
+    pub(crate) proof: String,
+    /// What follows from it.
+    pub(crate) text: String,
+    /// What the runtime does.
+    pub(crate) does: String,
+    /// The behaviours that show it, by version.
+    pub(crate) behaviours: BTreeMap<u32, BTreeSet<String>>,
+}
+
+/// The findings that cases of these versions show.
+pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<FindingData>, ExpectationError> {
+    let mut found = Vec::new();
+    for finding in findings.all() {
+        let mut behaviours: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+        for table in tables.iter().filter(|table| finding.may_be_about(&table.version)) {
+            let shows = |case: &&CaseRow| finding.is_about(&format!("{}/{}", table.version.qualified(), case.name));
+            let shown = table.cases.iter().filter(shows).filter_map(|case| table.behaviours.get(case.behaviour));
+            let shown: BTreeSet<String> = shown.map(|behaviour| behaviour.name.clone()).collect();
+            if !shown.is_empty() {
+                behaviours.insert(table.version.since, shown);
+            }
+        }
+        if !behaviours.is_empty() {
+            found.push(FindingData {
+                runtime: finding.runtime,
+                id: finding.id.clone(),
+                versions: finding.measured_in()?.to_string(),
+                title: finding.title.clone(),
+                proof: finding.proof.to_string(),
+                text: finding.text.clone(),
+                does: finding.does.clone(),
+                behaviours,
+            });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_names_the_behaviours_that_show_it() {
+        let table = VersionTable::new(&"ai.onnx/NonZero-13".parse().unwrap(), &[]).unwrap();
+        let findings = about(Findings::embedded().unwrap(), &[table]).unwrap();
+        let scalar = findings.iter().find(|finding| finding.does.starts_with("Gives the shape")).unwrap();
+        assert_eq!(scalar.runtime, "onnxruntime");
+        assert_eq!(scalar.behaviours, BTreeMap::from([(13, BTreeSet::from(["scalar".to_owned()]))]));
+    }
+}

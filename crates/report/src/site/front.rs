@@ -1,0 +1,228 @@
+//! The data of the front page: the columns, and the state of every operator version and type on each.
+
+use std::collections::BTreeMap;
+
+use onnx_conformance_reference::kernels::framework::registry;
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, LookupError, Specs};
+use serde::Serialize;
+
+use crate::site::column::Column;
+use crate::site::intern::Interned;
+use crate::site::severity::CellState;
+use crate::site::table::{Levels, VersionTable, states};
+use onnx_conformance_subject::{Accepted, Opsets};
+
+/// The data of the front page. Positions stand for types, rows and domains.
+#[derive(Debug, Serialize)]
+pub(crate) struct Front {
+    /// The version of the suite, and the digest of its cases.
+    pub(crate) suite: (&'static str, String),
+    pub(crate) columns: Vec<ColumnData>,
+    /// The columns of other suites: title, remarks, outcomes.
+    pub(crate) elsewhere: Vec<Elsewhere>,
+    pub(crate) domains: Vec<DomainData>,
+    /// The types, as ids spell them.
+    pub(crate) types: Vec<String>,
+    /// The states of every column, separated by spaces.
+    pub(crate) rows: Vec<String>,
+    pub(crate) operators: Vec<OperatorRow>,
+    /// For each opset of ONNX's own domain, the release that it came with, and the opsets of all domains in the newest release
+    /// that has it.
+    pub(crate) releases: BTreeMap<u32, (String, BTreeMap<String, u32>)>,
+    /// How many cases there are.
+    pub(crate) cases: usize,
+    /// How far the suite reaches: of what, how many reached, excused, and in all.
+    pub(crate) reach: Vec<(&'static str, [usize; 3])>,
+    /// How many cases each source confirms.
+    pub(crate) evidence: Vec<(String, usize)>,
+    /// How many files hold the program that computes in the browser; none where the site does not have it.
+    pub(crate) module: usize,
+}
+
+/// A column of another suite: its title, remarks, and outcomes.
+type Elsewhere = (String, Vec<String>, Vec<(&'static str, usize)>);
+
+/// A column of the tables.
+#[derive(Debug, Serialize)]
+pub(crate) struct ColumnData {
+    key: String,
+    runtime: String,
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    /// The oldest and the newest IR version that is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ir: Option<(u32, u32)>,
+    /// The oldest and the newest opset that is taken, by domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opsets: Option<BTreeMap<String, (u32, u32)>>,
+    remarks: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct DomainData {
+    name: String,
+    newest: u32,
+}
+
+/// An operator.
+#[derive(Debug, Serialize)]
+pub(crate) struct OperatorRow {
+    /// The position of the domain.
+    d: usize,
+    n: String,
+    /// The summary.
+    s: String,
+    /// The field.
+    f: &'static str,
+    v: Vec<VersionRow>,
+}
+
+/// An operator version.
+#[derive(Debug, Serialize)]
+pub(crate) struct VersionRow {
+    since: u32,
+    last: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deprecated: bool,
+    /// The rows of all its cases: what is required, and with what is recommended.
+    all: [usize; 2],
+    /// The position of each type, and its rows.
+    types: Vec<[usize; 3]>,
+}
+
+/// What the operators of the front page have in common, while it is put together.
+#[derive(Debug, Default)]
+pub(crate) struct FrontBuilder {
+    types: Interned,
+    rows: Interned,
+    operators: Vec<OperatorRow>,
+    cases: usize,
+}
+
+/// The states of an operator version, before rows are shared: made for many operators at once.
+#[derive(Debug)]
+pub(crate) struct VersionStates {
+    since: u32,
+    last: u32,
+    deprecated: bool,
+    all: [String; 2],
+    types: Vec<(String, [String; 2])>,
+    cases: usize,
+}
+
+impl VersionStates {
+    /// Sums up a table.
+    pub(crate) fn new(table: &VersionTable, columns: usize) -> VersionStates {
+        let both =
+            |of: &dyn Fn(Levels) -> Vec<CellState>| [Levels::Required, Levels::Recommended].map(|it| text(&of(it)));
+        let of_type = |(label, parameters): (String, Vec<&str>)| {
+            let cases = table.cases_of_type(&parameters, &label);
+            (label, both(&|levels| states(&cases, levels, columns)))
+        };
+        VersionStates {
+            since: table.version.since,
+            last: *table.opsets.end(),
+            deprecated: table.spec.deprecated,
+            all: both(&|levels| table.states(levels, columns)),
+            types: table.types().into_iter().map(of_type).collect(),
+            cases: table.cases.len(),
+        }
+    }
+}
+
+/// States as the data has them, separated by spaces.
+pub(crate) fn text(states: &[CellState]) -> String {
+    states.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+impl FrontBuilder {
+    /// Adds an operator.
+    pub(crate) fn add(&mut self, domain: &str, name: &str, summary: &str, versions: Vec<VersionStates>) {
+        let mut rows = Vec::new();
+        for version in versions {
+            self.cases += version.cases;
+            let mut both = |states: [String; 2]| states.map(|states| self.rows.position(states));
+            let all = both(version.all);
+            let mut types = Vec::new();
+            for (label, states) in version.types {
+                let [required, recommended] = both(states);
+                types.push([self.types.position(label), required, recommended]);
+            }
+            rows.push(VersionRow {
+                since: version.since,
+                last: version.last,
+                deprecated: version.deprecated,
+                all,
+                types,
+            });
+        }
+        self.operators.push(OperatorRow {
+            d: Specs::embedded().domains().position(|known| known == domain).unwrap_or_default(),
+            n: name.to_owned(),
+            s: summary.to_owned(),
+            f: registry::field(domain, name).unwrap_or_default(),
+            v: rows,
+        });
+    }
+
+    /// The whole front page.
+    pub(crate) fn finish(self, columns: &[Column], elsewhere: &[Column], digest: &str) -> Result<Front, LookupError> {
+        let specs = Specs::embedded();
+        let mut releases: BTreeMap<u32, (String, BTreeMap<String, u32>)> = BTreeMap::new();
+        for release in &specs.releases()?.releases {
+            if let Some(opset) = release.opsets.get(DEFAULT_DOMAIN) {
+                let entry = releases.entry(*opset).or_insert_with(|| (release.onnx.clone(), BTreeMap::new()));
+                entry.1 = release.opsets.clone();
+            }
+        }
+        let domain = |name: &str| Ok(DomainData { name: name.to_owned(), newest: specs.newest_opset(name)? });
+        Ok(Front {
+            suite: (env!("CARGO_PKG_VERSION"), digest.to_owned()),
+            columns: columns.iter().map(ColumnData::new).collect(),
+            elsewhere: elsewhere
+                .iter()
+                .map(|column| (column.title(), column.remarks.clone(), column.outcomes_elsewhere()))
+                .collect(),
+            domains: specs.domains().map(domain).collect::<Result<_, LookupError>>()?,
+            types: self.types.into_texts(),
+            rows: self.rows.into_texts(),
+            operators: self.operators,
+            releases,
+            cases: self.cases,
+            reach: Vec::new(),
+            evidence: Vec::new(),
+            module: 0,
+        })
+    }
+}
+
+impl ColumnData {
+    fn new(column: &Column) -> ColumnData {
+        let range = |opsets: Opsets| match opsets {
+            Opsets::UpTo(newest) => (1, newest),
+            Opsets::Between(oldest, newest) => (oldest, newest),
+        };
+        let domains = |accepts: &Accepted| {
+            accepts.opsets.iter().map(|(domain, opsets)| (domain.clone(), range(*opsets))).collect()
+        };
+        ColumnData {
+            key: column.key.clone(),
+            runtime: column.runtime.clone(),
+            version: column.version.clone(),
+            file: column.file.clone(),
+            date: column.date.clone(),
+            platform: column.platform.clone(),
+            digest: column.digest.clone(),
+            ir: column.accepts.as_ref().map(|accepts| range(accepts.ir)),
+            opsets: column.accepts.as_ref().map(domains),
+            remarks: column.remarks.clone(),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The data of an operator's page: what the standard fixes for each version, what changed, and what was measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_reference::spec::diff::{self, Change, DiffError};
+use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion, Specs, Texts};
+use onnx_conformance_reference::types::ValueType;
+use serde::Serialize;
+
+use crate::signature::{self, Row};
+use crate::site::case_name::type_label;
+use crate::site::column::{Column, Detail};
+use crate::site::findings::FindingData;
+use crate::site::front::text;
+use crate::site::intern::Interned;
+use crate::site::sample::Sample;
+use crate::site::table::{Levels, VersionTable, states};
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::generate::OperatorFile;
+use onnx_conformance_harness::measure::Measured;
+use onnx_conformance_harness::run::Outcome;
+
+/// The lines of the standard's text of each operator version, by its name.
+pub type StandardTexts = BTreeMap<String, Vec<String>>;
+
+/// The data of an operator's page.
+#[derive(Debug, Serialize)]
+pub(crate) struct OperatorData<'a> {
+    domain: &'a str,
+    name: &'a str,
+    summary: &'a str,
+    accuracy: Vec<(String, String)>,
+    rules: Vec<RuleData<'a>>,
+    versions: Vec<VersionData<'a>>,
+    pairs: Vec<PairData>,
+    /// The states of every column, separated by spaces.
+    rows: Vec<String>,
+    /// The outcome of every column, a letter each.
+    outcomes: Vec<String>,
+    /// The settings of nodes.
+    settings: Vec<String>,
+    behaviours: Vec<BehaviourData<'a>>,
+    samples: BTreeMap<String, Sample>,
+    findings: Vec<FindingData>,
+    /// Messages and distances of results files, by id and key of the column.
+    details: BTreeMap<String, BTreeMap<&'a str, Detail>>,
+    /// Other cases that went through the operator.
+    also: BTreeSet<&'a str>,
+}
+
+/// A rule of the operator, with what shows it and what breaks it.
+#[derive(Debug, Serialize)]
+struct RuleData<'a> {
+    id: &'a str,
+    says: &'a str,
+    shown: Vec<&'a str>,
+    broken: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct VersionData<'a> {
+    since: u32,
+    last: u32,
+    deprecated: bool,
+    experimental: bool,
+    inference: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<String>,
+    /// The release of ONNX that it came with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<&'a str>,
+    /// The number of lines of the standard's text, and their digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<(usize, String)>,
+    signature: String,
+    lines: Vec<String>,
+    /// The lines of the standard's text, where they are at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standard: Option<&'a [String]>,
+    /// Name, type, default, whether it is required.
+    attributes: Vec<(&'a str, String, Option<String>, bool)>,
+    /// Name, type, presence.
+    inputs: Vec<[String; 3]>,
+    outputs: Vec<[String; 3]>,
+    /// By type parameter.
+    types: Vec<(&'a str, Vec<TypeData>)>,
+    /// The rows of the states of the whole version.
+    all: [usize; 2],
+}
+
+/// A type as ids and as ONNX spells it, and the rows of its states.
+type TypeData = (String, String, [usize; 2]);
+
+/// What changed between two versions.
+#[derive(Debug, Serialize)]
+struct PairData {
+    from: u32,
+    to: u32,
+    changes: Vec<(&'static str, String)>,
+    rows: Vec<Row>,
+    /// How the standard's texts differ line by line, where they are at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Vec<Row>>,
+}
+
+#[derive(Debug, Serialize)]
+struct BehaviourData<'a> {
+    n: &'a str,
+    level: Level,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    refusal: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    edge: bool,
+    /// By version: the end of each id, and the positions of its outcomes and of its settings.
+    v: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
+}
+
+/// What an operator's page is made of.
+pub(crate) struct OperatorParts<'a> {
+    /// The operator's op.yaml.
+    pub(crate) file: &'a OperatorFile,
+    /// Its versions, oldest first.
+    pub(crate) tables: &'a [VersionTable],
+    /// What is known of the standard's texts.
+    pub(crate) texts: &'a Texts,
+    /// The standard's texts themselves, where they are at hand.
+    pub(crate) standard: Option<&'a StandardTexts>,
+    /// The columns.
+    pub(crate) columns: &'a [Column],
+    /// A case of each behaviour.
+    pub(crate) samples: BTreeMap<String, Sample>,
+    /// What is argued about the operator.
+    pub(crate) findings: Vec<FindingData>,
+}
+
+/// The data of an operator's page.
+pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
+    let OperatorParts { file, tables, texts, standard, columns, samples, findings } = parts;
+    let (mut rows, mut outcomes, mut settings) = (Interned::default(), Interned::default(), Interned::default());
+    let versions: Vec<VersionData<'a>> =
+        tables.iter().map(|table| version_data(table, texts, standard, columns.len(), &mut rows)).collect();
+    let behaviours = behaviours(tables, &mut outcomes, &mut settings);
+    let mut details: BTreeMap<String, BTreeMap<&str, Detail>> = BTreeMap::new();
+    for column in columns.iter().filter(|column| column.file.is_some()) {
+        for table in tables {
+            let ids = table.cases.iter().map(|case| format!("{}/{}", table.version.qualified(), case.name));
+            for id in ids {
+                if let Some(detail) = column.detail(&id) {
+                    details.entry(id).or_default().insert(&column.key, detail);
+                }
+            }
+        }
+    }
+    let operator = tables.first().map(|table| format!("{}/{}", table.version.domain, table.version.name));
+    let uses = |column: &'a Column| column.uses.get(operator.as_deref()?);
+    let also = columns.iter().filter_map(uses).flatten().map(String::as_str).collect();
+    Ok(OperatorData {
+        domain: tables.first().map_or("", |table| &table.version.domain),
+        name: &file.op,
+        summary: &file.summary,
+        accuracy: file.accuracy.sentences(),
+        rules: rules(file),
+        versions,
+        pairs: pairs(tables, standard)?,
+        rows: rows.into_texts(),
+        outcomes: outcomes.into_texts(),
+        settings: settings.into_texts(),
+        behaviours,
+        samples,
+        findings,
+        details,
+        also,
+    })
+}
+
+fn rules(file: &OperatorFile) -> Vec<RuleData<'_>> {
+    let mut rules: Vec<RuleData<'_>> = Vec::new();
+    for (id, constraint) in &file.constraints.0 {
+        let is_own = |constraint: &Option<String>| constraint.as_ref() == Some(id);
+        let shown = file.cases.iter().filter(|case| is_own(&case.constraint)).map(|case| case.name.as_str());
+        let broken = file.refuse.iter().filter(|case| is_own(&case.constraint));
+        rules.push(RuleData {
+            id,
+            says: &constraint.says,
+            shown: shown.collect(),
+            broken: broken.map(|case| format!("refuse/{}", case.name)).collect(),
+        });
+    }
+    rules
+}
+
+fn version_data<'a>(
+    table: &'a VersionTable,
+    texts: &Texts,
+    standard: Option<&'a StandardTexts>,
+    columns: usize,
+    rows: &mut Interned,
+) -> VersionData<'a> {
+    let spec = table.spec;
+    let mut both =
+        |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
+    let types = spec.types.iter().map(|(parameter, allowed)| {
+        let cell = |value_type: &ValueType| {
+            let label = type_label(value_type);
+            let cases = table.cases_of(parameter, &label);
+            let states = both(&|levels| text(&states(&cases, levels, columns)));
+            (label, value_type.to_string(), states)
+        };
+        (parameter.as_str(), allowed.iter().map(cell).collect())
+    });
+    let types = types.collect();
+    VersionData {
+        since: spec.version.since,
+        last: *table.opsets.end(),
+        deprecated: spec.deprecated,
+        experimental: spec.experimental,
+        inference: spec.shape_inference,
+        function: spec.function.map(|kind| kind.to_string()),
+        release: release(spec),
+        text: texts.get(&spec.version).map(|text| (text.lines, text.digest.clone())),
+        signature: signature::line(spec),
+        lines: signature::lines(spec),
+        standard: lines_of(standard, &spec.version),
+        attributes: spec
+            .attributes
+            .iter()
+            .map(|(name, it)| {
+                (name.as_str(), it.kind.to_string(), it.default.as_ref().map(ToString::to_string), it.required)
+            })
+            .collect(),
+        inputs: formals(&spec.inputs),
+        outputs: formals(&spec.outputs),
+        types,
+        all: both(&|levels| text(&table.states(levels, columns))),
+    }
+}
+
+fn release(spec: &OpSpec) -> Option<&'static str> {
+    let releases = Specs::embedded().releases().ok()?;
+    releases.first_with(&spec.version.domain, spec.version.since).map(|release| release.onnx.as_str())
+}
+
+fn formals(formals: &[FormalParameter]) -> Vec<[String; 3]> {
+    let row = |formal: &FormalParameter| [formal.name.clone(), formal.kind.to_string(), formal.presence.to_string()];
+    formals.iter().map(row).collect()
+}
+
+/// The lines of the standard's text of a version.
+fn lines_of<'a>(standard: Option<&'a StandardTexts>, version: &OperatorVersion) -> Option<&'a [String]> {
+    standard?.get(&version.qualified()).map(Vec::as_slice)
+}
+
+/// Every version compared with every later one.
+fn pairs(tables: &[VersionTable], standard: Option<&StandardTexts>) -> Result<Vec<PairData>, DiffError> {
+    let specs = Specs::embedded();
+    let mut pairs = Vec::new();
+    for (index, before) in tables.iter().enumerate() {
+        for after in tables.iter().skip(index + 1) {
+            let (from, to) = (&before.version, &after.version);
+            let diff = diff::versions(specs, &to.domain, &to.name, from.since, to.since)?;
+            let changes = diff.changes.iter().map(|change| (kind(change), change.to_string())).collect();
+            let rows = signature::compare(&signature::lines(before.spec), &signature::lines(after.spec));
+            let texts = lines_of(standard, from).zip(lines_of(standard, to));
+            let text = texts.map(|(from, to)| signature::compare(from, to));
+            pairs.push(PairData { from: from.since, to: to.since, changes, rows, text });
+        }
+    }
+    Ok(pairs)
+}
+
+fn kind(change: &Change) -> &'static str {
+    match change {
+        Change::Semantics { .. } => "meaning",
+        Change::Behaviour { .. } => "silent",
+        _ => "signature",
+    }
+}
+
+fn behaviours<'a>(
+    tables: &'a [VersionTable],
+    outcomes: &mut Interned,
+    settings: &mut Interned,
+) -> Vec<BehaviourData<'a>> {
+    let mut all: BTreeMap<&str, BehaviourData<'a>> = BTreeMap::new();
+    for table in tables {
+        for case in &table.cases {
+            let Some(behaviour) = table.behaviours.get(case.behaviour) else { continue };
+            let data = all.entry(&behaviour.name).or_insert_with(|| BehaviourData {
+                n: &behaviour.name,
+                level: behaviour.level,
+                refusal: behaviour.is_refusal,
+                edge: behaviour.is_edge,
+                v: BTreeMap::new(),
+            });
+            let letters: String = case.measured.iter().map(|measured| letter(*measured)).collect();
+            let rest = case.name.strip_prefix(&behaviour.name).unwrap_or(&case.name);
+            data.v.entry(table.version.since).or_default().push((
+                rest,
+                outcomes.position(letters),
+                settings.position(case.settings.clone()),
+            ));
+        }
+    }
+    all.into_values().collect()
+}
+
+/// The letter of an outcome in the data of the pages; `CASES` in the script has the words.
+pub(crate) const fn letter(measured: Measured) -> char {
+    match measured {
+        Measured::NotAccepted => 'n',
+        Measured::Unknown => '?',
+        Measured::Ended(outcome) => match outcome {
+            Outcome::Pass => 'P',
+            Outcome::NotApplicable => 'N',
+            Outcome::NotDeclared => 'D',
+            Outcome::Unsupported => 'U',
+            Outcome::Error => 'E',
+            Outcome::Mismatch => 'M',
+            Outcome::WrongShape => 'S',
+            Outcome::WrongType => 'Y',
+            Outcome::Accepted => 'A',
+            Outcome::Timeout => 'T',
+            Outcome::OutOfMemory => 'O',
+            Outcome::Crash => 'C',
+            Outcome::ProtocolError => 'X',
+        },
+    }
+}

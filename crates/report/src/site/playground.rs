@@ -1,0 +1,80 @@
+//! Inputs of a model as text that a reader edits, and values as text.
+
+use onnx_conformance_reference::model::text::parse_model;
+use onnx_conformance_reference::proto::decode;
+use onnx_conformance_reference::value::Value;
+
+use crate::describe_case::shown;
+use crate::site::onnx_text::{name, tensor_text};
+use onnx_conformance_cases::case::Named;
+
+/// Inputs in ONNX's text syntax, a line each: `float[2] x = {1.0, 2.0},`. Nothing where one is no tensor, is too long, or would not read
+/// back.
+pub(crate) fn inputs_text(inputs: &[Named]) -> Option<String> {
+    let line = |input: &Named| {
+        let Value::Tensor(tensor) = &input.value else { return None };
+        let text = tensor_text(tensor)?;
+        let (declared, values) = text.split_once(" {")?;
+        Some(format!("{declared} {} = {{{values}", name(&input.name)))
+    };
+    let text = inputs.iter().map(line).collect::<Option<Vec<_>>>()?.join(",\n");
+    let read = read_inputs(&text).ok()?;
+    let is_same = |(a, b): (&Named, &Named)| a.name == b.name && a.value == b.value;
+    (read.len() == inputs.len() && read.iter().zip(inputs).all(is_same)).then_some(text)
+}
+
+/// Reads what `inputs_text` writes. The error names the place.
+pub fn read_inputs(text: &str) -> Result<Vec<Named>, String> {
+    // As initializers of a graph, of which nothing else stands on their lines.
+    let model = format!(
+        "<ir_version: 10, opset_import: [\"\" : 1]> inputs () => () <{}\n> {{}}",
+        text.trim_end().trim_end_matches(',')
+    );
+    let model = parse_model(&model).map_err(|error| error.to_string())?;
+    let graph = model.graph.unwrap_or_default();
+    if let Some(value) = graph.value_info.first() {
+        return Err(format!("'{}' has no values; write float[2] {} = {{1, 2}}", value.name(), value.name()));
+    }
+    let named = |tensor: &onnx_conformance_reference::proto::TensorProto| {
+        let value = decode::tensor(tensor, &decode::NoExternalData).map_err(|error| error.to_string())?;
+        Ok(Named { name: tensor.name().to_owned(), value: Value::Tensor(value) })
+    };
+    graph.initializer.iter().map(named).collect()
+}
+
+/// A value as text: a tensor in ONNX's text syntax, where it is short.
+pub fn value_text(value: &Value) -> String {
+    match value {
+        Value::Tensor(tensor) => tensor_text(tensor).unwrap_or_else(|| shown(value)),
+        _ => shown(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_read_back() {
+        let text =
+            "float[2,2] x = {1.0, -0.0, inf, nan},\nint64 n = {-3},\nstring[1] s = {\"a\\\"b\"},\nbool[2] b = {1, 0}";
+        let inputs = read_inputs(text).unwrap();
+        assert_eq!(inputs.iter().map(|input| input.name.as_str()).collect::<Vec<_>>(), ["x", "n", "s", "b"]);
+        let written = inputs_text(&inputs).unwrap();
+        assert_eq!(inputs_text(&read_inputs(&written).unwrap()), Some(written));
+        assert!(read_inputs("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, words) in [
+            ("float[2] x", "'x' has no values"),
+            ("float[2] x = {1}", "does not take the 1 values"),
+            ("float[2] x = {1, 2}> {} <", "expected"),
+            ("flot[2] x = {1, 2}", ""),
+        ] {
+            let error = read_inputs(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! One case of each behaviour for the pages: its model, inputs and expected outputs, to read, to copy and to run.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use onnx_conformance_reference::proto::{Message as _, decode, encode};
+use onnx_conformance_reference::value::Value;
+use serde::Serialize;
+
+use crate::describe_case;
+use crate::site::onnx_text::{make_node, model, numpy_type, python_elements};
+use crate::site::playground::inputs_text;
+use crate::site::table::VersionTable;
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
+use onnx_conformance_harness::evidence::ConfirmingRuntimes;
+use onnx_conformance_harness::run::Confirm as _;
+
+/// The largest model that a page holds, in bytes.
+const MOST_BYTES: usize = 4_000;
+/// The largest input that a page holds as bytes.
+const MOST_INPUT: usize = 600;
+
+/// A case to read, to copy and to run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sample {
+    /// The id.
+    id: String,
+    /// The model, the inputs and what is expected, for people.
+    text: String,
+    /// What confirms the expected outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<String>,
+    /// The case that a refusal differs from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control: Option<String>,
+    /// The model in ONNX's text syntax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    onnx: Option<String>,
+    /// The inputs of the first run in the same syntax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feed: Option<String>,
+    /// The node as a call of `helper.make_node`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// The model's bytes in base 64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The inputs of the first run as Python expressions, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inputs: Option<Vec<(String, String)>>,
+}
+
+/// A sample of each behaviour in these versions: at the newest version that has it, in the types that come first.
+pub(crate) fn samples(
+    catalog: &OperatorCatalog,
+    tables: &[VersionTable],
+    evidence: &ConfirmingRuntimes<'_>,
+) -> Result<BTreeMap<String, Sample>, GenerateError> {
+    let mut samples = BTreeMap::new();
+    for table in tables.iter().rev() {
+        let prefix = format!("{}/", table.version.qualified());
+        let mut wanted: BTreeMap<String, &str> = BTreeMap::new();
+        for (position, behaviour) in table.behaviours.iter().enumerate() {
+            if samples.contains_key(&behaviour.name) {
+                continue;
+            }
+            let of_behaviour = || table.cases.iter().filter(|case| case.behaviour == position);
+            let is_plain = |types: &[(String, String)]| types.iter().any(|(_, label)| label == "float");
+            let chosen = of_behaviour().find(|case| is_plain(&case.types)).or_else(|| of_behaviour().next());
+            wanted.extend(chosen.map(|case| (format!("{prefix}{}", case.name), behaviour.name.as_str())));
+        }
+        if wanted.is_empty() {
+            continue;
+        }
+        for mut case in cases(catalog, &table.version, &|id| wanted.contains_key(id))? {
+            let Some(behaviour) = wanted.get(&case.id) else { continue };
+            evidence.confirm(&mut case);
+            samples.insert((*behaviour).to_owned(), sample(&case));
+        }
+    }
+    Ok(samples)
+}
+
+fn sample(case: &Case) -> Sample {
+    let decoded = decode::model(case.model.clone()).ok();
+    let nodes = decoded.as_ref().and_then(|model| model.graph.as_ref()).map(|graph| graph.node.as_slice());
+    let node = match nodes {
+        Some([node]) => make_node(node),
+        _ => None,
+    };
+    let inputs = || {
+        let data = case.data.first()?;
+        data.inputs.iter().map(|input| Some((input.name.clone(), expression(&input.value)?))).collect()
+    };
+    let is_small = case.model.len() <= MOST_BYTES;
+    Sample {
+        id: case.id.clone(),
+        text: describe_case::describe_parts(case),
+        evidence: case.evidence_text(),
+        control: case.refusal.as_ref().map(|refusal| refusal.control.id.clone()),
+        feed: case.data.first().filter(|_| is_small).and_then(|data| inputs_text(&data.inputs)),
+        onnx: decoded.as_ref().filter(|_| is_small).and_then(model),
+        node,
+        model: is_small.then(|| BASE64.encode(&case.model)),
+        inputs: is_small.then(inputs).flatten(),
+    }
+}
+
+/// A value as an expression of Python: a numpy array, or a list of them. Types that numpy does not have are read by onnx.
+pub(crate) fn expression(value: &Value) -> Option<String> {
+    match value {
+        Value::Tensor(tensor) => {
+            if let (Some(name), Some(elements)) = (numpy_type(tensor.element_type()), python_elements(tensor)) {
+                let shape: Vec<String> = tensor.shape().iter().map(ToString::to_string).collect();
+                return Some(format!("np.array([{elements}], dtype={name}).reshape([{}])", shape.join(", ")));
+            }
+            let bytes = encode::tensor(tensor, "").encode_to_vec();
+            let is_small = bytes.len() <= MOST_INPUT;
+            is_small.then(|| format!("tensor(\"{}\")", BASE64.encode(bytes)))
+        }
+        Value::Sequence(sequence) => {
+            let items: Option<Vec<String>> = sequence.items.iter().map(expression).collect();
+            items.map(|items| format!("[{}]", items.join(", ")))
+        }
+        Value::Optional(optional) => optional.item.as_deref().map_or(Some("None".to_owned()), expression),
+        Value::Sparse(_) | Value::Map(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_reference::spec::OperatorVersion;
+
+    fn samples_of(version: &str) -> BTreeMap<String, Sample> {
+        let catalog = OperatorCatalog::embedded();
+        let version: OperatorVersion = version.parse().unwrap();
+        let table = VersionTable::new(&version, &[]).unwrap();
+        samples(&catalog, &[table], &ConfirmingRuntimes::none()).unwrap()
+    }
+
+    #[test]
+    fn a_behaviour_has_a_model_to_copy_and_inputs_to_run() {
+        let samples = samples_of("ai.onnx/Sum-13");
+        let sample = samples.get("broadcast_known_values").unwrap();
+        assert!(sample.id.ends_with("/T=float"));
+        assert!(sample.onnx.as_ref().unwrap().contains("sum_out = Sum (data_0_0, data_0_1)"), "{sample:?}");
+        assert!(sample.node.as_ref().unwrap().starts_with("helper.make_node(\"Sum\", ["));
+        let (_, first) = &sample.inputs.as_ref().unwrap()[0];
+        assert_eq!(first, "np.array([1.0, 2.0], dtype=np.float32).reshape([2, 1])");
+        let model = BASE64.decode(sample.model.as_ref().unwrap()).unwrap();
+        assert!(decode::model(model.into()).unwrap().graph.is_some());
+        assert!(samples.get("refuse/shapes_do_not_broadcast").unwrap().control.is_some());
+    }
+
+    #[test]
+    fn a_type_that_numpy_does_not_have_is_read_by_onnx() {
+        let samples = samples_of("ai.onnx/Sum-13");
+        let (_, input) = &samples.get("beyond_float16").unwrap().inputs.as_ref().unwrap()[0];
+        assert!(input.starts_with("tensor(\""), "{input}");
+    }
+}

@@ -1,0 +1,272 @@
+//! How bad the end of a case is, and what the cases of an operator version or of a type come to.
+
+use std::fmt::{self, Write as _};
+
+use anstyle::Style;
+
+use crate::colours::{BAD, DIM, GOOD, NOTE, UNSURE};
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_harness::measure::Measured;
+use onnx_conformance_harness::run::Outcome;
+
+/// How bad the end of a judged case is; the order is from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Severity {
+    /// The outputs are right, or an invalid model is refused.
+    Right,
+    /// The runtime says that it does not support the case.
+    Declined,
+    /// It runs what it must refuse.
+    TakesInvalid,
+    /// It fails on what it must run.
+    RefusesValid,
+    /// It gives a wrong output in a case of special values.
+    WrongSpecial,
+    /// It gives a wrong output.
+    Wrong,
+    /// It dies, hangs or takes more memory than allowed.
+    Crash,
+}
+
+impl Severity {
+    /// All, from the best to the gravest.
+    pub(crate) const ALL: [Severity; 7] = [
+        Severity::Right,
+        Severity::Declined,
+        Severity::TakesInvalid,
+        Severity::RefusesValid,
+        Severity::WrongSpecial,
+        Severity::Wrong,
+        Severity::Crash,
+    ];
+
+    /// The severity of an outcome; nothing for one that says nothing.
+    pub(crate) fn of(outcome: Outcome, is_edge: bool) -> Option<Severity> {
+        Some(match outcome {
+            Outcome::NotApplicable | Outcome::NotDeclared => return None,
+            Outcome::Pass => Severity::Right,
+            Outcome::Unsupported => Severity::Declined,
+            Outcome::Accepted => Severity::TakesInvalid,
+            Outcome::Error => Severity::RefusesValid,
+            Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType if is_edge => Severity::WrongSpecial,
+            Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType => Severity::Wrong,
+            Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => Severity::Crash,
+        })
+    }
+
+    /// The letter of the severity in the data of the pages.
+    pub(crate) const fn letter(self) -> char {
+        match self {
+            Severity::Right => 'r',
+            Severity::Declined => 'd',
+            Severity::TakesInvalid => 'a',
+            Severity::RefusesValid => 'e',
+            Severity::WrongSpecial => 's',
+            Severity::Wrong => 'w',
+            Severity::Crash => 'c',
+        }
+    }
+}
+
+/// What a column says of one case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The case was judged.
+    Judged(Severity),
+    /// The standard leaves the result open: it is recorded.
+    Recorded,
+    /// The runtime does not take the opset or the IR version.
+    NotAccepted,
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Ending {
+    /// What a measurement says of a case of this level.
+    pub(crate) fn of(measured: Measured, level: Level, is_edge: bool) -> Ending {
+        match measured {
+            Measured::NotAccepted => Ending::NotAccepted,
+            Measured::Unknown => Ending::Unknown,
+            Measured::Ended(outcome) => match Severity::of(outcome, is_edge) {
+                None => Ending::Unknown,
+                Some(_) if outcome.is_left_open(level) => Ending::Recorded,
+                Some(severity) => Ending::Judged(severity),
+            },
+        }
+    }
+}
+
+/// The state of an operator version, or of a type in it, on one runtime: behaviours are counted, which are the names of cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CellState {
+    /// No case says anything.
+    Untested,
+    /// Only cases that the standard leaves open ended.
+    Recorded,
+    /// The runtime does not take the opset or the IR version.
+    NotAccepted,
+    /// Every behaviour is right.
+    Right(usize),
+    /// Every case is declined.
+    DeclinedAll(usize),
+    /// The worst severity, the number of behaviours that are so, and of all that are judged.
+    Worst(Severity, usize, usize),
+}
+
+impl CellState {
+    /// Sums up cases, each with the number of its behaviour; cases of one behaviour follow each other.
+    pub(crate) fn of(endings: impl IntoIterator<Item = (usize, Ending)>) -> CellState {
+        let (mut worst, mut bad, mut total) = (Severity::Right, 0, 0);
+        let (mut any_other, mut recorded, mut refused) = (false, false, false);
+        let mut current: Option<(usize, Severity)> = None;
+        let mut close = |ended: Option<(usize, Severity)>| {
+            let Some((_, severity)) = ended else { return };
+            total += 1;
+            match severity.cmp(&worst) {
+                std::cmp::Ordering::Greater => (worst, bad) = (severity, 1),
+                std::cmp::Ordering::Equal => bad += 1,
+                std::cmp::Ordering::Less => {}
+            }
+        };
+        for (behaviour, ending) in endings {
+            let severity = match ending {
+                Ending::Judged(severity) => severity,
+                Ending::Recorded => {
+                    recorded = true;
+                    continue;
+                }
+                Ending::NotAccepted => {
+                    refused = true;
+                    continue;
+                }
+                Ending::Unknown => continue,
+            };
+            any_other |= severity != Severity::Declined;
+            current = match current {
+                Some((same, before)) if same == behaviour => Some((same, before.max(severity))),
+                before => {
+                    close(before);
+                    Some((behaviour, severity))
+                }
+            };
+        }
+        close(current);
+        match (total, worst) {
+            (0, _) if refused => CellState::NotAccepted,
+            (0, _) if recorded => CellState::Recorded,
+            (0, _) => CellState::Untested,
+            (_, Severity::Right) => CellState::Right(total),
+            (_, Severity::Declined) if !any_other => CellState::DeclinedAll(total),
+            _ => CellState::Worst(worst, bad, total),
+        }
+    }
+}
+
+/// The colour of the state on a terminal.
+pub(crate) fn colour_of(state: &CellState) -> Style {
+    match state {
+        CellState::Untested | CellState::Recorded | CellState::NotAccepted | CellState::DeclinedAll(_) => DIM,
+        CellState::Right(_) | CellState::Worst(Severity::Right, ..) => GOOD,
+        CellState::Worst(Severity::Declined, ..) => NOTE,
+        CellState::Worst(Severity::TakesInvalid | Severity::RefusesValid | Severity::WrongSpecial, ..) => UNSURE,
+        CellState::Worst(Severity::Wrong | Severity::Crash, ..) => BAD,
+    }
+}
+
+/// The state as a letter: that of [`CellState`]'s text.
+pub(crate) fn letter_of(state: &CellState) -> char {
+    state.to_string().chars().next().unwrap_or('?')
+}
+
+/// The state in words: `wrong in 1 of 25 behaviours`.
+pub(crate) fn words_of(state: &CellState) -> String {
+    let words = |severity: &Severity| match severity {
+        Severity::Right => "right",
+        Severity::Declined => "partly declined",
+        Severity::TakesInvalid => "takes what it must refuse",
+        Severity::RefusesValid => "refuses what it must run",
+        Severity::WrongSpecial => "wrong in special values",
+        Severity::Wrong => "wrong",
+        Severity::Crash => "dies or hangs",
+    };
+    match state {
+        CellState::Untested => "not measured".to_owned(),
+        CellState::Recorded => "recorded: the standard leaves it open".to_owned(),
+        CellState::NotAccepted => "opset not accepted".to_owned(),
+        CellState::Right(total) => format!("right in all {total} behaviours"),
+        CellState::DeclinedAll(total) => format!("declined in all {total} behaviours"),
+        CellState::Worst(worst, bad, total) => format!("{} in {bad} of {total} behaviours", words(worst)),
+    }
+}
+
+impl fmt::Display for CellState {
+    /// The state as the data of the pages has it: `r24`, `w1/25`, `n`. `p` is partly declined, `d` wholly.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CellState::Untested => f.write_char('?'),
+            CellState::Recorded => f.write_char('o'),
+            CellState::NotAccepted => f.write_char('n'),
+            CellState::Right(total) => write!(f, "r{total}"),
+            CellState::DeclinedAll(total) => write!(f, "d{total}"),
+            CellState::Worst(Severity::Declined, bad, total) => write!(f, "p{bad}/{total}"),
+            CellState::Worst(worst, bad, total) => write!(f, "{}{bad}/{total}", worst.letter()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(outcomes: &[(usize, Outcome)], expected: &str) {
+        let endings = outcomes.iter().map(|&(behaviour, outcome)| {
+            (behaviour, Ending::of(Measured::Ended(outcome), Level::Required, behaviour >= 10))
+        });
+        assert_eq!(CellState::of(endings).to_string(), expected, "{outcomes:?}");
+    }
+
+    #[test]
+    fn the_worst_end_decides_and_behaviours_are_counted() {
+        use Outcome::{Accepted, Crash, Error, Mismatch, Pass, Timeout, Unsupported, WrongShape};
+        check(&[(0, Pass), (1, Pass), (1, Pass)], "r2");
+        check(&[(0, Pass), (1, Unsupported)], "p1/2");
+        check(&[(0, Pass), (0, Unsupported)], "p1/1");
+        check(&[(0, Unsupported), (1, Unsupported)], "d2");
+        check(&[(0, Unsupported), (1, Accepted)], "a1/2");
+        check(&[(0, Accepted), (1, Error)], "e1/2");
+        check(&[(0, Error), (1, Mismatch), (1, Pass), (2, WrongShape), (3, Pass)], "w2/4");
+        check(&[(0, Mismatch), (1, Crash), (2, Timeout)], "c2/3");
+    }
+
+    #[test]
+    fn special_values_weigh_less_than_others() {
+        check(&[(0, Outcome::Pass), (10, Outcome::Mismatch)], "s1/2");
+        check(&[(0, Outcome::Mismatch), (10, Outcome::Mismatch)], "w1/2");
+        check(&[(0, Outcome::Error), (10, Outcome::WrongType)], "s1/2");
+        check(&[(10, Outcome::Crash)], "c1/1");
+    }
+
+    #[test]
+    fn what_is_unknown_open_or_not_accepted_is_no_failure() {
+        let state = |endings: &[Ending]| {
+            CellState::of(endings.iter().enumerate().map(|(behaviour, ending)| (behaviour, *ending))).to_string()
+        };
+        assert_eq!(state(&[]), "?");
+        assert_eq!(state(&[Ending::Unknown]), "?");
+        assert_eq!(state(&[Ending::Unknown, Ending::Recorded]), "o");
+        assert_eq!(state(&[Ending::NotAccepted, Ending::Recorded]), "n");
+        assert_eq!(state(&[Ending::NotAccepted, Ending::Judged(Severity::Right)]), "r1");
+        let crash = Measured::Ended(Outcome::Crash);
+        assert_eq!(Ending::of(crash, Level::Open, false), Ending::Judged(Severity::Crash));
+        assert_eq!(Ending::of(Measured::Ended(Outcome::Mismatch), Level::Open, false), Ending::Recorded);
+        assert_eq!(Ending::of(Measured::Ended(Outcome::NotApplicable), Level::Required, false), Ending::Unknown);
+        assert_eq!(Ending::of(Measured::Unknown, Level::Required, false), Ending::Unknown);
+    }
+
+    #[test]
+    fn the_order_is_from_right_to_crash() {
+        use Severity::{Crash, Declined, RefusesValid, Right, TakesInvalid, Wrong, WrongSpecial};
+        let order = [Right, Declined, TakesInvalid, RefusesValid, WrongSpecial, Wrong, Crash];
+        assert!(order.is_sorted());
+    }
+}

@@ -1,0 +1,259 @@
+//! What the columns say of an operator version: its cases, the behaviours that they try, and the types that they try them in.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
+
+use crate::site::case_name::{CaseName, type_label};
+use crate::site::column::Column;
+use crate::site::severity::{CellState, Ending};
+use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
+use onnx_conformance_harness::measure::Measured;
+
+/// An operator version with what every column says of its cases.
+#[derive(Debug)]
+pub(crate) struct VersionTable {
+    /// Which.
+    pub(crate) version: OperatorVersion,
+    /// What the standard fixes for it.
+    pub(crate) spec: &'static OpSpec,
+    /// The opsets at which a model means it.
+    pub(crate) opsets: RangeInclusive<u32>,
+    /// The behaviours, by name.
+    pub(crate) behaviours: Vec<Behaviour>,
+    /// The cases, those of a behaviour together.
+    pub(crate) cases: Vec<CaseRow>,
+    /// The type that most cases have, for each type parameter.
+    plain: BTreeMap<String, String>,
+}
+
+/// What some cases of a version try, in any types and with any alternatives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Behaviour {
+    /// The name: `literal`, `large/many_elements`, `refuse/empty`.
+    pub(crate) name: String,
+    /// Whether the cases must be refused.
+    pub(crate) is_refusal: bool,
+    /// The least binding level of its cases.
+    pub(crate) level: Level,
+    /// Whether it is about special values.
+    pub(crate) is_edge: bool,
+}
+
+/// A case.
+#[derive(Clone, Debug)]
+pub(crate) struct CaseRow {
+    /// The position of the behaviour.
+    pub(crate) behaviour: usize,
+    /// The id behind the version's name.
+    pub(crate) name: String,
+    /// How binding it is.
+    pub(crate) level: Level,
+    /// The types by type parameter, as ids spell them.
+    pub(crate) types: Vec<(String, String)>,
+    /// The settings of the node under test: `axis=1 rank=3`.
+    pub(crate) settings: String,
+    /// What each column says.
+    pub(crate) measured: Vec<Measured>,
+    /// The same, as far as it is judged.
+    pub(crate) endings: Vec<Ending>,
+}
+
+/// Which levels count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Levels {
+    /// What the standard requires.
+    Required,
+    /// What it recommends, too.
+    Recommended,
+}
+
+impl VersionTable {
+    /// Asks every column about every case of a version.
+    pub(crate) fn new(version: &OperatorVersion, columns: &[Column]) -> Result<VersionTable, LookupError> {
+        let spec = Specs::embedded().get(version)?;
+        let recorded = recorded_cases(version);
+        let parsed: Vec<(CaseName<'_>, &RecordedCase)> =
+            recorded.iter().map(|case| (CaseName::parse(name_of(case, version), spec), case)).collect();
+        let mut behaviours: BTreeMap<&str, Behaviour> = BTreeMap::new();
+        for (name, case) in &parsed {
+            let behaviour = behaviours.entry(name.behaviour).or_insert_with(|| Behaviour {
+                name: name.behaviour.to_owned(),
+                is_refusal: case.facts.refusal.is_some(),
+                level: case.facts.level,
+                is_edge: case.facts.is_edge,
+            });
+            behaviour.level = behaviour.level.max(case.facts.level);
+        }
+        let positions: BTreeMap<&str, usize> =
+            behaviours.keys().enumerate().map(|(position, name)| (*name, position)).collect();
+        let mut cases: Vec<CaseRow> = parsed
+            .iter()
+            .map(|(name, case)| {
+                let behaviour = positions.get(name.behaviour).copied().unwrap_or_default();
+                case_row(spec, behaviour, name, case, columns)
+            })
+            .collect();
+        cases.sort_by(|a, b| (a.behaviour, &a.name).cmp(&(b.behaviour, &b.name)));
+        let opsets = Specs::embedded().opsets(version)?;
+        Ok(VersionTable {
+            version: version.clone(),
+            spec,
+            opsets,
+            behaviours: behaviours.into_values().collect(),
+            plain: plain_types(&cases),
+            cases,
+        })
+    }
+
+    /// The state of the whole version for each column.
+    pub(crate) fn states(&self, levels: Levels, columns: usize) -> Vec<CellState> {
+        let all: Vec<&CaseRow> = self.cases.iter().collect();
+        states(&all, levels, columns)
+    }
+
+    /// The types that the version allows, as ids spell them, each with the parameters that allow it.
+    pub(crate) fn types(&self) -> BTreeMap<String, Vec<&'static str>> {
+        let mut types: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
+        for (parameter, allowed) in &self.spec.types {
+            for value_type in allowed {
+                types.entry(type_label(value_type)).or_default().push(parameter);
+            }
+        }
+        types
+    }
+
+    /// The cases that say something of a type of a type parameter: those in which the other parameters have their plain
+    /// types, so that a fault of another type is not held against this one. A behaviour without such cases says something of
+    /// the types that are not plain.
+    pub(crate) fn cases_of(&self, parameter: &str, label: &str) -> Vec<&CaseRow> {
+        let has = |case: &&CaseRow| case.types.iter().any(|(name, known)| name == parameter && known == label);
+        let with_type: Vec<&CaseRow> = self.cases.iter().filter(has).collect();
+        let is_plain = |case: &&CaseRow| {
+            case.types.iter().all(|(name, known)| name == parameter || self.plain.get(name) == Some(known))
+        };
+        let is_unusual = self.plain.get(parameter).is_none_or(|plain| plain != label);
+        let mut chosen: Vec<&CaseRow> = Vec::new();
+        for of_behaviour in with_type.chunk_by(|a, b| a.behaviour == b.behaviour) {
+            let plain: Vec<&CaseRow> = of_behaviour.iter().copied().filter(|case| is_plain(case)).collect();
+            match plain.as_slice() {
+                [] if is_unusual => chosen.extend(of_behaviour),
+                plain => chosen.extend(plain),
+            }
+        }
+        chosen
+    }
+
+    /// The cases that say something of a type in any type parameter, those of a behaviour together.
+    pub(crate) fn cases_of_type(&self, parameters: &[&str], label: &str) -> Vec<&CaseRow> {
+        let mut chosen: Vec<&CaseRow> =
+            parameters.iter().flat_map(|parameter| self.cases_of(parameter, label)).collect();
+        chosen.sort_by(|a, b| (a.behaviour, &a.name).cmp(&(b.behaviour, &b.name)));
+        chosen.dedup_by(|a, b| a.name == b.name);
+        chosen
+    }
+}
+
+/// The type that most cases have, for each type parameter.
+fn plain_types(cases: &[CaseRow]) -> BTreeMap<String, String> {
+    let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for (parameter, label) in cases.iter().flat_map(|case| &case.types) {
+        *counts.entry(parameter).or_default().entry(label).or_default() += 1;
+    }
+    let most = |(parameter, counts): (&str, BTreeMap<&str, usize>)| {
+        let (label, _) = counts.into_iter().max_by_key(|(label, count)| (*count, *label == "float"))?;
+        Some((parameter.to_owned(), label.to_owned()))
+    };
+    counts.into_iter().filter_map(most).collect()
+}
+
+/// The state of cases for each column.
+pub(crate) fn states(cases: &[&CaseRow], levels: Levels, columns: usize) -> Vec<CellState> {
+    let counts = |case: &&&CaseRow| levels == Levels::Recommended || case.level != Level::Recommended;
+    (0..columns)
+        .map(|column| {
+            let ending =
+                |case: &&CaseRow| (case.behaviour, case.endings.get(column).copied().unwrap_or(Ending::Unknown));
+            CellState::of(cases.iter().filter(counts).map(ending))
+        })
+        .collect()
+}
+
+fn name_of<'a>(case: &'a RecordedCase, version: &OperatorVersion) -> &'a str {
+    let rest = case.id.strip_prefix(version.qualified().as_str()).and_then(|rest| rest.strip_prefix('/'));
+    rest.unwrap_or(&case.id)
+}
+
+fn case_row(spec: &OpSpec, behaviour: usize, name: &CaseName<'_>, case: &RecordedCase, columns: &[Column]) -> CaseRow {
+    let version = &spec.version;
+    let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, case)).collect();
+    let (level, is_edge) = (case.facts.level, case.facts.is_edge);
+    let endings = measured.iter().map(|measured| Ending::of(*measured, level, is_edge)).collect();
+    let mut types: Vec<(String, String)> =
+        name.types.iter().map(|(parameter, label)| ((*parameter).to_owned(), (*label).to_owned())).collect();
+    if case.facts.refusal.is_none() {
+        // Ids leave out type parameters of one type.
+        let single = spec.types.iter().filter_map(|(parameter, allowed)| match allowed.as_slice() {
+            [only] => Some((parameter.clone(), type_label(only))),
+            _ => None,
+        });
+        types.extend(single);
+    }
+    let (name, settings) = (name_of(case, version).to_owned(), case.facts.settings.to_string());
+    CaseRow { behaviour, name, level, types, settings, measured, endings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_harness::run::Read;
+    use onnx_conformance_harness::run::test_results::result;
+    use onnx_conformance_harness::run::{Header, Outcome, Selected};
+    use onnx_conformance_subject::Declaration;
+
+    /// The table of a version where a results file has these outcomes and passes of all other cases.
+    fn table(version: &str, outcomes: &[(&str, Outcome)]) -> VersionTable {
+        let version: OperatorVersion = version.parse().unwrap();
+        let results: Vec<_> = recorded_cases(&version)
+            .iter()
+            .map(|case| {
+                let name = name_of(case, &version);
+                let outcome = outcomes.iter().find(|(known, _)| *known == name).map_or(Outcome::Pass, |(_, it)| *it);
+                result(&case.id, outcome)
+            })
+            .collect();
+        let selected = Selected { cases: results.len(), ..Selected::default() };
+        let header = Header::new(Declaration::named("a", "1"), "d".to_owned(), selected);
+        let column = Column::of_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
+        assert!(column.remarks().is_empty(), "{:?}", column.remarks());
+        VersionTable::new(&version, &[column]).unwrap()
+    }
+
+    fn state(cases: &[&CaseRow]) -> String {
+        states(cases, Levels::Required, 1)[0].to_string()
+    }
+
+    #[test]
+    fn a_fault_of_one_type_is_not_held_against_another() {
+        let all = table("ai.onnx/Gather-13", &[]);
+        let strings: Vec<&CaseRow> = all.cases_of("T", "string");
+        let failing = strings.iter().find(|case| case.types.contains(&("Tind".to_owned(), "int64".to_owned())));
+        let failing = failing.map_or_else(|| strings[0].name.clone(), |case| case.name.clone());
+        let table = table("ai.onnx/Gather-13", &[(&failing, Outcome::Mismatch)]);
+        assert!(state(&table.cases_of("T", "string")).starts_with("w1/"));
+        assert!(state(&table.cases_of("T", "int8")).starts_with('r'));
+        assert!(state(&table.cases_of("Tind", "int64")).starts_with('r'));
+        assert_eq!(table.states(Levels::Required, 1).len(), 1);
+    }
+
+    #[test]
+    fn every_type_that_a_version_allows_is_there() {
+        let table = table("ai.onnx/Cast-13", &[]);
+        let types = table.types();
+        assert_eq!(types.get("bfloat16").unwrap(), &["T1", "T2"]);
+        assert!(!types.contains_key("int4"));
+        assert!(state(&table.cases_of_type(&["T1", "T2"], "string")).starts_with('r'));
+    }
+}

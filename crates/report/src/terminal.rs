@@ -1,0 +1,155 @@
+//! Results for people at a terminal.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::colours::{BAD, BOLD, DIM, GOOD};
+use crate::groups::failure_groups;
+use onnx_conformance_cases::compare::Distance;
+use onnx_conformance_cases::suite::release_key;
+use onnx_conformance_harness::escape;
+use onnx_conformance_harness::expectations::GateResult;
+use onnx_conformance_harness::findings::Findings;
+use onnx_conformance_harness::run::{CaseResult, OfRelease, Outcome, Summary};
+use onnx_conformance_harness::shell::word;
+use onnx_conformance_subject::Declaration;
+
+/// What is shown of the cases that did not go as expected.
+#[derive(Clone, Debug)]
+pub struct Show {
+    /// At most so many of each kind.
+    pub most: usize,
+    /// The command that runs cases again, without their ids.
+    pub command: String,
+}
+
+impl Show {
+    /// Shows at most `most` cases of each kind, by the plain command.
+    pub fn at_most(most: usize) -> Show {
+        Show { most, command: "onnx-conformance run".to_owned() }
+    }
+
+    /// A case that did not go as expected, and the command that runs it again.
+    fn failure(&self, what: &str, result: &CaseResult) -> String {
+        let mut text = format!("{what}: {} {BOLD}{}{BOLD:#}", result.outcome, escape::line(&result.id));
+        let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
+        for part in [&rule, &result.message, &finding(result), &result.inputs] {
+            for line in escape::message(part).lines() {
+                let _ = write!(text, "\n    {line}");
+            }
+        }
+        let _ = write!(text, "\n    {DIM}{}{DIM:#}", command(&self.command, &result.id));
+        text
+    }
+}
+
+/// What is known of the cause of a failure: the finding that it shows.
+fn finding(result: &CaseResult) -> String {
+    let named = |id: &String| {
+        Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.does))
+    };
+    result.finding.as_ref().and_then(named).unwrap_or_default()
+}
+
+/// The command that runs a case again.
+pub fn command(command: &str, id: &str) -> String {
+    format!("{command} {}", word(id))
+}
+
+/// The name and the version of a runtime.
+pub fn runtime(runtime: &Declaration) -> String {
+    escape::line(&format!("{} {}", runtime.name, runtime.version)).into_owned()
+}
+
+/// What a run ends with, with colours: the cases that did not go as expected, what is wrong with the expectations, and the one line of
+/// numbers.
+pub fn closing(tally: &GateResult, show: &Show, elapsed: Duration) -> String {
+    let mut lines = Vec::new();
+    lines.extend(failures(&format!("{BAD}unexpected{BAD:#}"), &tally.regressions, show));
+    lines.extend(failures(&format!("{GOOD}better than expected{GOOD:#}"), &tally.improvements, show));
+    lines.extend(tally.flaky.iter().take(show.most).map(CaseResult::flaky_note));
+    if tally.flaky.len() > show.most {
+        lines.push(format!("... and {} more flaky; --show 0 prints all", tally.flaky.len() - show.most));
+    }
+    lines.extend(tally.broken.iter().map(|error| format!("{BAD}broken case{BAD:#}: {}", escape::message(error))));
+    lines.extend(
+        tally.entry_problems.iter().take(show.most).map(|problem| escape::line(&problem.to_string()).into_owned()),
+    );
+    if tally.entry_problems.len() > show.most {
+        lines
+            .push(format!("... and {} more expectations; --show 0 prints all", tally.entry_problems.len() - show.most));
+    }
+    for (judged, count) in &tally.summary.judged {
+        let cases = if *count == 1 { "case" } else { "cases" };
+        lines.push(format!("{count} vendored {cases} judged otherwise ({}): {}", judged.document(), judged.reason()));
+    }
+    if tally.summary.releases.len() > 1 {
+        let mut releases: Vec<_> = tally.summary.releases.iter().collect();
+        releases.sort_by_key(|(release, _)| release_key(release.trim_start_matches("onnx-")));
+        lines.extend(releases.into_iter().map(|(release, OfRelease { total, passed, open })| {
+            let release = escape::line(release);
+            format!("{release}: {total} cases, {passed} pass, {} do not, {open} open", total - passed - open)
+        }));
+    }
+    for (class, (total, passed)) in &tally.summary.refusals {
+        lines.push(format!("{class}: {passed} of {total} cases pass, which must be refused"));
+    }
+    lines.push(summary(&tally.summary, tally.expected, elapsed));
+    lines.join("\n")
+}
+
+/// Cases that did not go as expected, in groups: the worst case of each, or every case where all are shown.
+fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
+    let (groups, mut lines) = (failure_groups(results), Vec::new());
+    for group in groups.iter().take(show.most) {
+        lines.push(show.failure(what, group.worst));
+        if show.most == usize::MAX {
+            lines.extend(group.others.iter().map(|result| show.failure(what, result)));
+        } else if let [first, ..] = group.others.as_slice() {
+            let (count, path) = (group.others.len(), escape::line(&group.path));
+            let cases = if count == 1 { "case" } else { "cases" };
+            lines.push(format!(
+                "    and {count} more {cases} of {path} with {}, such as {}; --show 0 prints all",
+                group.worst.outcome,
+                escape::line(&first.id)
+            ));
+        }
+    }
+    let left = groups.iter().skip(show.most).map(|group| 1 + group.others.len()).sum::<usize>();
+    if left > 0 {
+        lines.push(format!("... and {left} more; --show 0 prints all"));
+    }
+    lines
+}
+
+/// The one line that a run ends with.
+pub fn summary(summary: &Summary, expected: usize, elapsed: Duration) -> String {
+    let mut text = format!("{} cases", summary.total());
+    if summary.total() > 0 {
+        let _ = write!(text, ", {}", counts(summary));
+    }
+    if expected > 0 {
+        let _ = write!(text, " ({expected} failures expected)");
+    }
+    let _ = write!(text, " in {:.2} s", elapsed.as_secs_f64());
+    text
+}
+
+/// How many cases ended how, best first.
+pub fn counts(summary: &Summary) -> String {
+    let near: Vec<String> = [Distance::LastBits, Distance::Small]
+        .into_iter()
+        .map(|distance| (summary.distance(distance), distance))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, distance)| format!("{count} {distance}"))
+        .collect();
+    let count_of = |(outcome, count): (Outcome, usize)| match outcome {
+        Outcome::Mismatch if !near.is_empty() => format!("{count} {outcome} ({})", near.join(", ")),
+        _ => format!("{count} {outcome}"),
+    };
+    let mut counts: Vec<String> = summary.counts().map(count_of).collect();
+    if summary.open > 0 {
+        counts.push(format!("{} open", summary.open));
+    }
+    counts.join(", ")
+}

@@ -1,0 +1,189 @@
+//! Which files a runtime takes, found by models of one `Identity` node.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::proto::{
+    GraphProto, Message as _, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, encode,
+};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, model_domain};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+
+use crate::named::Named;
+use crate::{Accepted, Builtin, Ended, Host, Opsets, Output, Request, Response};
+
+/// The opset of ONNX's own domain in the models that are about something else: the oldest that current runtimes take, with an
+/// `Identity` that has not changed for long.
+const PLAIN_OPSET: u32 = 13;
+
+/// The oldest version of the format that names operator sets.
+const OLDEST_IR: u32 = 3;
+
+/// Finds which files a runtime takes, unless it is the built-in executor or declares it itself.
+pub fn found_of(host: &dyn Host) -> Option<Accepted> {
+    let declaration = host.declaration();
+    let says_all = declaration.opsets.is_some() && declaration.ir.is_some();
+    if declaration.name == Builtin::NAME || says_all { None } else { accepted(host) }
+}
+
+/// Finds which files a runtime takes. Of a runtime that runs no such model in any opset, or dies or hangs on one, nothing is
+/// known.
+pub fn accepted(host: &dyn Host) -> Option<Accepted> {
+    let releases = Specs::embedded().releases().ok()?;
+    let newest_ir = releases.newest()?.ir;
+    let lowest_ir = |domain: &str, opset| releases.lowest_ir(domain, opset).unwrap_or(OLDEST_IR);
+    let mut opsets = BTreeMap::new();
+    for domain in Specs::embedded().domains() {
+        let probe = |opset| {
+            let (mut ir, mut imports) = (lowest_ir(domain, opset), vec![(domain, opset)]);
+            if domain != DEFAULT_DOMAIN {
+                ir = ir.max(lowest_ir(DEFAULT_DOMAIN, PLAIN_OPSET));
+                imports.push((DEFAULT_DOMAIN, PLAIN_OPSET));
+            }
+            Probe { ir, imports }
+        };
+        let newest = Specs::embedded().newest_opset(domain).ok()?;
+        let taken = taken(1..=newest, |opset| probe(opset).runs(host))?;
+        opsets.extend(range(&taken).map(|range| (domain.to_owned(), range)));
+    }
+    // Every version of the format may import an old opset.
+    let Opsets::Between(oldest, _) = *opsets.get(DEFAULT_DOMAIN)? else { return None };
+    let imports = vec![(DEFAULT_DOMAIN, oldest.max(7))];
+    let taken = taken(OLDEST_IR..=newest_ir, |ir| Probe { ir, imports: imports.clone() }.runs(host))?;
+    Some(Accepted { ir: range(&taken)?, opsets })
+}
+
+/// The versions that are taken; nothing where the runtime did not live through one.
+fn taken(versions: RangeInclusive<u32>, takes: impl Fn(u32) -> Option<bool>) -> Option<Vec<u32>> {
+    let mut taken = Vec::new();
+    for version in versions {
+        taken.extend(takes(version)?.then_some(version));
+    }
+    Some(taken)
+}
+
+/// The range from the first to the last.
+fn range(taken: &[u32]) -> Option<Opsets> {
+    taken.first().zip(taken.last()).map(|(oldest, newest)| Opsets::Between(*oldest, *newest))
+}
+
+/// A model that gives back its input.
+struct Probe<'a> {
+    ir: u32,
+    imports: Vec<(&'a str, u32)>,
+}
+
+impl Probe<'_> {
+    /// Whether the runtime runs the model; nothing where it does not live through it.
+    fn runs(&self, host: &dyn Host) -> Option<bool> {
+        let value = Value::Tensor(Tensor::of_floats(ElementType::Float, &[2], &[1.5, -2.0]).ok()?);
+        let inputs = [Named { name: "x".to_owned(), value: value.clone() }];
+        let outputs = [Output::new("y", ValueType::Tensor(ElementType::Float), 0)];
+        let model = self.model().encode_to_vec().into();
+        let request = Request { id: "accepted", model: &model, folder: None, inputs: &inputs, outputs: &outputs };
+        match host.run(&request).ended {
+            Ended::Answered(Response::Outputs { values, .. }) => Some(values == [value]),
+            Ended::Answered(Response::Unsupported { .. } | Response::Error { .. }) => Some(false),
+            Ended::Timeout(_) | Ended::OutOfMemory(_) | Ended::Crash(_) | Ended::ProtocolError(_) => None,
+        }
+    }
+
+    fn model(&self) -> ModelProto {
+        let info = |name: &str| ValueInfoProto {
+            name: Some(name.to_owned()),
+            r#type: Some(encode::value_type(&ValueType::Tensor(ElementType::Float), Some(&[2]))),
+            ..ValueInfoProto::default()
+        };
+        let import = |(domain, opset): &(&str, u32)| OperatorSetIdProto {
+            domain: Some(model_domain(domain).to_owned()),
+            version: Some(i64::from(*opset)),
+        };
+        let node = NodeProto {
+            op_type: Some("Identity".to_owned()),
+            input: vec!["x".to_owned()],
+            output: vec!["y".to_owned()],
+            ..NodeProto::default()
+        };
+        ModelProto {
+            ir_version: Some(i64::from(self.ir)),
+            opset_import: self.imports.iter().map(import).collect(),
+            producer_name: Some("onnx-conformance".to_owned()),
+            graph: Some(GraphProto {
+                name: Some("accepted".to_owned()),
+                node: vec![node],
+                input: vec![info("x")],
+                output: vec![info("y")],
+                ..GraphProto::default()
+            }),
+            ..ModelProto::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onnx_conformance_reference::proto::decode;
+    use onnx_conformance_reference::spec::canonical_domain;
+
+    use super::*;
+    use crate::{Builtin, Declaration, Phase, Ran};
+
+    /// A runtime that takes models up to an opset and an IR version.
+    struct UpTo {
+        opset: i64,
+        ir: i64,
+        hangs: bool,
+    }
+
+    impl Host for UpTo {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("up-to", "1")
+        }
+
+        fn run(&self, request: &Request<'_>) -> Ran {
+            let model = decode::model(request.model.clone()).unwrap();
+            let imports = model.opset_import.iter();
+            let mut known = imports.map(|it| (canonical_domain(it.domain()), it.version()));
+            let ended = if known.all(|(domain, opset)| domain == "ai.onnx" && opset <= self.opset)
+                && model.ir_version() <= self.ir
+            {
+                Ended::Answered(Response::Outputs { values: vec![request.inputs[0].value.clone()], cells: Vec::new() })
+            } else if self.hangs {
+                Ended::Timeout("no answer".to_owned())
+            } else {
+                Ended::Answered(Response::Error { phase: Phase::Load, message: "too new".to_owned() })
+            };
+            Ran { ended, flaky: None }
+        }
+    }
+
+    #[test]
+    fn the_built_in_executor_takes_every_release() {
+        let found = accepted(&Builtin::new(Duration::from_mins(1))).unwrap();
+        let newest = Specs::embedded().releases().unwrap().newest().unwrap();
+        assert_eq!(found.ir, Opsets::Between(3, newest.ir));
+        // A domain without operators is not tried.
+        let has_operators = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
+        for (domain, opset) in newest.opsets.iter().filter(|(domain, _)| has_operators(domain)) {
+            assert_eq!(found.opsets.get(domain), Some(&Opsets::Between(1, *opset)), "{domain}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_found() {
+        let found = accepted(&UpTo { opset: 21, ir: 10, hangs: false }).unwrap();
+        assert_eq!(found.ir, Opsets::Between(3, 10));
+        assert_eq!(found.opsets, BTreeMap::from([("ai.onnx".to_owned(), Opsets::Between(1, 21))]));
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_runtime_that_hangs_or_runs_nothing() {
+        assert_eq!(accepted(&UpTo { opset: 21, ir: 10, hangs: true }), None);
+        assert_eq!(accepted(&UpTo { opset: 0, ir: 10, hangs: false }), None);
+    }
+}

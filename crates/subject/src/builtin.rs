@@ -1,0 +1,137 @@
+//! The built-in executor as a runtime.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::executor::{RunError, run};
+use onnx_conformance_reference::kernels::framework::budget::{ExecutionLimits, Observer};
+use onnx_conformance_reference::kernels::framework::error::KernelError;
+use onnx_conformance_reference::model::{LoadLimits, ModelError, read_model};
+use onnx_conformance_reference::proto::measure::MeasureError;
+use onnx_conformance_reference::value::Value;
+
+use crate::folder_data::FolderData;
+use crate::in_process::catching;
+use crate::{Declaration, Ended, Host, Ran, Request, Response, Stop};
+
+/// The built-in executor.
+#[derive(Debug, Clone)]
+pub struct Builtin {
+    timeout: Duration,
+    memory: usize,
+    stop: Stop,
+    jobs: Option<usize>,
+}
+
+impl Builtin {
+    /// The name that the executor declares.
+    pub const NAME: &str = "builtin";
+
+    /// The executor, which stops a run after `timeout`, or when it would take more than 4 GiB.
+    pub fn new(timeout: Duration) -> Builtin {
+        Builtin { timeout, memory: ExecutionLimits::default().bytes, stop: Stop::default(), jobs: None }
+    }
+
+    /// The executor, which stops a run that would take more than so many bytes: the model, its inputs, and what is computed.
+    #[must_use]
+    pub fn with_memory(self, memory: usize) -> Builtin {
+        Builtin { memory, ..self }
+    }
+
+    /// The executor, whose runs end as soon as the flag is set.
+    #[must_use]
+    pub fn stopped_by(self, stop: &Stop) -> Builtin {
+        Builtin { stop: stop.clone(), ..self }
+    }
+
+    /// The executor, which runs so many cases at a time.
+    #[must_use]
+    pub fn with_jobs(self, jobs: Option<usize>) -> Builtin {
+        Builtin { jobs, ..self }
+    }
+
+    fn run_model(&self, request: &Request<'_>) -> Ended {
+        let (started, timeout, stop) = (Instant::now(), self.timeout, self.stop.clone());
+        let deadline = Deadline::new(move || stop.is_set() || started.elapsed() > timeout);
+        let external = FolderData::new(request.folder, deadline.clone());
+        // The model shares weights with its file, which nobody else counts; other files count with the model.
+        let expected = request.outputs.iter().map(|output| usize::try_from(output.bytes).unwrap_or(usize::MAX));
+        let held = expected.fold(request.model.len(), usize::saturating_add);
+        let Some(left) = self.memory.checked_sub(held) else {
+            let memory = self.memory;
+            return Ended::OutOfMemory(format!(
+                "the model and the expected outputs have {held} bytes, over the limit of {memory} bytes"
+            ));
+        };
+        let loading = LoadLimits { deadline: deadline.clone(), bytes: left };
+        let model = match read_model(request.model.clone(), &external, &loading) {
+            Ok(model) => model,
+            Err(error) => return refused(&error),
+        };
+        let inputs: BTreeMap<String, Value> =
+            request.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect();
+        let cells = Arc::new(Mutex::new(BTreeSet::new()));
+        let observer = Some(collect_cells(&cells));
+        let limits = ExecutionLimits { deadline, bytes: left, observer, ..ExecutionLimits::default() };
+        match run(&model, inputs, limits) {
+            Ok(values) => {
+                let cells = std::mem::take(&mut *cells.lock().unwrap_or_else(PoisonError::into_inner));
+                Ended::Answered(Response::Outputs { values, cells: cells.into_iter().collect() })
+            }
+            Err(error) => failed(error),
+        }
+    }
+}
+
+/// Notes the operator version and the bound types of every node that runs.
+fn collect_cells(cells: &Arc<Mutex<BTreeSet<String>>>) -> Observer {
+    let cells = Arc::clone(cells);
+    Arc::new(move |spec, types| {
+        let mut cells = cells.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = spec.version.qualified();
+        cells.extend(types.iter().map(|(parameter, value_type)| format!("{version} {parameter}={value_type}")));
+        cells.insert(version);
+    })
+}
+
+fn refused(error: &ModelError) -> Ended {
+    match error {
+        ModelError::Limit(MeasureError::Deadline) => Ended::Timeout("the model did not load in time".to_owned()),
+        ModelError::Limit(MeasureError::Limit(_)) => Ended::OutOfMemory(error.to_string()),
+        _ => Ended::Answered(Response::load_error(error.to_string())),
+    }
+}
+
+fn failed(error: RunError) -> Ended {
+    let message = error.to_string();
+    let RunError::Kernel(error) = error else { return Ended::Answered(Response::run_error(message)) };
+    match error.root() {
+        KernelError::Unsupported { .. } => {
+            let what = error.missing().unwrap_or_else(|| "model".to_owned());
+            Ended::Answered(Response::unsupported(what, message))
+        }
+        KernelError::Limit(_) => Ended::OutOfMemory(message),
+        KernelError::Deadline => Ended::Timeout("no answer in time".to_owned()),
+        _ => Ended::Answered(Response::run_error(message)),
+    }
+}
+
+impl Host for Builtin {
+    fn declaration(&self) -> Declaration {
+        Declaration::named("builtin", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        self.jobs
+    }
+
+    fn refuses_memory(&self) -> bool {
+        true
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        catching(|| self.run_model(request)).into()
+    }
+}

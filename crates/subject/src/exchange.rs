@@ -1,0 +1,309 @@
+//! The files of a request: a model and its inputs as an adapter reads them, and the outputs as it writes them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::proto::measure::{Kind, decoded_size};
+use onnx_conformance_reference::proto::{
+    MapProto, Message as _, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, decode, encode,
+};
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
+
+use crate::exchange_folder::{Contents, ExchangeFolder};
+use crate::files::read_file;
+use crate::message::{Command, Problem, ValueFile};
+use crate::platform::open_plain;
+use crate::{Output, Request};
+
+/// The largest file of an output, in bytes, whatever is expected.
+const LARGEST: u64 = 16 << 20;
+
+/// How many times as many bytes as the expected value has its file may have besides: some ways of writing numbers take
+/// more room than others.
+const TIMES: u64 = 16;
+
+/// What an output may take once it is decoded, in bytes, whatever is expected: a file of many small messages takes many times its size.
+const DECODED: usize = 256 << 20;
+
+/// The longest that the folder of a request is emptied.
+const EMPTYING: Duration = Duration::from_secs(10);
+
+/// The files of one request, which go away with the value.
+pub(super) struct RequestFiles {
+    exchange: Arc<ExchangeFolder>,
+    /// The name of the request's folder, which no adapter foresees.
+    name: String,
+    home: PathBuf,
+    outputs: Vec<(Output, PathBuf)>,
+    /// What is there from the beginning.
+    given: Contents,
+    is_removed: bool,
+}
+
+impl RequestFiles {
+    /// Writes a request's files into a new folder, and returns them with the message of the request.
+    pub(super) fn write(
+        exchange: &Arc<ExchangeFolder>,
+        seq: u64,
+        request: &Request<'_>,
+    ) -> io::Result<(RequestFiles, Command)> {
+        let name = seq.to_string();
+        let home = exchange.begin(&name)?;
+        let outputs = outputs(&home, request.outputs);
+        let (exchange, given) = (Arc::clone(exchange), Contents::default());
+        let mut files = RequestFiles { exchange, name, home, outputs, given, is_removed: false };
+        fs::create_dir(files.home.join("out"))?;
+        for (number, input) in request.inputs.iter().enumerate() {
+            write_new(&files.input(number), &encode::value(&input.value, &input.name))?;
+        }
+        let command = files.command(seq, request)?;
+        files.given = files.exchange.given(&files.name)?;
+        Ok((files, command))
+    }
+
+    /// The bytes that the adapter has added.
+    pub(super) fn added(&self) -> Result<u64, Problem> {
+        self.exchange.added(&self.name, &self.given)
+    }
+
+    /// Removes the folder. What cannot be removed while the adapter lives is removed when it has ended.
+    pub(super) fn remove(&mut self) -> Result<(), Problem> {
+        let removed = self.exchange.end(&self.name, Instant::now() + EMPTYING);
+        self.is_removed = removed.is_ok();
+        removed.map_err(|error| {
+            let rule = format!("the folder of the request cannot be removed: {error}");
+            problem(rule, "leave what is there as it is, and write nothing but the outputs that are asked for")
+        })
+    }
+
+    /// The message of the request.
+    fn command(&self, seq: u64, request: &Request<'_>) -> io::Result<Command> {
+        let file = |name: &str, value_type: &ValueType, path: &Path| {
+            let (name, value_type) = (name.to_owned(), value_type.to_string());
+            Ok::<_, io::Error>(ValueFile { name, value_type, path: text(path)? })
+        };
+        let inputs = request.inputs.iter().enumerate();
+        let inputs = inputs.map(|(number, input)| file(&input.name, &input.value.value_type(), &self.input(number)));
+        let outputs = self.outputs.iter().map(|(output, path)| file(&output.name, &output.value_type, path));
+        Ok(Command::Run {
+            seq,
+            model: text(&self.model(request)?)?,
+            inputs: inputs.collect::<Result<_, _>>()?,
+            outputs: outputs.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn input(&self, number: usize) -> PathBuf {
+        self.home.join(format!("input_{number}.pb"))
+    }
+
+    /// The file of the model: where it has data outside itself, the one that is read from there, if it is the same.
+    fn model(&self, request: &Request<'_>) -> io::Result<PathBuf> {
+        if let Some(folder) = request.folder {
+            let original = folder.join("model.onnx");
+            if read_file(&original, request.model.len() as u64).is_ok_and(|bytes| bytes == *request.model) {
+                return original.canonicalize();
+            }
+            copy_data(folder, &self.home)?;
+        }
+        let path = self.home.join("model.onnx");
+        write_new(&path, request.model)?;
+        Ok(path)
+    }
+
+    /// Reads the outputs that were asked for.
+    pub(super) fn read(&self) -> Result<Vec<Value>, Problem> {
+        let values = self.outputs.iter().map(|(output, path)| read(output, path)).collect::<Result<_, _>>()?;
+        let known: BTreeSet<&Path> = self.outputs.iter().map(|(_, path)| path.as_path()).collect();
+        let found = fs::read_dir(self.home.join("out")).map_err(|error| {
+            problem(format!("the folder of the outputs cannot be read: {error}"), "leave the folder as it is")
+        })?;
+        match found.filter_map(Result::ok).map(|entry| entry.path()).find(|path| !known.contains(path.as_path())) {
+            None => Ok(values),
+            Some(path) => Err(problem(
+                format!("{} was written, which was not asked for", file_name(&path)),
+                "write each output to its `path`, and nothing else beside it",
+            )),
+        }
+    }
+}
+
+impl Drop for RequestFiles {
+    fn drop(&mut self) {
+        if !self.is_removed {
+            // What stays is removed with the folder of the run.
+            let _ = self.remove();
+        }
+    }
+}
+
+/// Writes a file where there is none.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::File::create_new(path)?.write_all(bytes)
+}
+
+fn outputs(home: &Path, outputs: &[Output]) -> Vec<(Output, PathBuf)> {
+    let path = |number: usize| home.join("out").join(format!("output_{number}.pb"));
+    outputs.iter().enumerate().map(|(number, output)| (output.clone(), path(number))).collect()
+}
+
+fn text(path: &Path) -> io::Result<String> {
+    let rule = || io::Error::other(format!("the path {} is not UTF-8; set TMPDIR to one that is", path.display()));
+    path.to_str().map(str::to_owned).ok_or_else(rule)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What a test folder holds besides a model and its data sets.
+fn data(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
+    let is_data = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        name != "model.onnx" && !name.to_string_lossy().starts_with("test_data_set_")
+    };
+    fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).filter(is_data)
+}
+
+/// Copies the files and folders beside a model. Links stay behind: a copy of what they lead to would be something else.
+fn copy_data(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in data(from) {
+        let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+        if kind.is_dir() {
+            fs::create_dir(&target)?;
+            copy_data(&source, &target)?;
+        } else if kind.is_file() {
+            fs::copy(&source, &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn problem(rule: String, fix: &str) -> Problem {
+    Problem::new(&[], rule, fix)
+}
+
+fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
+    let (name, declared) = (&output.name, &output.value_type);
+    let place = format!("output '{name}' ({})", file_name(path));
+    let fix = "write every output that is asked for to its `path` before the answer";
+    let unreadable = |error: io::Error| problem(format!("{place} cannot be read: {error}"), fix);
+    let irregular = || problem(format!("{place} is no regular file"), fix);
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(irregular()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(problem(format!("{place} was not written"), fix));
+        }
+        Err(error) => return Err(unreadable(error)),
+    }
+    // It may be another file by now.
+    let file = open_plain(path).map_err(unreadable)?;
+    let found = file.metadata().map_err(unreadable)?;
+    if !found.is_file() {
+        return Err(irregular());
+    }
+    // Nothing is read, or unpacked, that is much larger than what is expected.
+    let most = output.bytes.saturating_mul(TIMES).saturating_add(LARGEST);
+    let too_large = |size: u64| {
+        let rule = format!("{place} has {size} bytes, and at most {most} are read of this output");
+        problem(rule, "write the value alone, as the runtime gave it")
+    };
+    if found.len() > most {
+        return Err(too_large(found.len()));
+    }
+    let mut bytes = Vec::new();
+    let size = file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)? as u64;
+    if size > most {
+        return Err(too_large(size));
+    }
+    let bytes = Bytes::from(bytes);
+    let kind = kind(declared);
+    let message = kind.message_name().unwrap_or("message");
+    let most = DECODED.saturating_add(usize::try_from(most).unwrap_or(usize::MAX));
+    decoded_size(kind, &bytes, most, &Deadline::never()).map_err(|error| {
+        problem(
+            format!("{place} holds a {message} that is too large: {error}"),
+            "write the value as the runtime gave it",
+        )
+    })?;
+    let value = decode::value(bytes.clone(), declared).map_err(|error| {
+        let fix = format!("write it as {message}, which is what {declared} calls for");
+        problem(format!("{place} holds no {message}: {error}"), &fix)
+    })?;
+    match message_name(bytes, declared) {
+        found if found.is_empty() || found == *name => Ok(value),
+        found => Err(problem(
+            format!("{place} holds a value by the name '{found}'"),
+            "write outputs in the order in which they are asked for; leave the name out, or write the output's",
+        )),
+    }
+}
+
+/// The kind of message that a file holds for a type.
+fn kind(declared: &ValueType) -> Kind {
+    match declared {
+        ValueType::Tensor(_) => Kind::Tensor,
+        ValueType::SparseTensor(_) => Kind::SparseTensor,
+        ValueType::Sequence(_) => Kind::Sequence,
+        ValueType::Optional(_) => Kind::Optional,
+        ValueType::Map(..) => Kind::Map,
+    }
+}
+
+/// The name that a message gives its value; empty where it gives none.
+fn message_name(bytes: Bytes, declared: &ValueType) -> String {
+    let name = match declared {
+        ValueType::Tensor(_) => TensorProto::decode(bytes).map(|message| message.name().to_owned()),
+        ValueType::SparseTensor(_) => SparseTensorProto::decode(bytes)
+            .map(|message| message.values.map_or_else(String::new, |values| values.name().to_owned())),
+        ValueType::Sequence(_) => SequenceProto::decode(bytes).map(|message| message.name().to_owned()),
+        ValueType::Optional(_) => OptionalProto::decode(bytes).map(|message| message.name().to_owned()),
+        ValueType::Map(..) => MapProto::decode(bytes).map(|message| message.name().to_owned()),
+    };
+    name.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onnx_conformance_reference::dtype::ElementType;
+
+    fn rule(bytes: &[u8], declared: ValueType) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("output_0.pb");
+        fs::write(&path, bytes).unwrap();
+        read(&Output::new("y", declared, 0), &path).unwrap_err().rule
+    }
+
+    /// Of two bytes each, of which a message takes a hundred times as many.
+    #[test]
+    fn a_file_of_many_small_messages_is_not_decoded() {
+        let sequence = ValueType::Sequence(Box::new(ValueType::Tensor(ElementType::Float)));
+        let empty = TensorProto::default();
+        let start = SequenceProto { elem_type: Some(1), tensor_values: vec![empty], ..SequenceProto::default() };
+        let mut bytes = start.encode_to_vec();
+        let item = bytes[bytes.len() - 2..].to_vec();
+        bytes.extend(item.iter().cycle().take(8 << 20));
+        assert!(rule(&bytes, sequence).contains("holds a SequenceProto that is too large"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_takes_the_place_of_a_file_is_neither_waited_for_nor_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        fs::write(at("file"), "").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        assert!(made.success() && open_plain(&at("file")).is_ok() && open_plain(&at("link")).is_err());
+        assert!(!open_plain(&at("pipe")).unwrap().metadata().unwrap().is_file());
+    }
+}

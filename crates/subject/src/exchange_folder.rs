@@ -1,0 +1,205 @@
+//! The folder of a run in which requests have theirs, and what an adapter leaves there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::message::Problem;
+use crate::platform::{bytes_of, memory_folder};
+use crate::run_folder::{RunFolder, remove};
+
+/// How much room a worker's files may need, in bytes.
+const ROOM: u64 = 1 << 30;
+
+/// The most entries that an adapter may have in the folder of a request.
+const MOST_ENTRIES: u64 = 10_000;
+
+/// How deep folders may nest there.
+const DEEPEST: usize = 64;
+
+/// What an entry takes besides its bytes: what the system knows of a file in memory.
+const ENTRY: u64 = 1 << 10;
+
+/// What to do instead of leaving much in a folder.
+const FIX: &str = "write each output to its `path`, and nothing else beside it";
+
+/// The folder of a run, and which entries of it are the folders of requests.
+pub(super) struct ExchangeFolder {
+    folder: RunFolder,
+    requests: Mutex<BTreeSet<String>>,
+}
+
+impl ExchangeFolder {
+    /// Makes the folder: in memory, if there is room and nobody has said where else.
+    pub(super) fn new(workers: usize) -> io::Result<ExchangeFolder> {
+        let room = ROOM.saturating_mul(u64::try_from(workers).unwrap_or(u64::MAX));
+        let in_memory = if std::env::var_os("TMPDIR").is_some() { None } else { memory_folder(room) };
+        let folder = match in_memory.map(|place| RunFolder::new_in(&place)) {
+            Some(Ok(folder)) => folder,
+            _ => RunFolder::new_in(&std::env::temp_dir())?,
+        };
+        Ok(ExchangeFolder { folder, requests: Mutex::default() })
+    }
+
+    /// The folder itself.
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Makes the folder of a request.
+    pub(super) fn begin(&self, request: &str) -> io::Result<PathBuf> {
+        let path = self.path().join(request);
+        // It is known before anybody can take it for one that an adapter has made.
+        self.requests().insert(request.to_owned());
+        fs::create_dir(&path).inspect_err(|_| {
+            self.requests().remove(request);
+        })?;
+        Ok(path)
+    }
+
+    /// Removes the folder of a request, and what an adapter has left beside it.
+    pub(super) fn end(&self, request: &str, until: Instant) -> io::Result<()> {
+        let removed = remove(&self.path().join(request), until);
+        self.requests().remove(request);
+        self.strays().try_for_each(|path| remove(&path, until)).and(removed)
+    }
+
+    /// What a request's folder holds before the adapter knows of it.
+    pub(super) fn given(&self, request: &str) -> io::Result<Contents> {
+        let all = Bounds { entries: u64::MAX, depth: usize::MAX };
+        let mut given = Contents::default();
+        given.add(self.path().join(request), all).map_err(|problem| io::Error::other(problem.rule))?;
+        Ok(given)
+    }
+
+    /// The bytes that have been added to the folder of a request, and beside the folders of all requests.
+    pub(super) fn added(&self, request: &str, given: &Contents) -> Result<u64, Problem> {
+        let bounds = Bounds { entries: given.entries + MOST_ENTRIES, depth: given.depth.max(DEEPEST) };
+        let mut contents = Contents::default();
+        for path in self.strays().chain([self.path().join(request)]) {
+            contents.add(path, bounds)?;
+        }
+        Ok(contents.bytes.saturating_sub(given.bytes))
+    }
+
+    /// Removes the folder at the end of a run.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        self.folder.remove()
+    }
+
+    fn requests(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The entries that are no folders of requests.
+    fn strays(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(self.path()).into_iter().flatten().filter_map(Result::ok);
+        let is_request = |name: &std::ffi::OsStr| name.to_str().is_some_and(|name| self.requests().contains(name));
+        entries.filter(move |entry| !is_request(&entry.file_name())).map(|entry| entry.path())
+    }
+}
+
+/// How much is in a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// The bytes that it takes, which are fewer than those of its files where these have holes.
+    bytes: u64,
+    /// The files, folders and whatever else.
+    entries: u64,
+    /// How deep folders nest.
+    depth: usize,
+}
+
+/// How much may be in a folder.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    entries: u64,
+    depth: usize,
+}
+
+impl Contents {
+    /// Adds what is in a folder, and the folder. What goes away meanwhile is not there.
+    fn add(&mut self, path: PathBuf, bounds: Bounds) -> Result<(), Problem> {
+        let mut open = vec![(path, 0)];
+        while let Some((path, depth)) = open.pop() {
+            let found = match fs::symlink_metadata(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                found => found.map_err(|error| hidden(&path, &error))?,
+            };
+            self.bytes = self.bytes.saturating_add(bytes_of(&found)).saturating_add(ENTRY);
+            if !found.is_dir() {
+                continue;
+            }
+            self.depth = self.depth.max(depth);
+            if depth > bounds.depth {
+                let rule = format!("folders nest more than {} deep in the folder of the request", bounds.depth);
+                return Err(Problem::new(&[], rule, FIX));
+            }
+            let entries = match fs::read_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                entries => entries.map_err(|error| hidden(&path, &error))?,
+            };
+            for entry in entries.filter_map(Result::ok) {
+                self.entries += 1;
+                if self.entries > bounds.entries {
+                    let rule =
+                        format!("more than {} files and folders are in the folder of the request", bounds.entries);
+                    return Err(Problem::new(&[], rule, FIX));
+                }
+                open.push((entry.path(), depth + 1));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A folder that an adapter has closed.
+fn hidden(path: &Path, error: &io::Error) -> Problem {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Problem::new(&[], format!("{name} in the folder of the request cannot be looked into: {error}"), FIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_an_adapter_leaves_is_counted_and_removed() {
+        let exchange = ExchangeFolder::new(1).unwrap();
+        let folder = exchange.begin("1").unwrap();
+        let other = exchange.begin("2").unwrap();
+        let given = exchange.given("1").unwrap();
+        assert_eq!(exchange.added("1", &given), Ok(0));
+        fs::write(folder.join("a"), vec![1; 100_000]).unwrap();
+        fs::write(other.join("a"), vec![1; 1_000_000]).unwrap();
+        fs::create_dir(exchange.path().join("stray")).unwrap();
+        fs::write(exchange.path().join("stray/a"), vec![1; 100_000]).unwrap();
+        let added = exchange.added("1", &given).unwrap();
+        assert!((200_000..400_000).contains(&added), "{added}");
+        exchange.end("1", Instant::now() + Duration::from_mins(1)).unwrap();
+        assert!(!folder.exists() && !exchange.path().join("stray").exists() && other.join("a").exists());
+    }
+
+    #[test]
+    fn holes_take_no_room_and_folders_have_bounds() {
+        let exchange = ExchangeFolder::new(1).unwrap();
+        let folder = exchange.begin("1").unwrap();
+        let given = exchange.given("1").unwrap();
+        let rule = |given: &Contents| exchange.added("1", given).unwrap_err().rule;
+        fs::File::create(folder.join("a")).unwrap().set_len(1 << 40).unwrap();
+        assert!(exchange.added("1", &given).unwrap() < 100_000 || cfg!(not(unix)));
+        let deep = folder.join("b/".repeat(DEEPEST + 1));
+        fs::create_dir_all(&deep).unwrap();
+        assert_eq!(rule(&given), "folders nest more than 64 deep in the folder of the request");
+        let given = exchange.given("1").unwrap();
+        assert!(exchange.added("1", &given).is_ok());
+        for number in 0..=MOST_ENTRIES {
+            fs::write(deep.join(number.to_string()), "").unwrap();
+        }
+        assert_eq!(rule(&given), "more than 10066 files and folders are in the folder of the request");
+    }
+}

@@ -1,0 +1,125 @@
+//! Files that a user names or a suite holds: regular ones of a bounded size alone, so that neither a pipe nor a device nor
+//! a file of many gigabytes holds up the program.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
+use std::path::Path;
+
+/// The most that a model or a value may have: what protobuf can encode.
+pub const MOST_BINARY: u64 = 2 << 30;
+
+/// Largest size of a text that is read whole, such as YAML.
+const MOST_TEXT: u64 = 64 << 20;
+
+/// Largest size of a line of a text that is read line by line.
+const MAX_LINE: u64 = 4 << 20;
+
+/// Reads a file of at most so many bytes.
+pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let (file, size) = open_regular(path)?;
+    let too_large = || Error::new(ErrorKind::FileTooLarge, format!("is larger than the {most} bytes that are read"));
+    if size > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    // The file may have grown since.
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// Reads a text in UTF-8 of at most 64 MiB.
+pub fn read_text(path: &Path) -> Result<String> {
+    String::from_utf8(read_file(path, MOST_TEXT)?).map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))
+}
+
+/// Reads a file in UTF-8 line by line, each of at most 4 MiB; the file may be larger than memory.
+pub fn read_lines(path: &Path) -> Result<impl Iterator<Item = Result<String>> + use<>> {
+    let (file, _) = open_regular(path)?;
+    Ok(lines(BufReader::new(file)))
+}
+
+/// Reads a text in UTF-8 line by line, each of at most 4 MiB. It ends with the first error.
+pub fn lines(mut text: impl BufRead) -> impl Iterator<Item = Result<String>> {
+    let mut is_over = false;
+    std::iter::from_fn(move || {
+        let line = if is_over { None } else { read_line(&mut text).transpose() };
+        is_over = !matches!(line, Some(Ok(_)));
+        line
+    })
+}
+
+/// Reads the next line without its end; nothing at the end of the file.
+fn read_line(file: &mut impl BufRead) -> Result<Option<String>> {
+    let mut line = Vec::new();
+    let read = file.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
+    if read as u64 > MAX_LINE {
+        let rule = format!("has a line of more than the {MAX_LINE} bytes that are read");
+        return Err(Error::new(ErrorKind::FileTooLarge, rule));
+    }
+    if read == 0 {
+        return Ok(None);
+    }
+    let line = String::from_utf8(line).map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))?;
+    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// Opens a regular file and tells its size. What it is is asked first, since to open a pipe waits for a writer.
+pub fn open_regular(path: &Path) -> Result<(File, u64)> {
+    let other = || Error::new(ErrorKind::InvalidInput, "is no regular file");
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(other());
+    }
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    if found.is_file() { Ok((file, found.len())) } else { Err(other()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_or_too_large_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_file(&path, 5).unwrap(), b"12345");
+        assert_eq!(read_file(&path, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(read_file(folder.path(), 5).unwrap_err().to_string(), "is no regular file");
+        std::fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_text(&path).unwrap_err().to_string(), "is not UTF-8");
+    }
+
+    #[test]
+    fn lines_are_read_one_by_one_and_have_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let read = |text: &[u8]| {
+            std::fs::write(&path, text).unwrap();
+            let lines = read_lines(&path).unwrap().map(|line| line.map_err(|error| error.to_string()));
+            lines.collect::<Vec<_>>()
+        };
+        let line = |text: &str| Ok(text.to_owned());
+        assert_eq!(read(b""), []);
+        assert_eq!(read(b"a\n\nb\r\nc"), [line("a"), line(""), line("b"), line("c")]);
+        assert_eq!(read(b"a\n\xff\nb"), [line("a"), Err("is not UTF-8".to_owned())]);
+        let long = [b"a\n".as_slice(), &vec![b'x'; 4 << 20]].concat();
+        assert_eq!(read(&long), [line("a"), line(&"x".repeat(4 << 20))]);
+        let longer = [long, b"x".to_vec()].concat();
+        assert_eq!(read(&longer)[1], Err("has a line of more than the 4194304 bytes that are read".to_owned()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_or_a_device_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for path in [&pipe, &link] {
+            assert_eq!(read_file(path, 5).unwrap_err().to_string(), "is no regular file");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The id of a case, taken apart.
+
+use std::fmt;
+
+use onnx_conformance_reference::spec::OperatorVersion;
+use onnx_conformance_reference::types::ValueType;
+
+use crate::variant::Variant;
+
+/// The id of a case: `ai.onnx/Sum-13/broadcast/T=float@constants` is the path of a case and a variant.
+///
+/// Every text is an id: a case of a user's folder is named by its path. The path of a case from the specs begins with its
+/// operator version, that of a vendored case with its release and kind (`onnx-1.23.2/node/test_abs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaseId<'a> {
+    /// The id without its variant.
+    pub path: &'a str,
+    /// The variant that the id ends with.
+    pub variant: Variant,
+}
+
+impl<'a> CaseId<'a> {
+    /// Takes an id apart.
+    pub fn parse(id: &'a str) -> CaseId<'a> {
+        let (path, variant) = Variant::of_id(id);
+        CaseId { path, variant }
+    }
+
+    /// The operator version that a case from the specs is about.
+    pub fn version(&self) -> Option<OperatorVersion> {
+        let group = self.first_parts(2).filter(|group| group.contains('/'))?;
+        group.parse().ok()
+    }
+
+    /// The group that a case is listed in: an operator version, a release and kind of vendored cases, or the first folder of
+    /// a path that has no more. A case outside of every folder is a group of its own.
+    pub fn group(&self) -> &'a str {
+        let first_folder = || self.path.split_once('/').map(|(folder, _)| folder);
+        let two = self.first_parts(2).filter(|group| group.len() < self.path.len());
+        two.or_else(first_folder).unwrap_or(self.path)
+    }
+
+    /// The path behind the group: `broadcast/T=float`.
+    pub fn name(&self) -> &'a str {
+        self.path.strip_prefix(self.group()).and_then(|rest| rest.strip_prefix('/')).unwrap_or(self.path)
+    }
+
+    /// The parts of the path.
+    pub fn parts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.path.split('/')
+    }
+
+    /// The type parameters that the last part names, with their types: `T` and `float` of `broadcast/T=float@opset=13`.
+    pub fn types(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let last = self.path.rsplit('/').next().unwrap_or(self.path);
+        let last = last.split_once('@').map_or(last, |(types, _)| types);
+        last.split(',').filter_map(|pair| pair.split_once('='))
+    }
+
+    /// The paths of the groups that the case is in, the widest first.
+    pub fn folders(&self) -> impl DoubleEndedIterator<Item = &'a str> + use<'a> {
+        folders(self.path)
+    }
+
+    /// So many parts of the path, if it has as many.
+    fn first_parts(&self, count: usize) -> Option<&'a str> {
+        let mut ends = self.path.match_indices('/').map(|(index, _)| index).chain([self.path.len()]);
+        self.path.get(..ends.nth(count - 1)?)
+    }
+}
+
+/// The folders above a path, the widest first: `a` and `a/b` of `a/b/c`. It may be the path of a group, or the beginning of
+/// a pattern.
+pub fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.match_indices('/').filter_map(|(end, _)| path.get(..end))
+}
+
+/// A type in the characters of an id: a tensor by its element type, `float`, and containers as in `map.int64.float`.
+pub fn type_in_id(value_type: &ValueType) -> String {
+    match value_type {
+        ValueType::Tensor(element) => element.to_string(),
+        ValueType::SparseTensor(element) => format!("sparse.{element}"),
+        ValueType::Sequence(inner) => format!("seq.{}", type_in_id(inner)),
+        ValueType::Optional(inner) => format!("optional.{}", type_in_id(inner)),
+        ValueType::Map(key, value) => format!("map.{key}.{}", type_in_id(value)),
+    }
+}
+
+impl fmt::Display for CaseId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.variant.id(self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(id: &str, version: Option<&str>, group: &str, name: &str, variant: Variant) {
+        let parsed = CaseId::parse(id);
+        assert_eq!(parsed.version().map(|version| version.qualified()).as_deref(), version, "{id}");
+        assert_eq!((parsed.group(), parsed.name(), parsed.variant), (group, name, variant), "{id}");
+        assert_eq!(parsed.to_string(), id);
+    }
+
+    #[test]
+    fn an_id_is_taken_apart_and_put_together() {
+        check("ai.onnx/Sum-13/x/T=float", Some("ai.onnx/Sum-13"), "ai.onnx/Sum-13", "x/T=float", Variant::Runtime);
+        check(
+            "ai.onnx.ml/Scaler-1/x@constants",
+            Some("ai.onnx.ml/Scaler-1"),
+            "ai.onnx.ml/Scaler-1",
+            "x",
+            Variant::Constants,
+        );
+        check("onnx-1.23.2/node/test_abs", None, "onnx-1.23.2/node", "test_abs", Variant::Runtime);
+        check(
+            "ai.onnx/Abs-13/x/T=float@opset=28",
+            Some("ai.onnx/Abs-13"),
+            "ai.onnx/Abs-13",
+            "x/T=float@opset=28",
+            Variant::Runtime,
+        );
+        check("folder/case@dynamic-shapes", None, "folder", "case", Variant::DynamicShapes);
+        check("case", None, "case", "case", Variant::Runtime);
+        check("", None, "", "", Variant::Runtime);
+    }
+
+    #[test]
+    fn an_operator_version_is_no_case_and_still_names_itself() {
+        let id = CaseId::parse("ai.onnx/Sum-13");
+        assert_eq!(id.version().unwrap().qualified(), "ai.onnx/Sum-13");
+        assert_eq!(id.folders().collect::<Vec<_>>(), ["ai.onnx"]);
+        assert_eq!(CaseId::parse("Sum-13/x").version(), None);
+    }
+}

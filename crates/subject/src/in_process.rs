@@ -1,0 +1,36 @@
+//! A runtime in this process: a panic is an outcome; nothing else that goes wrong in it is.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::{Declaration, Ended, Host, Ran, Request, Runtime};
+
+/// A runtime that is called in this process. Its panics are crashes; whatever else ends or stops it ends or stops the run.
+#[derive(Debug)]
+pub struct InProcess<R>(pub R);
+
+impl<R: Runtime> Host for InProcess<R> {
+    fn declaration(&self) -> Declaration {
+        self.0.declaration()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        catching(|| Ended::Answered(self.0.run(request).checked(request))).into()
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        self.0.jobs()
+    }
+}
+
+/// Runs something, whose panic is a crash.
+pub(super) fn catching(run: impl FnOnce() -> Ended) -> Ended {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Ended::Crash(format!("panicked: {}", words(&*panic))))
+}
+
+/// What a panic says.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()))
+        .unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,370 @@
+//! How an adapter is started: a command line, or a folder that says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use onnx_conformance_reference::spec::yaml::{self, YamlError};
+use serde::Deserialize;
+
+use crate::files::read_text;
+use crate::{Adapters, is_name};
+
+/// The file that makes a folder an adapter.
+const FILE: &str = "adapter.yaml";
+
+/// A program, its arguments and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program: a path, or a name that is looked for where the system looks.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What is added to its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Where it runs; where the harness does, without one.
+    pub folder: Option<PathBuf>,
+    /// What to look at when it cannot be started.
+    pub help: String,
+    /// The `adapter.yaml` that says all this; nothing for a command line.
+    pub file: Option<PathBuf>,
+}
+
+/// The contents of `adapter.yaml`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AdapterFile {
+    /// The program and its arguments, run in the adapter's folder. `{python}` is the Python of the virtual environment
+    /// `target/adapters/<name>`, or, where there is none, the one that the program was installed with; `{target}` is that folder.
+    pub command: Vec<String>,
+    /// The Python packages that the adapter needs, as `pip` is given them: what a message names when it does not start.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// What is added to the environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The arguments that choose a part of the runtime, as an execution provider: `{provider}` is what stands behind the name
+    /// in `--runtime NAME:PROVIDER`. Without it the adapter has no such parts.
+    #[serde(default)]
+    pub provider: Vec<String>,
+}
+
+/// A runtime that cannot be started as it is named.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The file of an adapter cannot be read.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file of an adapter does not hold what it should.
+    #[error(transparent)]
+    Yaml(#[from] Box<YamlError>),
+    /// There is nothing to start.
+    #[error("{0} names no program")]
+    Empty(String),
+    /// An adapter is asked for a provider, and does not say how one is chosen.
+    #[error("{path}: this adapter has no providers, so there is no '{provider}' of it; leave out `:{provider}`")]
+    NoProviders {
+        /// The file of the adapter.
+        path: PathBuf,
+        /// The provider that is asked for.
+        provider: String,
+    },
+    /// An adapter that nobody has installed is asked for by its name.
+    #[error(
+        "'{name}' is an adapter of the current folder alone, and a name does not start its program here; name its path, `{path}`, if \
+         you trust it"
+    )]
+    ByPath {
+        /// The name.
+        name: String,
+        /// The folder of the adapter.
+        path: String,
+    },
+    /// A folder is named that is no adapter.
+    #[error("{0}: this folder has no adapter.yaml; name the folder of an adapter, or a command line")]
+    NoAdapter(PathBuf),
+    /// A quote is not closed.
+    #[error("in the command line `{0}` a quote is not closed")]
+    Quote(String),
+}
+
+impl Launch {
+    /// What `runtime` names: an adapter, by its name or by the path of its folder, with a provider behind it or without; else a
+    /// command line.
+    pub fn find(runtime: &str, adapters: &Adapters) -> Result<Launch, LaunchError> {
+        if let Some((folder, provider)) = folder_and_provider(runtime) {
+            return Launch::adapter(provider, &folder, &adapters.python);
+        }
+        let (name, provider) = Launch::name_and_provider(runtime);
+        let has_name = is_name(name) && provider.is_none_or(is_name);
+        if has_name && let Some(folder) = adapters.find(name, FILE) {
+            return Launch::adapter(provider, &folder, &adapters.python);
+        }
+        if has_name && let Some(folder) = adapters.find_by_path(name, FILE) {
+            let provider = provider.map(|provider| format!(":{provider}")).unwrap_or_default();
+            let path = format!("{}{provider}", Path::new(".").join(folder).display());
+            return Err(LaunchError::ByPath { name: name.to_owned(), path });
+        }
+        let help = if has_name {
+            format!("there is no adapter of that name either ({})", names(adapters))
+        } else {
+            "see docs/protocol.md for how a command line is written".to_owned()
+        };
+        let words = words(runtime)?;
+        let folder = words.iter().find_map(|word| adapter_folder(word));
+        let environment = match folder {
+            Some(folder) => {
+                let (file, folder) = read(&folder.join(FILE))?;
+                Installation::of(&folder, &adapters.python).environment(&file)
+            }
+            None => BTreeMap::new(),
+        };
+        let mut words = words.into_iter();
+        let program = words.next().ok_or_else(|| LaunchError::Empty(format!("`{runtime}`")))?;
+        Ok(Launch { program: program.into(), arguments: words.collect(), environment, folder: None, help, file: None })
+    }
+
+    /// The two parts of `onnxruntime:cuda`.
+    pub fn name_and_provider(runtime: &str) -> (&str, Option<&str>) {
+        runtime.split_once(':').map_or((runtime, None), |(name, provider)| (name, Some(provider)))
+    }
+
+    fn adapter(provider: Option<&str>, folder: &Path, installed: &Path) -> Result<Launch, LaunchError> {
+        let path = folder.join(FILE);
+        if !path.is_file() {
+            return Err(LaunchError::NoAdapter(folder.to_owned()));
+        }
+        let (file, folder) = read(&path)?;
+        if let (Some(provider), []) = (provider, &file.provider[..]) {
+            return Err(LaunchError::NoProviders { path, provider: provider.to_owned() });
+        }
+        let installation = Installation::of(&folder, installed);
+        let chosen =
+            provider.iter().flat_map(|provider| file.provider.iter().map(|word| word.replace("{provider}", provider)));
+        let mut words = file.command.iter().map(|word| installation.fill(word)).chain(chosen);
+        let program = words.next().ok_or_else(|| LaunchError::Empty(format!("{}: `command`", path.display())))?;
+        // A path is relative to the adapter's folder; a bare name is looked for where the system looks.
+        let is_path = program.contains(['/', std::path::MAIN_SEPARATOR]);
+        Ok(Launch {
+            program: if is_path { folder.join(program) } else { program.into() },
+            arguments: words.collect(),
+            environment: installation.environment(&file),
+            help: help(&folder, &installation.python, &file.packages),
+            folder: Some(folder),
+            file: Some(path),
+        })
+    }
+}
+
+/// The installation of an adapter: the folder and the Python that its file refers to.
+struct Installation {
+    target: PathBuf,
+    python: PathBuf,
+}
+
+impl Installation {
+    /// The installation of the adapter in a folder, whose name is that of the adapter.
+    fn of(folder: &Path, installed: &Path) -> Installation {
+        let root = folder.parent().and_then(Path::parent).unwrap_or(folder);
+        let target = root.join("target").join("adapters").join(folder.file_name().unwrap_or_default());
+        let own = if cfg!(windows) { target.join("Scripts/python.exe") } else { target.join("bin/python") };
+        let python = if own.is_file() { own } else { installed.to_owned() };
+        Installation { target, python }
+    }
+
+    /// A word of the file with the paths in the places of `{python}` and `{target}`.
+    fn fill(&self, word: &str) -> String {
+        word.replace("{python}", &self.python.to_string_lossy()).replace("{target}", &self.target.to_string_lossy())
+    }
+
+    /// The additions to the environment that the file names.
+    fn environment(&self, file: &AdapterFile) -> BTreeMap<String, String> {
+        file.env.iter().map(|(key, value)| (key.clone(), self.fill(value))).collect()
+    }
+}
+
+/// Reads the file of an adapter, and its folder as an absolute path.
+fn read(path: &Path) -> Result<(AdapterFile, PathBuf), LaunchError> {
+    let io = |error| LaunchError::Io { path: path.to_owned(), error };
+    let file = yaml::read(&path.display().to_string(), &read_text(path).map_err(io)?)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((file, folder.canonicalize().map_err(io)?))
+}
+
+/// The folder of the adapter that a word of a command line is a file of.
+fn adapter_folder(word: &str) -> Option<PathBuf> {
+    let word = Path::new(word);
+    let folder = word.is_file().then(|| word.parent()).flatten()?;
+    folder.join(FILE).is_file().then(|| folder.to_owned())
+}
+
+/// The folder that a runtime is named by, and the provider behind it: `./adapters/onnxruntime:cuda`. A path has a separator.
+fn folder_and_provider(runtime: &str) -> Option<(PathBuf, Option<&str>)> {
+    let is_folder = |text: &str| text.contains(['/', std::path::MAIN_SEPARATOR]) && Path::new(text).is_dir();
+    if is_folder(runtime) {
+        return Some((runtime.into(), None));
+    }
+    let (folder, provider) = runtime.rsplit_once(':').filter(|(_, provider)| is_name(provider))?;
+    is_folder(folder).then(|| (folder.into(), Some(provider)))
+}
+
+/// How an adapter is set up.
+fn help(folder: &Path, python: &Path, packages: &[String]) -> String {
+    let readme = folder.join("README.md");
+    if packages.is_empty() {
+        return format!("{} says how to set it up", readme.display());
+    }
+    let (python, packages) = (python.display(), packages.join(" "));
+    format!("`{python} -m pip install {packages}` installs what it needs; see {}", readme.display())
+}
+
+/// The adapters that there are, for people.
+fn names(adapters: &Adapters) -> String {
+    let found = adapters.folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+    let found = found.filter_map(Result::ok).filter(|entry| entry.path().join(FILE).is_file());
+    let names: BTreeSet<String> = found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    if names.is_empty() {
+        let folders: Vec<String> = adapters.folders.iter().map(|folder| folder.display().to_string()).collect();
+        return format!("none is in {}; ONNX_CONFORMANCE_ADAPTERS may name another folder", folders.join(", "));
+    }
+    format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// The words of a command line, between spaces; quotes hold together what has spaces in it.
+fn words(line: &str) -> Result<Vec<String>, LaunchError> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    if quote.is_some() { Err(LaunchError::Quote(line.to_owned())) } else { Ok(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_folder(folder: impl Into<PathBuf>) -> Adapters {
+        Adapters { folders: vec![folder.into()], by_path: None, python: "python3".into() }
+    }
+
+    #[test]
+    fn a_command_line_has_words_and_quotes() {
+        assert_eq!(words(r#"  a 'b c' "d 'e'"f  g\h "" "#).unwrap(), ["a", "b c", "d 'e'f", r"g\h", ""]);
+        assert!(matches!(words("a 'b"), Err(LaunchError::Quote(_))));
+        assert!(matches!(Launch::find("  ", &in_folder("none")), Err(LaunchError::Empty(_))));
+    }
+
+    #[test]
+    fn an_adapter_is_found_by_its_name() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        let find = |text: &str| {
+            fs::write(folder.join(FILE), text).unwrap();
+            Launch::find("mine", &in_folder(root.path().join("adapters")))
+        };
+        let text = "command: ['{python}', adapter.py]\nenv: {A: '{target}/b'}\npackages: [mine, numpy]\n";
+        let without = find(text).unwrap();
+        assert_eq!(without.program, Path::new("python3"));
+        assert!(without.help.starts_with("`python3 -m pip install mine numpy` installs"), "{}", without.help);
+        let target = root.path().join("target/adapters/mine");
+        for name in ["bin/python", "Scripts/python.exe"] {
+            fs::create_dir_all(target.join(name).parent().unwrap()).unwrap();
+            fs::write(target.join(name), "").unwrap();
+        }
+        let launch = find(text).unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let target = root.join("target/adapters/mine");
+        assert!(launch.program.starts_with(&target), "{launch:?}");
+        assert_eq!(launch.arguments, ["adapter.py"]);
+        assert_eq!(launch.environment["A"], format!("{}/b", target.display()));
+        assert_eq!(launch.folder, Some(root.join("adapters/mine")));
+        assert_eq!(find("command: [./run]").unwrap().program, root.join("adapters/mine/./run"));
+        assert_eq!(find("command: [node]").unwrap().program, Path::new("node"));
+        assert!(matches!(find("command: []"), Err(LaunchError::Empty(_))));
+        assert!(matches!(find("comand: [a]"), Err(LaunchError::Yaml(_))));
+    }
+
+    #[test]
+    fn a_command_line_has_the_environment_of_its_adapter() {
+        let root = tempfile::TempDir::new().unwrap();
+        let (folder, plain) = (root.path().join("adapters/mine"), root.path().join("plain"));
+        for folder in [&folder, &plain] {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("adapter.py"), "").unwrap();
+        }
+        fs::write(folder.join(FILE), "command: ['{python}', adapter.py]\nenv: {A: '1', B: '{target}/b'}\n").unwrap();
+        let adapters = in_folder(root.path().join("adapters"));
+        let find = |script: &Path| Launch::find(&format!("python3 -u '{}' --x", script.display()), &adapters);
+        let named = Launch::find("mine", &adapters).unwrap();
+        let launch = find(&folder.join("adapter.py")).unwrap();
+        assert_eq!((launch.environment.len(), &launch.environment), (2, &named.environment));
+        assert_eq!((launch.program.as_path(), launch.folder), (Path::new("python3"), None));
+        assert!(find(&plain.join("adapter.py")).unwrap().environment.is_empty());
+        assert!(find(&folder.join("none.py")).unwrap().environment.is_empty());
+        fs::write(folder.join(FILE), "comand: [a]\n").unwrap();
+        assert!(matches!(find(&folder.join("adapter.py")), Err(LaunchError::Yaml(_))));
+    }
+
+    #[test]
+    fn a_provider_goes_to_an_adapter_that_has_such() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        let find = |runtime: &str, text: &str| {
+            fs::write(folder.join(FILE), text).unwrap();
+            Launch::find(runtime, &in_folder(root.path().join("adapters")))
+        };
+        let text = "command: [node, a.js]\nprovider: [--on, '{provider}']\n";
+        assert_eq!(find("mine:cuda", text).unwrap().arguments, ["a.js", "--on", "cuda"]);
+        assert_eq!(find("mine", text).unwrap().arguments, ["a.js"]);
+        let error = find("mine:cuda", "command: [node]").unwrap_err().to_string();
+        assert!(error.ends_with("there is no 'cuda' of it; leave out `:cuda`"), "{error}");
+        assert_eq!(find("other:cuda", text).unwrap().program, Path::new("other:cuda"));
+    }
+
+    #[test]
+    fn an_adapter_is_found_by_the_path_of_its_folder() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.display().to_string();
+        let nowhere = in_folder(root.path().join("none"));
+        let error = Launch::find(&path, &nowhere).unwrap_err().to_string();
+        assert!(error.contains("this folder has no adapter.yaml"), "{error}");
+        fs::write(folder.join(FILE), "command: [node, a.js]\nprovider: [--on, '{provider}']\n").unwrap();
+        let launch = Launch::find(&path, &nowhere).unwrap();
+        assert_eq!((launch.program.as_path(), launch.file), (Path::new("node"), Some(folder.join(FILE))));
+        assert_eq!(Launch::find(&format!("{path}/"), &nowhere).unwrap().arguments, ["a.js"]);
+        assert_eq!(Launch::find(&format!("{path}:cuda"), &nowhere).unwrap().arguments, ["a.js", "--on", "cuda"]);
+    }
+
+    #[test]
+    fn a_name_starts_no_program_that_is_started_by_its_path() {
+        let root = tempfile::TempDir::new().unwrap();
+        let folder = root.path().join("adapters/mine");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(FILE), "command: [node]\n").unwrap();
+        let adapters = Adapters { by_path: Some(root.path().join("adapters")), ..in_folder(root.path().join("none")) };
+        let error = Launch::find("mine", &adapters).unwrap_err().to_string();
+        assert!(error.contains(&format!("name its path, `{}`", folder.display())), "{error}");
+        // Dots alone lead to a folder above, and are no names.
+        fs::write(root.path().join(FILE), "command: [node]\n").unwrap();
+        assert_eq!(Launch::find("..", &in_folder(root.path().join("adapters"))).unwrap().program, Path::new(".."));
+    }
+}

@@ -1,0 +1,321 @@
+//! The messages of the adapter protocol; docs/protocol.md says what they mean.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::declaration::given;
+use crate::{Declaration, MissingFeature, Phase};
+
+/// The version of the protocol.
+pub const PROTOCOL: u32 = 1;
+
+/// The longest line, in bytes.
+pub const LONGEST_LINE: usize = 1 << 20;
+
+/// The most characters of a message of others that are kept and shown.
+pub const LONGEST_MESSAGE: usize = 2_000;
+
+/// What the harness sends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "cmd", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Command {
+    /// The first message of a process.
+    Start {
+        /// The version of the protocol.
+        protocol: u32,
+    },
+    /// One model, once, on one set of inputs.
+    Run {
+        /// The number of the request, which the answer repeats.
+        seq: u64,
+        /// The file of the model; external data lies beside it.
+        model: String,
+        /// The inputs, in the order of the graph's.
+        inputs: Vec<ValueFile>,
+        /// The outputs that are asked for, and where each is to be written.
+        outputs: Vec<ValueFile>,
+    },
+    /// The process is to end.
+    Stop {},
+}
+
+/// A file that holds a value, or is to hold one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ValueFile {
+    /// The name of the graph's input or output.
+    pub name: String,
+    /// The type, as in ONNX's operator schemas: `tensor(float)`. It says which message the file holds.
+    #[serde(rename = "type")]
+    pub value_type: String,
+    /// The absolute path of the file.
+    pub path: String,
+}
+
+/// What an adapter answers to `start`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Started {
+    /// What it is.
+    #[serde(deserialize_with = "object")]
+    pub runtime: Declaration,
+}
+
+/// What an adapter answers to `run`: the number of the request and exactly one of `ok`, `unsupported` and `error`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Fields", into = "Fields")]
+pub struct Answer {
+    /// The number of the request.
+    pub seq: u64,
+    /// What came of it.
+    pub result: Answered,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// The outputs are in their files.
+    Ok,
+    /// The runtime does not support something that the standard has.
+    Unsupported(Unsupported),
+    /// The runtime refused the model or failed on it.
+    Error(Failure),
+}
+
+/// What a runtime does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Unsupported {
+    /// The same for every case that needs it: `operator ai.onnx/Abs-13`.
+    pub what: String,
+    /// The runtime's own words.
+    pub message: String,
+}
+
+/// How a runtime failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// When.
+    pub phase: Phase,
+    /// The runtime's own words.
+    pub message: String,
+}
+
+/// The fields of an answer, before it is known that they go together.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    seq: u64,
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    ok: Option<bool>,
+    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
+    unsupported: Option<Unsupported>,
+    #[serde(default, deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+}
+
+impl TryFrom<Fields> for Answer {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Answer, Self::Error> {
+        let result = match (fields.ok, fields.unsupported, fields.error) {
+            (Some(true), None, None) => Answered::Ok,
+            (Some(false), None, None) => return Err("`ok` can only be true; what failed is an `error`"),
+            (None, Some(unsupported), None) => Answered::Unsupported(unsupported),
+            (None, None, Some(failure)) => Answered::Error(failure),
+            (None, None, None) => return Err("none of `ok`, `unsupported` and `error` is there"),
+            _ => return Err("more than one of `ok`, `unsupported` and `error` is there"),
+        };
+        Ok(Answer { seq: fields.seq, result })
+    }
+}
+
+impl From<Answer> for Fields {
+    fn from(answer: Answer) -> Fields {
+        let mut fields = Fields { seq: answer.seq, ok: None, unsupported: None, error: None };
+        match answer.result {
+            Answered::Ok => fields.ok = Some(true),
+            Answered::Unsupported(unsupported) => fields.unsupported = Some(unsupported),
+            Answered::Error(failure) => fields.error = Some(failure),
+        }
+        fields
+    }
+}
+
+/// The three forms of an answer, for its schema.
+#[cfg(feature = "schema")]
+mod forms {
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+    use super::{Answer, Failure, Unsupported};
+
+    #[expect(dead_code, reason = "only the schema is used")]
+    #[derive(JsonSchema)]
+    #[schemars(untagged, deny_unknown_fields)]
+    enum Form {
+        /// The outputs are in their files.
+        Ok { seq: u64, ok: True },
+        /// The runtime does not support something that the standard has.
+        Unsupported { seq: u64, unsupported: Unsupported },
+        /// The runtime refused the model or failed on it.
+        Error { seq: u64, error: Failure },
+    }
+
+    struct True;
+
+    impl JsonSchema for True {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "True".into()
+        }
+
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({ "const": true })
+        }
+    }
+
+    impl JsonSchema for Answer {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Answer".into()
+        }
+
+        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            Form::json_schema(generator)
+        }
+    }
+}
+
+/// A message that is answered to, and how it is written.
+pub trait Message: DeserializeOwned {
+    /// The form of the message, as an example.
+    const FORM: &'static str;
+}
+
+impl Message for Started {
+    const FORM: &'static str = r#"{"runtime":{"name":"...","version":"..."}}"#;
+}
+
+impl Message for Answer {
+    const FORM: &'static str = r#"{"seq":N} with one of "ok":true, "unsupported":{"what":"...","message":"..."} and "error":{"phase":"load" or "run","message":"..."}"#;
+}
+
+/// A message that breaks the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rule}; {fix}{}", shown(line))]
+pub struct Problem {
+    /// The rule that it breaks.
+    pub rule: String,
+    /// What to write instead.
+    pub fix: String,
+    /// The line, cut where it is very long; empty where there is none.
+    pub line: String,
+}
+
+fn shown(line: &str) -> String {
+    if line.is_empty() { String::new() } else { format!("; the line is: {line}") }
+}
+
+impl Problem {
+    /// A problem with a line.
+    pub fn new(line: &[u8], rule: impl Into<String>, fix: impl Into<String>) -> Problem {
+        let start = line.get(..LONGEST_MESSAGE).unwrap_or(line);
+        let mut text = String::from_utf8_lossy(start).escape_debug().to_string().replace("\\\"", "\"");
+        if start.len() < line.len() {
+            text += " ...";
+        }
+        Problem { rule: rule.into(), fix: fix.into(), line: text }
+    }
+}
+
+/// Reads a line as the message that is due.
+pub fn read<T: Message>(line: &[u8]) -> Result<T, Problem> {
+    if serde_json::from_slice::<IgnoredAny>(line).is_err() {
+        let fix = "write only answers to standard output, each whole and on one line; standard error is free";
+        return Err(Problem::new(line, "the line is no JSON", fix));
+    }
+    object(&mut serde_json::Deserializer::from_slice(line)).map_err(|error| {
+        // A message is one line, and its number says nothing.
+        let rule = error.to_string().replace(" at line 1 column ", ", at column ");
+        Problem::new(line, rule, format!("the answer is {}", T::FORM))
+    })
+}
+
+/// Reads a structure from an object alone; left to itself it would take a list of its fields too.
+pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Object<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+
+    deserializer.deserialize_map(Object(PhantomData))
+}
+
+fn given_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
+}
+
+/// What is let pass in an answer, and would be better otherwise.
+pub fn advice(answer: &Answer) -> Option<(&'static str, &'static str)> {
+    const WORDS: &str = "give the runtime's own words, which people read and expectations match";
+    match &answer.result {
+        Answered::Ok => None,
+        Answered::Unsupported(unsupported) if unsupported.what.parse::<MissingFeature>().is_err() => Some((
+            "`what` has none of the forms of docs/protocol.md",
+            "write `operator ai.onnx/Abs-13`, `tensor(bfloat16) in ai.onnx/Abs-13` or the like",
+        )),
+        Answered::Unsupported(Unsupported { message, .. }) | Answered::Error(Failure { message, .. }) => {
+            message.trim().is_empty().then_some(("the message is empty", WORDS))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(line: &str) -> String {
+        read::<Answer>(line.as_bytes()).unwrap_err().rule
+    }
+
+    #[test]
+    fn an_answer_is_exactly_one_of_three() {
+        assert_eq!(read::<Answer>(br#"{"seq":7,"ok":true}"#).unwrap(), Answer { seq: 7, result: Answered::Ok });
+        assert!(rule(r#"{"seq":7}"#).starts_with("none of `ok`"));
+        assert!(rule(r#"{"seq":7,"ok":false}"#).starts_with("`ok` can only be true"));
+        let both = r#"{"seq":7,"ok":true,"error":{"phase":"run","message":""}}"#;
+        assert!(rule(both).starts_with("more than one of"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        assert!(rule(r#"{"seq":7,"ok":true,"extra":1}"#).contains("unknown field `extra`"));
+        assert!(rule(r#"{"seq":7,"ok":null}"#).contains("null"));
+        assert!(rule(r#"{"seq":7,"ok":true,"ok":true}"#).contains("duplicate field `ok`"));
+        assert!(rule(r#"{"ok":true}"#).contains("missing field `seq`"));
+        assert_eq!(rule(r#"{"seq":7,"ok":tr"#), "the line is no JSON");
+        let problem = read::<Answer>(&[0xff; 5000]).unwrap_err();
+        assert!(problem.line.len() < 10_000 && problem.line.ends_with(" ..."), "{problem}");
+    }
+}

@@ -1,0 +1,12 @@
+//! A value with its name.
+
+use onnx_conformance_reference::value::Value;
+
+/// A value and the name of the graph's input or output that it belongs to.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: Value,
+}

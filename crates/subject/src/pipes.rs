@@ -1,0 +1,207 @@
+//! The threads at the ends of a process's pipes. None is ever waited for: what a killed process has left behind may
+//! hold a pipe open.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::message::LONGEST_LINE;
+
+/// How much of the end of standard error is kept.
+const KEPT: usize = 64 << 10;
+
+/// How much is kept of how standard error began during a request.
+const HEAD: usize = 4 << 10;
+
+/// How many lines may wait to be looked at.
+const WAITING: usize = 8;
+
+/// How much is read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// The longest that the end of standard error is waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// What comes from standard output.
+#[derive(Debug)]
+pub(super) enum Line {
+    /// A line without its end, and whether more had come behind it at once.
+    Whole(Vec<u8>, bool),
+    /// The start of a line that is longer than allowed. Nothing comes behind it.
+    TooLong(Vec<u8>),
+    /// The end, and what stands behind the last line.
+    End(Vec<u8>),
+}
+
+/// Starts a thread that writes each message; it ends with its sender, and so does the pipe.
+pub(super) fn writer(mut pipe: impl Write + Send + 'static) -> Sender<Vec<u8>> {
+    let (sender, receiver) = channel::<Vec<u8>>();
+    thread::spawn(move || {
+        for message in receiver {
+            if pipe.write_all(&message).and_then(|()| pipe.flush()).is_err() {
+                break;
+            }
+        }
+    });
+    sender
+}
+
+/// The lines of a process, and how much of the next one has come.
+pub(super) struct Lines {
+    pub(super) lines: Receiver<Line>,
+    unfinished: Arc<AtomicUsize>,
+}
+
+impl Lines {
+    /// How many bytes of a line have come without its end.
+    pub(super) fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Relaxed)
+    }
+}
+
+/// Starts a thread that reads lines.
+pub(super) fn reader(pipe: impl Read + Send + 'static) -> Lines {
+    let (sender, lines) = sync_channel(WAITING);
+    let unfinished = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&unfinished);
+    thread::spawn(move || read_lines(pipe, &sender, &counter));
+    Lines { lines, unfinished }
+}
+
+fn read_lines(mut pipe: impl Read, sender: &SyncSender<Line>, unfinished: &AtomicUsize) {
+    let (mut line, mut chunk) = (Vec::new(), vec![0; CHUNK]);
+    loop {
+        let count = match pipe.read(&mut chunk) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => break,
+            Ok(count) => count,
+        };
+        let mut rest = chunk.get(..count).unwrap_or_default();
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            let (end, behind) = rest.split_at(at);
+            rest = behind.get(1..).unwrap_or_default();
+            line.extend_from_slice(end);
+            let whole = Line::Whole(std::mem::take(&mut line), !rest.is_empty());
+            if sender.send(whole).is_err() {
+                return;
+            }
+        }
+        line.extend_from_slice(rest);
+        unfinished.store(line.len(), Ordering::Relaxed);
+        if line.len() > LONGEST_LINE {
+            let _ = sender.send(Line::TooLong(line));
+            return;
+        }
+    }
+    let _ = sender.send(Line::End(line));
+}
+
+/// What a process wrote to standard error during a request: how it began, and how it ended.
+#[derive(Clone, Default)]
+pub(super) struct Tail(Arc<(Mutex<Kept>, Condvar)>);
+
+#[derive(Default)]
+struct Kept {
+    head: Vec<u8>,
+    bytes: VecDeque<u8>,
+    /// How much has come since the request began.
+    fresh: usize,
+    is_closed: bool,
+}
+
+/// Starts a thread that reads all and keeps both ends.
+pub(super) fn drain(mut pipe: impl Read + Send + 'static) -> Tail {
+    let tail = Tail::default();
+    let filled = tail.clone();
+    thread::spawn(move || {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match pipe.read(&mut chunk) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => break,
+                Ok(count) => filled.add(chunk.get(..count).unwrap_or_default()),
+            }
+        }
+        filled.kept().is_closed = true;
+        filled.0.1.notify_all();
+    });
+    tail
+}
+
+impl Tail {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        let mut kept = self.kept();
+        kept.fresh = kept.fresh.saturating_add(bytes.len());
+        let room = HEAD.saturating_sub(kept.head.len());
+        kept.head.extend(bytes.iter().take(room));
+        kept.bytes.extend(bytes);
+        let surplus = kept.bytes.len().saturating_sub(KEPT);
+        kept.bytes.drain(..surplus);
+    }
+
+    /// Forgets what has come so far: a request begins.
+    pub(super) fn begin(&self) {
+        let mut kept = self.kept();
+        (kept.fresh, kept.head) = (0, Vec::new());
+    }
+
+    /// What has come since the request began, as far as it is kept, once a process that has ended has been given time
+    /// for its last words.
+    pub(super) fn text(&self) -> String {
+        let kept = self.kept();
+        let waited = self.0.1.wait_timeout_while(kept, LAST_WORDS, |kept| !kept.is_closed);
+        let (kept, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let end = kept.bytes.iter().copied().skip(kept.bytes.len().saturating_sub(kept.fresh));
+        let bytes: Vec<u8> = if kept.fresh > kept.bytes.len() {
+            kept.head.iter().copied().chain(*b"\n").chain(end).collect()
+        } else {
+            end.collect()
+        };
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &'static [u8]) -> Vec<Line> {
+        reader(bytes).lines.iter().collect()
+    }
+
+    #[test]
+    fn lines_come_apart_and_what_follows_is_told() {
+        let lines = lines(b"one\ntwo\nhalf");
+        assert!(
+            matches!(&lines[..], [Line::Whole(one, true), Line::Whole(two, true), Line::End(half)]
+                if one == b"one" && two == b"two" && half == b"half"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn an_endless_line_is_given_up() {
+        let lines: Vec<Line> = reader(std::io::repeat(b'x')).lines.iter().collect();
+        assert!(matches!(&lines[..], [Line::TooLong(line)] if line.len() < LONGEST_LINE + 2 * CHUNK));
+    }
+
+    #[test]
+    fn both_ends_of_much_are_kept() {
+        let much = b"much\n".iter().cycle().take(500_000).copied();
+        let all = b"first\n".iter().copied().chain(much).chain(*b"last").collect::<Vec<u8>>();
+        let tail = drain(std::io::Cursor::new(all));
+        let text = tail.text();
+        assert!(text.len() == HEAD + 1 + KEPT, "{}", text.len());
+        assert!(text.starts_with("first\nmuch\n") && text.ends_with("\nlast"), "{text}");
+        tail.begin();
+        assert_eq!(tail.text(), "");
+    }
+}

@@ -1,0 +1,168 @@
+//! The schemas of the messages accept and refuse what the program does.
+
+use jsonschema::Validator;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::message::{Answer, Command, Started, object};
+
+fn schema(name: &str) -> Validator {
+    let path = format!("{}/../../docs/schema/protocol/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+/// Holds schema and type against each other: on the messages that are right, and on each of them with one thing wrong.
+fn check<T: DeserializeOwned + Serialize>(name: &str, right: &[Value], wrong: &[Value]) {
+    let schema = schema(name);
+    let agree = |message: &Value, is_right: bool| {
+        let text = message.to_string();
+        assert_eq!(schema.is_valid(message), is_right, "the schema on {text}");
+        let read = object::<T, _>(&mut serde_json::Deserializer::from_str(&text));
+        assert_eq!(read.is_ok(), is_right, "the type on {text}");
+    };
+    for message in right {
+        agree(message, true);
+        let read: T = serde_json::from_value(message.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), *message, "what is read is written the same");
+        for broken in broken(message) {
+            agree(&broken, false);
+        }
+    }
+    for message in wrong {
+        agree(message, false);
+    }
+}
+
+/// Everything that one more key, or one key of a type that no field has, makes of a message, at every depth.
+fn broken(message: &Value) -> Vec<Value> {
+    let mut all = Vec::new();
+    match message {
+        Value::Object(fields) => {
+            // Opsets have keys of the runtime's own.
+            if !fields.contains_key("ai.onnx") {
+                let mut more = message.clone();
+                more["surplus"] = json!(1);
+                all.push(more);
+            }
+            for (key, value) in fields {
+                let others = broken(value).into_iter().chain([Value::Null, json!(1.5), json!({"surplus": {}})]);
+                all.extend(others.map(|other| replaced(message, |message| message[key] = other)));
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                let others = broken(item).into_iter().chain([Value::Null, json!(1.5)]);
+                all.extend(others.map(|other| replaced(message, |message| message[at] = other)));
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+fn replaced(message: &Value, change: impl FnOnce(&mut Value)) -> Value {
+    let mut message = message.clone();
+    change(&mut message);
+    message
+}
+
+#[test]
+fn of_answers() {
+    let right = [
+        json!({"seq": 7, "ok": true}),
+        json!({"seq": 0, "unsupported": {"what": "operator ai.onnx/Abs-13", "message": ""}}),
+        json!({"seq": 7, "error": {"phase": "load", "message": "no"}}),
+        json!({"seq": 7, "error": {"phase": "run", "message": "no"}}),
+    ];
+    let wrong = [
+        json!({}),
+        json!({"seq": 7}),
+        json!({"ok": true}),
+        json!({"seq": -1, "ok": true}),
+        json!({"seq": "7", "ok": true}),
+        json!({"seq": 7, "ok": false}),
+        json!({"seq": 7, "ok": true, "error": null}),
+        json!({"seq": 7, "ok": true, "error": {"phase": "load", "message": "no"}}),
+        json!({"seq": 7, "error": {"phase": "later", "message": "no"}}),
+        json!({"seq": 7, "error": {"message": "no"}}),
+        json!({"seq": 7, "error": "no"}),
+        json!({"seq": 7, "unsupported": {"what": "tensor(int4)"}}),
+        json!([7, true]),
+        json!({"seq": 7, "error": ["load", "no"]}),
+        json!({"seq": 7, "unsupported": ["tensor(int4)", "no"]}),
+        json!(7),
+    ];
+    check::<Answer>("answer", &right, &wrong);
+}
+
+#[test]
+fn of_answers_to_start() {
+    let with = |key: &str, value: Value| {
+        let mut runtime = json!({"name": "a", "version": "1"});
+        runtime[key] = value;
+        json!({ "runtime": runtime })
+    };
+    let right = [
+        with("name", json!("onnxruntime-1.0_b")),
+        with("language", json!("Python")),
+        with("issues", json!("https://example.org")),
+        with("opsets", json!({"ai.onnx": [7, 23], "ai.onnx.ml": 5})),
+        with("opsets", json!({"ai.onnx": 23})),
+        with("types", json!(["float", "float8e4m3fn", "string"])),
+        with("types", json!([])),
+        with("variants", json!(["runtime", "constants", "initializers", "all-constants", "dynamic-shapes"])),
+    ];
+    let wrong = [
+        json!({}),
+        json!({"runtime": {"name": "a"}}),
+        json!({"runtime": "a"}),
+        json!({"runtime": ["a", "1"]}),
+        json!({"name": "a", "version": "1"}),
+        with("name", json!("")),
+        with("name", json!("a/b")),
+        with("name", json!("a b")),
+        with("opsets", json!({"ai.onnx": [7]})),
+        with("opsets", json!({"ai.onnx": [7, 8, 9]})),
+        with("opsets", json!({"ai.onnx": -1})),
+        with("opsets", json!({"ai.onnx": "23"})),
+        with("opsets", json!(23)),
+        with("types", json!(["tensor(float)"])),
+        with("types", json!("float")),
+        with("variants", json!(["constant"])),
+    ];
+    check::<Started>("started", &right, &wrong);
+}
+
+#[test]
+fn of_commands() {
+    let file = json!({"name": "x", "type": "tensor(float)", "path": "/x"});
+    let right = [
+        json!({"cmd": "start", "protocol": 1}),
+        json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [file], "outputs": []}),
+        json!({"cmd": "stop"}),
+    ];
+    let wrong = [
+        json!({}),
+        json!({"cmd": "go"}),
+        json!({"cmd": "start"}),
+        json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": []}),
+        json!({"cmd": "run", "seq": 7, "model": "/m", "inputs": [], "outputs": [{"name": "y", "path": "/y"}]}),
+        json!({"protocol": 1}),
+    ];
+    check::<Command>("command", &right, &wrong);
+}
+
+#[test]
+fn the_examples_of_the_document_are_messages() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md")).unwrap();
+    let blocks = text.split("\n\n").map(|block| block.lines().map(str::trim).collect::<String>());
+    let (mut seen, schemas) = (0, ["answer", "command", "started"].map(schema));
+    for block in blocks.filter(|block| block.starts_with("{\"")) {
+        let message: Value = serde_json::from_str(&block).unwrap();
+        assert_eq!(schemas.iter().filter(|schema| schema.is_valid(&message)).count(), 1, "{block}");
+        seen += 1;
+    }
+    assert_eq!(seen, 8, "messages are shown");
+}

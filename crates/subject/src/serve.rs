@@ -1,0 +1,94 @@
+//! A runtime in Rust as an adapter: the other end of the protocol.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use onnx_conformance_reference::proto::{decode, encode};
+use onnx_conformance_reference::types::ValueType;
+use serde::Serialize;
+
+use crate::message::{Answer, Answered, Command, Failure, Started, Unsupported, ValueFile};
+use crate::named::Named;
+use crate::platform::take_standard_streams;
+use crate::{Output, Phase, Request, Response, Runtime, has_external_data};
+
+/// Serves a runtime by the adapter protocol (docs/protocol.md) on standard input and output, until the harness ends it: the
+/// `main` of an adapter in Rust, which has nothing else to do.
+///
+/// On Unix the runtime may print: what it writes to standard output goes to standard error, and it reads nothing.
+/// A panic ends the process, which the harness starts again.
+pub fn serve(runtime: &impl Runtime) -> ExitCode {
+    match take_standard_streams().and_then(|(input, output)| answer_all(runtime, input, output)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stderr(), "the harness cannot be served: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer_all(runtime: &dyn Runtime, input: impl io::Read, mut output: impl Write) -> io::Result<()> {
+    for line in BufReader::new(input).lines() {
+        match serde_json::from_str(&line?)? {
+            Command::Start { .. } => say(&mut output, &Started { runtime: runtime.declaration() })?,
+            Command::Run { seq, model, inputs, outputs } => {
+                let result = run(runtime, Path::new(&model), &inputs, &outputs)
+                    .unwrap_or_else(|message| Answered::Error(Failure { phase: Phase::Load, message }));
+                say(&mut output, &Answer { seq, result })?;
+            }
+            Command::Stop {} => break,
+        }
+    }
+    Ok(())
+}
+
+fn say(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    output.write_all(&line)?;
+    output.flush()
+}
+
+/// Runs a model on the values of files, and writes its outputs to files.
+fn run(runtime: &dyn Runtime, model: &Path, inputs: &[ValueFile], outputs: &[ValueFile]) -> Result<Answered, String> {
+    let bytes: Bytes = read(model)?.into();
+    let request = Request {
+        id: "",
+        model: &bytes,
+        folder: model.parent().filter(|_| has_external_data(&bytes)),
+        inputs: &inputs.iter().map(input).collect::<Result<Vec<_>, _>>()?,
+        outputs: &outputs
+            .iter()
+            .map(|file| Ok(Output::new(&file.name, value_type(file)?, 0)))
+            .collect::<Result<Vec<_>, String>>()?,
+    };
+    Ok(match runtime.run(&request).checked(&request) {
+        Response::Outputs { values, .. } => {
+            for (file, value) in outputs.iter().zip(&values) {
+                fs::write(&file.path, encode::value(value, &file.name))
+                    .map_err(|error| format!("{}: {error}", file.path))?;
+            }
+            Answered::Ok
+        }
+        Response::Unsupported { what, message } => Answered::Unsupported(Unsupported { what, message }),
+        Response::Error { phase, message } => Answered::Error(Failure { phase, message }),
+    })
+}
+
+fn input(file: &ValueFile) -> Result<Named, String> {
+    let bytes = read(Path::new(&file.path))?;
+    let value = decode::value(bytes.into(), &value_type(file)?).map_err(|error| format!("{}: {error}", file.path))?;
+    Ok(Named { name: file.name.clone(), value })
+}
+
+fn value_type(file: &ValueFile) -> Result<ValueType, String> {
+    file.value_type.parse().map_err(|error| format!("{}: {error}", file.name))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,61 @@
+//! The variants of a case: the ways in which its inputs are given.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How a case is put to a runtime: an axis of the run, not of the case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Every input is given at run time.
+    #[default]
+    Runtime,
+    /// Inputs stand in the model as `Constant` nodes.
+    Constants,
+    /// Inputs stand in the model as initializers.
+    Initializers,
+    /// Every input, the first too, stands in the model as a `Constant` node.
+    AllConstants,
+    /// Inputs are given at run time, and their declared dimensions have names instead of sizes.
+    DynamicShapes,
+}
+
+impl Variant {
+    /// Every variant.
+    pub const ALL: [Variant; 5] =
+        [Variant::Runtime, Variant::Constants, Variant::Initializers, Variant::AllConstants, Variant::DynamicShapes];
+
+    /// The variant that an id names at its end, and the id without it: `ai.onnx/Sum-13/known_values@constants`.
+    pub fn of_id(id: &str) -> (&str, Variant) {
+        let named = |name: &str| Variant::ALL.into_iter().find(|variant| variant.name() == name);
+        let split = id.rsplit_once('@').and_then(|(plain, name)| Some((plain, named(name)?)));
+        split.unwrap_or((id, Variant::Runtime))
+    }
+
+    /// The id of a case in this variant.
+    pub fn id(self, plain: &str) -> String {
+        match self {
+            Variant::Runtime => plain.to_owned(),
+            other => format!("{plain}@{other}"),
+        }
+    }
+
+    /// The name, as ids and declarations spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Runtime => "runtime",
+            Variant::Constants => "constants",
+            Variant::Initializers => "initializers",
+            Variant::AllConstants => "all-constants",
+            Variant::DynamicShapes => "dynamic-shapes",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

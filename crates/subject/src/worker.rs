@@ -1,0 +1,308 @@
+//! One process of an adapter: starting it, asking it, ending it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::process::{Command as Program, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use crate::exchange::RequestFiles;
+use crate::message::{Answer, Command, Message, PROTOCOL, Problem, Started, read};
+use crate::pipes::{Line, Lines, Tail, drain, reader, writer};
+use crate::platform::Process;
+use crate::stderr::summarize_inputs;
+use crate::{Declaration, Launch, Stop};
+
+/// How often a process that does not answer is looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The least time between two looks at the memory; a look that takes long is taken less often.
+const MEMORY_EVERY: Duration = Duration::from_millis(50);
+
+/// A look at the memory may take one part in so many of the time.
+const MEMORY_SHARE: u32 = 20;
+
+/// How long a process that has closed its output may take to end.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// What a process may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The time of a request.
+    pub timeout: Duration,
+    /// The resident memory of the process and all that it starts, in bytes.
+    pub memory: Option<u64>,
+}
+
+impl Default for Limits {
+    /// A minute, and 4096 MB.
+    fn default() -> Limits {
+        Limits { timeout: Duration::from_mins(1), memory: Some(4_096_000_000) }
+    }
+}
+
+/// Why a process is no more.
+#[derive(Debug)]
+pub(super) enum WorkerExit {
+    /// It did not answer in time.
+    Timeout(String),
+    /// It took more memory than it may.
+    OutOfMemory(String),
+    /// It ended.
+    Exited(String),
+    /// It broke the protocol.
+    Broken(Problem, String),
+    /// The run is over.
+    Stopped,
+    /// It could not be started at all.
+    NotStarted(io::Error),
+}
+
+/// A process that has said what it is.
+pub(super) struct Worker {
+    process: Process,
+    requests: Option<Sender<Vec<u8>>>,
+    lines: Lines,
+    tail: Tail,
+    limits: Limits,
+    stop: Stop,
+    next_memory_check: Instant,
+}
+
+impl Worker {
+    /// Starts a process and asks it what it is. `mark` tells it from the others.
+    pub(super) fn start(
+        launch: &Launch,
+        mark: &str,
+        limits: Limits,
+        stop: &Stop,
+    ) -> Result<(Worker, Declaration), WorkerExit> {
+        let mut program = Program::new(&launch.program);
+        program.args(&launch.arguments).envs(&launch.environment);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = &launch.folder {
+            program.current_dir(folder);
+        }
+        let mut process = Process::spawn(program, mark).map_err(WorkerExit::NotStarted)?;
+        let (Some(input), Some(output), Some(error)) = process.pipes() else {
+            return Err(WorkerExit::NotStarted(io::Error::other("the process has no pipes")));
+        };
+        let mut worker = Worker {
+            process,
+            requests: Some(writer(input)),
+            lines: reader(output),
+            tail: drain(error),
+            limits,
+            stop: stop.clone(),
+            next_memory_check: Instant::now(),
+        };
+        let started: Started = worker.ask(&Command::Start { protocol: PROTOCOL }, None)?;
+        Ok((worker, started.runtime))
+    }
+
+    /// Sends a request and reads its answer. After an error the process is no more.
+    pub(super) fn run(&mut self, seq: u64, request: &Command, files: &RequestFiles) -> Result<Answer, WorkerExit> {
+        self.tail.begin();
+        let answer: Answer = self.ask(request, Some(files))?;
+        if answer.seq == seq {
+            // What has come since the last look is counted, too.
+            self.check_limit(0, Some(files))?;
+            return Ok(answer);
+        }
+        // Numbers cannot be foreseen, so that an answer that was written before its question is always met here.
+        let line = serde_json::to_vec(&answer).unwrap_or_default();
+        Err(self.broken(unasked(&line)))
+    }
+
+    /// Ends the process as the protocol has it. What it did wrong is told: what breaks a rule, and what is let pass.
+    pub(super) fn finish(mut self) -> (Option<String>, Option<String>) {
+        let asked = self.unasked().map_or(Ok(()), |line| Err(self.broken(unasked(&line))));
+        let deadline = Instant::now() + self.limits.timeout;
+        let ended = asked.and_then(|()| {
+            self.send(&Command::Stop {});
+            // Closing the pipe ends a process that does not know the message.
+            self.requests = None;
+            match self.wait(deadline, None)? {
+                None => self.wait_for_end(deadline),
+                Some(line) => Err(self.broken(unasked(&line))),
+            }
+        });
+        match ended {
+            Ok(()) | Err(WorkerExit::Stopped) => {
+                let failed = self.process.end().filter(|status| !status.success());
+                (None, failed.map(|status| format!("the process failed when it was stopped ({status})")))
+            }
+            Err(WorkerExit::Broken(problem, _)) => (Some(problem.to_string()), None),
+            Err(death) => (None, Some(format!("when it was stopped: {death}"))),
+        }
+    }
+
+    fn ask<T: Message>(&mut self, request: &Command, files: Option<&RequestFiles>) -> Result<T, WorkerExit> {
+        if let Some(line) = self.unasked() {
+            return Err(self.broken(unasked(&line)));
+        }
+        let deadline = Instant::now() + self.limits.timeout;
+        self.send(request);
+        let Some(line) = self.wait(deadline, files)? else { return Err(self.exited(&[])) };
+        read(&line).map_err(|problem| self.broken(problem))
+    }
+
+    /// A line that has come before anything was asked.
+    fn unasked(&self) -> Option<Vec<u8>> {
+        match self.lines.lines.try_recv() {
+            Ok(Line::Whole(line, _) | Line::TooLong(line)) => Some(line),
+            Ok(Line::End(rest)) if !rest.is_empty() => Some(rest),
+            Ok(Line::End(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+        }
+    }
+
+    fn send(&self, request: &Command) {
+        let mut line = serde_json::to_vec(request).unwrap_or_default();
+        line.push(b'\n');
+        // Where the writer is gone, so is the process, which the reader finds.
+        let _ = self.requests.as_ref().map(|requests| requests.send(line));
+    }
+
+    /// The next line; nothing where the process has closed its output and written no half a line.
+    fn wait(&mut self, deadline: Instant, files: Option<&RequestFiles>) -> Result<Option<Vec<u8>>, WorkerExit> {
+        loop {
+            if self.stop.is_set() {
+                self.process.end();
+                return Err(WorkerExit::Stopped);
+            }
+            self.check_memory(files)?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.timeout());
+            }
+            match self.lines.lines.recv_timeout(left.min(TICK)) {
+                Ok(Line::Whole(line, false)) => return Ok(Some(line)),
+                Ok(Line::Whole(line, true)) => return Err(self.broken(twice(&line))),
+                Ok(Line::TooLong(line)) => return Err(self.broken(too_long(&line))),
+                Ok(Line::End(rest)) if rest.is_empty() => return Ok(None),
+                Ok(Line::End(rest)) => return Err(self.exited(&rest)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if self.process.has_exited() => return self.last_line(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// What an ended process has written, though something that it started holds its output open.
+    fn last_line(&mut self) -> Result<Option<Vec<u8>>, WorkerExit> {
+        match self.lines.lines.recv_timeout(TICK) {
+            Ok(Line::Whole(line, false)) => Ok(Some(line)),
+            Ok(Line::Whole(line, true)) => Err(self.broken(twice(&line))),
+            Ok(Line::TooLong(line)) => Err(self.broken(too_long(&line))),
+            Ok(Line::End(rest)) if !rest.is_empty() => Err(self.exited(&rest)),
+            Ok(Line::End(_)) | Err(_) => Ok(None),
+        }
+    }
+
+    fn check_memory(&mut self, files: Option<&RequestFiles>) -> Result<(), WorkerExit> {
+        let started = Instant::now();
+        if started < self.next_memory_check {
+            return Ok(());
+        }
+        let resident = self.limits.memory.and_then(|_| self.process.resident()).unwrap_or(0);
+        let checked = self.check_limit(resident, files);
+        self.next_memory_check = started + MEMORY_EVERY.max(started.elapsed() * MEMORY_SHARE);
+        checked
+    }
+
+    /// Ends a process that takes more than it may: resident memory and files of the request together, or too many files.
+    fn check_limit(&mut self, resident: u64, files: Option<&RequestFiles>) -> Result<(), WorkerExit> {
+        let files = match files.map_or(Ok(0), RequestFiles::added) {
+            Ok(files) => files,
+            Err(problem) => return Err(self.broken(problem)),
+        };
+        let Some(limit) = self.limits.memory.filter(|limit| resident.saturating_add(files) > *limit) else {
+            return Ok(());
+        };
+        self.process.end();
+        let mut message = format!("more than {} MB of memory were taken", limit / 1_000_000);
+        if files > limit / 2 {
+            let _ = write!(message, ", {} MB of them by files of the request", files / 1_000_000);
+        }
+        Err(WorkerExit::OutOfMemory(self.with_last_words(message)))
+    }
+
+    fn timeout(&mut self) -> WorkerExit {
+        self.process.end();
+        let mut message = format!("no answer within {} s", self.limits.timeout.as_secs_f64());
+        let half = self.lines.unfinished();
+        if half > 0 {
+            let _ = write!(message, "; {half} bytes of a line came, without its end");
+        }
+        WorkerExit::Timeout(self.with_last_words(message))
+    }
+
+    fn wait_for_end(&mut self, deadline: Instant) -> Result<(), WorkerExit> {
+        while !self.process.has_exited() {
+            if self.stop.is_set() {
+                return Err(WorkerExit::Stopped);
+            }
+            if Instant::now() >= deadline {
+                return Err(self.timeout());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// The death of a process that has closed its output, `rest` being half a line.
+    pub(super) fn exited(&mut self, rest: &[u8]) -> WorkerExit {
+        let until = Instant::now() + CLOSING;
+        while !self.process.has_exited() && Instant::now() < until && !self.stop.is_set() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let by_itself = self.process.has_exited();
+        let mut message = match self.process.end() {
+            Some(status) if by_itself => format!("the process ended ({status})"),
+            _ => "the process closed its standard output".to_owned(),
+        };
+        if !rest.is_empty() {
+            let _ = write!(message, " after {} bytes of a line", rest.len());
+        }
+        WorkerExit::Exited(self.with_last_words(message))
+    }
+
+    /// The death of a process that has broken the protocol: it is ended, since what it does next means nothing.
+    pub(super) fn broken(&mut self, problem: Problem) -> WorkerExit {
+        self.process.end();
+        let words = self.with_last_words(String::new());
+        WorkerExit::Broken(problem, words)
+    }
+
+    /// A message with what came on standard error during the request, in short, on one line.
+    fn with_last_words(&self, message: String) -> String {
+        let words = summarize_inputs(&self.tail.text());
+        if words.is_empty() { message } else { format!("{message} [stderr: {words}]") }
+    }
+}
+
+impl std::fmt::Display for WorkerExit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WorkerExit::Timeout(message) | WorkerExit::OutOfMemory(message) | WorkerExit::Exited(message) => {
+                f.write_str(message)
+            }
+            WorkerExit::Broken(problem, words) => write!(f, "{problem}{words}"),
+            WorkerExit::Stopped => f.write_str("the run was stopped"),
+            WorkerExit::NotStarted(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+fn unasked(line: &[u8]) -> Problem {
+    let fix = "answer each request once, after it has come and with its own `seq`, and write no other line";
+    Problem::new(line, "a line came that answers no request that is due", fix)
+}
+
+fn twice(line: &[u8]) -> Problem {
+    Problem::new(line, "more than one line came for one request", "answer each request with one line")
+}
+
+fn too_long(line: &[u8]) -> Problem {
+    Problem::new(line, "the line is longer than 1 MiB", "end each answer with a newline; values go to files")
+}
