@@ -87,8 +87,8 @@ fn unexplained(all: &Findings, runtime: &str) -> anyhow::Result<u8> {
     let measurement = Measurements::embedded().newest(runtime)?;
     let measurement = measurement.ok_or_else(|| Usage(format!("no version of {} is measured", line(runtime))))?;
     let found = all.unexplained(measurement);
-    for (case, outcome) in &found {
-        print::line(&format!("{outcome} {}", line(&case.id)))?;
+    for (id, outcome) in &found {
+        print::line(&format!("{outcome} {}", line(id)))?;
     }
     let version = measurement.version();
     print::note(&format!("{} required failures of {runtime} {version} have no finding", found.len()));

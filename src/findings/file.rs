@@ -8,12 +8,12 @@ use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{CaseId, Level, Variant};
-use crate::expectations::ExpectationError;
+use crate::expectations::{Entry, ExpectationError};
 use crate::findings::proof::{DecidedBy, Proof, QuoteEntry};
 use crate::findings::versions::MeasuredVersions;
 use crate::measure::{Measured, Measurement, Measurements};
 use crate::run::{CaseResult, Outcome};
-use crate::suite::{Filter, FilterError, RecordedCase, recorded_cases};
+use crate::suite::{Filter, FilterError, HostileCases, RecordedCase, recorded_cases};
 
 /// Every file, as it was when the program was built, by name.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/findings.rs"));
@@ -49,6 +49,9 @@ pub struct Finding {
     /// The cases that the patterns choose, when they are first asked for.
     #[serde(skip)]
     chosen: OnceLock<Vec<(OperatorVersion, &'static RecordedCase)>>,
+    /// The hostile models that the patterns choose, when they are first asked for.
+    #[serde(skip)]
+    hostile: OnceLock<Vec<String>>,
     /// In which versions of the runtime it was measured.
     #[serde(skip)]
     measured: OnceLock<MeasuredVersions>,
@@ -135,19 +138,24 @@ impl Findings {
         is_shown.then(|| self.of_case(runtime, id.path)).flatten()
     }
 
-    /// The required cases from the specs that a measurement fails and no finding is about, and those of any level that end without an
-    /// answer.
-    pub fn unexplained(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
+    /// The required cases from the specs that a measurement fails and no finding is about, and those of any level, hostile models among
+    /// them, that end without an answer.
+    pub fn unexplained(&self, measurement: &Measurement) -> Vec<(String, Outcome)> {
         let mut found = Vec::new();
         for version in Specs::embedded().all() {
             for case in recorded_cases(&version) {
                 let Measured::Ended(outcome) = measurement.outcome(&version, case) else { continue };
                 let is_judged = case.facts.level == Level::Required || outcome.is_without_answer();
                 if is_judged && is_failure(outcome) && self.of_case(measurement.runtime(), &case.id).is_none() {
-                    found.push((case, outcome));
+                    found.push((case.id.clone(), outcome));
                 }
             }
         }
+        let hostile = HostileCases::all_ids().filter_map(|id| hostile_failure(measurement, &id).map(|it| (id, it)));
+        let is_unexplained = |(id, outcome): &(String, Outcome)| {
+            outcome.is_without_answer() && self.of_case(measurement.runtime(), id).is_none()
+        };
+        found.extend(hostile.filter(is_unexplained));
         found
     }
 
@@ -179,15 +187,16 @@ impl Finding {
         self.filter.may_choose_from(&version.qualified())
     }
 
-    /// The cases of a measurement that show the finding: those that the patterns choose and that fail. What the runtime declines
-    /// shows nothing.
-    pub fn failures(&self, measurement: &Measurement) -> Vec<(&'static RecordedCase, Outcome)> {
+    /// The cases of a measurement that show the finding, by id: those from the specs and hostile models that the patterns choose and
+    /// that fail. What the runtime declines shows nothing.
+    pub fn failures(&self, measurement: &Measurement) -> Vec<(&str, Outcome)> {
         let failure =
             |(version, case): &(OperatorVersion, &'static RecordedCase)| match measurement.outcome(version, case) {
-                Measured::Ended(outcome) if is_failure(outcome) => Some((*case, outcome)),
+                Measured::Ended(outcome) if is_failure(outcome) => Some((case.id.as_str(), outcome)),
                 _ => None,
             };
-        self.shown_by().iter().filter_map(failure).collect()
+        let hostile = self.hostile().iter().filter_map(|id| Some((id.as_str(), hostile_failure(measurement, id)?)));
+        self.shown_by().iter().filter_map(failure).chain(hostile).collect()
     }
 
     /// Whether a version of the runtime was given a case of the finding.
@@ -231,6 +240,11 @@ impl Finding {
         })
     }
 
+    /// The hostile models that the patterns choose.
+    fn hostile(&self) -> &[String] {
+        self.hostile.get_or_init(|| HostileCases::all_ids().filter(|id| self.filter.matches(id)).collect())
+    }
+
     /// The operator versions that the patterns may be about.
     fn versions(&self) -> impl Iterator<Item = OperatorVersion> + '_ {
         let specs = Specs::embedded();
@@ -241,6 +255,11 @@ impl Finding {
 /// Whether an outcome is a failure that has a cause to argue: what the runtime declines shows nothing.
 fn is_failure(outcome: Outcome) -> bool {
     !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
+}
+
+/// How a measurement fails a hostile model, of which `records/` knows nothing: its entries alone say so.
+fn hostile_failure(measurement: &Measurement, id: &str) -> Option<Outcome> {
+    measurement.entry(id).map(Entry::outcome).filter(|outcome| is_failure(*outcome))
 }
 
 /// The findings of a file.
@@ -272,6 +291,7 @@ fn read(file: &'static str, text: &str) -> Result<Vec<Finding>, FindingError> {
             sample,
             filter,
             chosen: OnceLock::new(),
+            hostile: OnceLock::new(),
             measured: OnceLock::new(),
         });
     }

@@ -28,6 +28,11 @@ pub(super) fn remove_hostile_files() {
 pub struct HostileCases;
 
 impl HostileCases {
+    /// Ids of all hostile models, by topic, without making any.
+    pub fn all_ids() -> impl Iterator<Item = String> {
+        topics().iter().flat_map(ids_of)
+    }
+
     fn topic(unit: &str) -> Option<&'static Topic> {
         let name = unit.strip_prefix(GROUP)?.strip_prefix('/')?;
         topics().iter().find(|topic| topic.name == name)
@@ -44,8 +49,7 @@ impl Source for HostileCases {
     }
 
     fn ids(&self, unit: &CaseGroup) -> Result<Vec<String>, SuiteError> {
-        let attacks = Self::topic(&unit.name).map_or(&[][..], |topic| topic.attacks);
-        let mut ids: Vec<String> = attacks.iter().map(|attack| format!("{}/{}", unit.name, attack.name)).collect();
+        let mut ids: Vec<String> = Self::topic(&unit.name).into_iter().flat_map(ids_of).collect();
         ids.sort_unstable();
         Ok(ids)
     }
@@ -68,6 +72,11 @@ impl Source for HostileCases {
     fn group(&self) -> Option<&str> {
         Some(GROUP)
     }
+}
+
+/// Ids of the models of a topic.
+fn ids_of(topic: &'static Topic) -> impl Iterator<Item = String> {
+    topic.attacks.iter().map(move |attack| format!("{GROUP}/{}/{}", topic.name, attack.name))
 }
 
 /// The case of an attack, with its files in the temporary folder where its model names some.
