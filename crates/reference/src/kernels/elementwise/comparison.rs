@@ -72,7 +72,7 @@ fn test(call: &Call<'_>, holds: impl Fn(f64) -> bool) -> Result {
     Ok(call.allocate(ElementType::Bool, tensor.shape())?.bools(values)?.into())
 }
 
-/// Where: the element of X if the condition is true, else of Y. All three broadcast.
+/// `Where`: the element of X if the condition is true, else of Y. All three broadcast.
 fn select(call: &Call<'_>) -> Result {
     let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let shape = broadcast(&broadcast(condition.shape(), x.shape()).rule("C1")?, y.shape()).rule("C1")?;
