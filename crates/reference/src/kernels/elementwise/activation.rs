@@ -44,7 +44,7 @@ fn softplus(x: f64) -> f64 {
     if x > 0.0 { x + tail } else { tail }
 }
 
-/// Clamps to [0, 1] and keeps NaN.
+/// Clamps to `[0, 1]` and keeps NaN.
 fn unit_interval(x: f64) -> f64 {
     x.clamp(0.0, 1.0)
 }

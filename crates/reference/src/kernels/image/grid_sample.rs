@@ -221,7 +221,7 @@ impl Sampler {
         if self.align_corners { (0.0, length - 1.0) } else { (-0.5, length - 0.5) }
     }
 
-    /// Converts a coordinate from [-1, 1] to elements, with each step rounded by `round`.
+    /// Converts a coordinate from `[-1, 1]` to elements, with each step rounded by `round`.
     fn place(&self, normal: f64, axis: usize, round: impl Fn(f64) -> f64) -> f64 {
         let length = self.dims[axis] as f64;
         if self.align_corners {

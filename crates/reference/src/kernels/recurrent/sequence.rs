@@ -192,8 +192,8 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Runs every direction. `step` gets the direction, its weights, the products of the step's input and W, `[batch,
-    /// gates * hidden]`, and the states, hidden first, `[batch, hidden]` each, which it updates.
+    /// Runs every direction. `step` gets the direction, its weights, the products of the step's input and W,
+    /// `[batch, gates * hidden]`, and the states, hidden first, `[batch, hidden]` each, which it updates.
     pub(super) fn run(
         &self,
         call: &Call<'_>,
