@@ -16,7 +16,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::new("Attention", 25, |call| attention(call, ShortMask::Masked, Redundant::Refused)),
 ];
 
-/// Handling of redundant arguments: numbers of heads that the axes already define, and present states beside `nonpad_kv_seqlen`.
+/// Handling of redundant arguments: numbers of heads that the axes already define, and present states with `nonpad_kv_seqlen`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Redundant {
     Allowed,
