@@ -374,7 +374,7 @@ impl<'m> Bodies<'m> {
         }
     }
 
-    /// The operator version of a node, or its domain and operator where there is none.
+    /// The operator version of a node, or its domain and operator if there is none.
     fn operator(&self, body: BodyId, node: &NodeProto) -> String {
         match self.spec(body, node) {
             Some(spec) => spec.version.qualified(),

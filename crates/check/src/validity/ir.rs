@@ -44,7 +44,7 @@ impl IrFacts {
         (self.lowest..=self.newest).contains(&ir)
     }
 
-    /// The lowest possible version, with the reason: `needs IR 4 or newer (initializers that are no inputs)`.
+    /// The lowest possible version, with the reason: `needs IR 4 or newer: initializers that are no inputs`.
     pub fn lowest_text(&self) -> String {
         match self.because.first() {
             Some(need) => format!("needs IR {} or newer: {}", self.lowest, need.what),

@@ -264,7 +264,7 @@ fn not_imported(node: &Node) -> ModelError {
     broken(node.to_string(), format!("domain '{domain}' is not in opset_import; import the version meant"))
 }
 
-/// Explains why a name has no value where a node uses it.
+/// Explains why a name is undefined at a node.
 fn undefined(graph: &Graph, at: usize, name: &str) -> String {
     let nodes = graph.nodes.iter().enumerate();
     let producers: HashMap<&str, usize> =

@@ -87,7 +87,7 @@ pub fn tensor(proto: &TensorProto, external: &dyn ExternalData) -> Result<Tensor
     result.map_err(|error| broken(&place, error.to_string()))
 }
 
-/// Upper bound of the bytes that a tensor needs without those that it shares with its message; 0 if there is no tensor.
+/// Upper bound of the bytes of a tensor that are not shared with its message; 0 if there is no tensor.
 pub fn own_bytes(proto: &TensorProto) -> usize {
     let Some(element) = ElementType::from_code(proto.data_type.unwrap_or(0)) else { return 0 };
     if proto.data_location() == onnx::tensor_proto::DataLocation::External {

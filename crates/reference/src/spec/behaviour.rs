@@ -106,7 +106,7 @@ impl<T: fmt::Display> fmt::Display for OneOf<T> {
 pub enum AttributeValue {
     /// An integer.
     Int(i64),
-    /// A string, or one of the words.
+    /// A string, `absent`, or `last`.
     Text(String),
 }
 
