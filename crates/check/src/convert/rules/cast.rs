@@ -97,7 +97,7 @@ fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     without(draft, "axis")
 }
 
-/// Replaces output_dtype by the type of the zero point.
+/// Replaces `output_dtype` by the type of the zero point.
 fn zero_point_of_type(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let code = get_int(&draft.node, "output_dtype")?.unwrap_or(0);
     if code == 0 {
