@@ -31,11 +31,11 @@ pub enum Change {
     Through(ElementType, ElementType),
     /// Floating-point outputs of at most 16 bits are too large by this fraction of their value.
     Larger(f64),
-    /// In outputs larger than this block size, the elements after the last full block repeat the start of that block.
+    /// The elements of an output after the last full block of this size repeat the start of that block.
     Tail(usize),
-    /// In outputs with more elements than this, the excess ones repeat the first ones.
+    /// The elements of an output beyond this number repeat the first ones.
     Repeats(usize),
-    /// In tensors with more elements than this along the last axis, the excess ones are read as 0.
+    /// The elements along the last axis beyond this number are read as 0.
     Unseen(usize),
     /// Output positions are truncated to 16 bits.
     LowBits,

@@ -34,7 +34,7 @@ pub(super) fn check(context: &mut Context<'_, '_>, body: BodyId, uses: &Uses) {
     }
 }
 
-/// For each node of a graph, the nodes in it whose outputs the node or one of its subgraphs reads.
+/// Lists for each node of a graph the nodes in it whose outputs the node or one of its subgraphs reads.
 fn needs(context: &Context<'_, '_>, body: BodyId, uses: &Uses) -> Vec<Vec<usize>> {
     let bodies = context.bodies();
     let names = &bodies.body(body).names;

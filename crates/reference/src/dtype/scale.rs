@@ -9,11 +9,11 @@ const NAN: u64 = 0xFF;
 /// Rounding of a number between two powers of two: Cast's `round_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RoundMode {
-    /// To the larger power, Cast's default.
+    /// Rounds to the larger power, Cast's default.
     Up,
-    /// To the smaller power.
+    /// Rounds to the smaller power.
     Down,
-    /// To the nearer power; the midpoint rounds up.
+    /// Rounds to the nearer power; the midpoint rounds up.
     Nearest,
 }
 

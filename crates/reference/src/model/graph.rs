@@ -83,7 +83,7 @@ pub struct Graph {
     pub initializers: BTreeMap<String, Value>,
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// For each node, the names whose last use it is; their values can be dropped after it.
+    /// The names that have their last use at each node; their values can be dropped after it.
     pub(crate) last_uses: Vec<Vec<String>>,
 }
 
@@ -170,7 +170,7 @@ pub enum Attribute {
     Graphs(Arc<[Arc<Graph>]>),
     /// Types.
     Types(Arc<[ValueType]>),
-    /// In a function, a reference to the caller's attribute of this name and type.
+    /// Reference, in a function, to the caller's attribute of this name and type.
     Reference(String, AttributeType),
 }
 

@@ -15,7 +15,7 @@ const PATH: &str = "texts.yaml";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Texts {
-    /// By the qualified name of the version: `ai.onnx/Conv-22`.
+    /// The facts by the qualified name of the version: `ai.onnx/Conv-22`.
     pub texts: BTreeMap<String, TextFacts>,
 }
 

@@ -212,7 +212,7 @@ fn one_hot_indices(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("{} has no indices that count from the back", to.version))
 }
 
-/// In version 11 the input must not be empty, even if the output is.
+/// Checks that the input is not empty, as version 11 requires even if the output is empty.
 fn something_to_choose(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     match draft.fact(0).sizes() {
         Some(sizes) if sizes.contains(&0) => impossible(format!("{} chooses among no elements", to.version)),
@@ -247,7 +247,7 @@ fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("only Scan-8 scans batches of sequences, and {} is not {}", to.version, from.version))
 }
 
-/// Before version 11 both branches must declare the same shapes.
+/// Checks that both branches declare the same shapes, as required before version 11.
 fn branches_alike(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let outputs = |name: &str| -> Vec<Option<TypeProto>> {
         let graphs = draft.node.attribute.iter().filter(|attribute| attribute.name() == name);

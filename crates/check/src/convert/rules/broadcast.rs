@@ -178,7 +178,7 @@ fn request_of(draft: &mut Draft, a: &[Dim], b: &[Dim], to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Before version 8 all inputs must have the same shape.
+/// Checks that all inputs have the same shape, as required before version 8.
 fn same_shapes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let first = draft.shape(0)?;
     for position in 1..draft.node.input.len() {
@@ -189,7 +189,7 @@ fn same_shapes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Before version 11 C is required; a scalar 0 replaces an omitted C.
+/// Replaces an omitted C, which is required before version 11, by a scalar 0.
 fn gemm_with_c(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(2) {
         let zero = super::inputs::numbers(draft.element(0)?, &[], &[0.0])?;

@@ -149,8 +149,8 @@ fn pad_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
 /// The largest float16 number.
 const FLOAT16_MAX: f32 = 65504.0;
 
-/// From version 6 on an omitted limit is the largest or lowest float: doubles beyond it are clamped, but float16 infinities are
-/// not.
+/// Writes out limits. If omitted, they are the largest and lowest float from version 6 on, which clamps doubles but not float16
+/// infinities.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let (limit, effect) = match draft.element(0)? {
         ElementType::Double => (Some(f32::INFINITY), "from limiting doubles"),
@@ -371,7 +371,7 @@ fn split_number(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Without `num_outputs` the parts are equal; unequal lengths are written out.
+/// Writes out lengths that are not equal; without `num_outputs` the parts would be.
 fn split_lengths(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(number) = get_int(&draft.node, "num_outputs")? else { return Ok(()) };
     attributes::remove(&mut draft.node, "num_outputs");

@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["LabelEncoder"], versions: (2, 4), up: plain_keys, down: plain_keys },
 ];
 
-/// With `ceil_mode`, only one of the versions omits a window that starts in the padding at the end.
+/// Checks that no window starts in the padding at the end; with `ceil_mode`, only one of the versions omits it.
 fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let is_ceil = get_int(&draft.node, "ceil_mode")?.unwrap_or(0) != 0;
     let is_padded = get_string(&draft.node, "auto_pad")?.is_some_and(|value| value != "NOTSET");
@@ -47,7 +47,7 @@ fn whole_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Before version 24 the mask must cover the whole sequence.
+/// Checks that the mask covers the whole sequence, as required before version 24.
 fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if !draft.has_input(3) {
         return Ok(());
@@ -64,8 +64,8 @@ fn whole_mask(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("the mask of {} is as long as the keys", to.version))
 }
 
-/// Since version 25 the numbers of heads apply to inputs of 3 axes only, and the lengths of external caches exclude the
-/// operator's own cache.
+/// Removes the numbers of heads for inputs of 4 axes, and rejects external cache lengths together with the operator's
+/// own cache: version 25 allows neither.
 fn without_heads(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     if draft.has_input(6) && (draft.has_output(1) || draft.has_output(2)) {
         return impossible(format!("{} gives no present_key and present_value beside nonpad_kv_seqlen", to.version));
