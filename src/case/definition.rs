@@ -160,7 +160,7 @@ pub struct ExpectedOutput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UpstreamOverride {
-    /// The stored outputs are draws of a random operator.
+    /// The stored outputs are samples of a random operator.
     Draws,
     /// Dropout in training: the dropped elements are random.
     Dropout,

@@ -15,13 +15,13 @@ pub enum Evidence {
     Vendored,
     /// The function body of the operator gives the same value; tests/bodies.rs checks it.
     Body,
-    /// onnxruntime gives the same value.
+    /// The runtime `onnxruntime` gives the same value.
     Onnxruntime,
     /// Upstream's reference implementation gives the same value.
     OnnxReference,
-    /// OpenVINO gives the same value.
+    /// The runtime `openvino` gives the same value.
     Openvino,
-    /// tract gives the same value.
+    /// The runtime `tract` gives the same value.
     Tract,
 }
 

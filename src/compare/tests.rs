@@ -448,7 +448,7 @@ fn a_mismatch_of_other_types_says_where_and_what() {
 
 #[test]
 fn drawn_counts_may_be_on_their_bound_but_not_past_it() {
-    // Of 100 at one half, six deviations of 5 are 30 elements.
+    // For 100 elements at one half, the deviation is 5, and six deviations are 30.
     let mask = |fallen: usize| {
         let kept: Vec<u64> = (0..100).map(|at| u64::from(at >= fallen)).collect();
         statistics::mask(0.5, &bits(ElementType::Bool, &kept))

@@ -180,7 +180,7 @@ pub(super) fn integers(shape: &[usize], values: &[i128]) -> Result<Value, String
     Tensor::of_integers(ElementType::Int64, shape, values).map(Value::Tensor).map_err(|error| error.to_string())
 }
 
-/// The shape of a tensor of these sizes, as Shape gives it.
+/// Returns the shape of a tensor of these sizes, as the operator Shape does.
 pub(super) fn shape(sizes: &[i128]) -> Result<Value, String> {
     integers(&[sizes.len()], sizes)
 }

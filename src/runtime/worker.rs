@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// Minimum interval between memory checks. Slow checks are made less often.
 const MEMORY_EVERY: Duration = Duration::from_millis(50);
 
-/// Memory checks may take this fraction (one part in so many) of the time.
+/// Memory checks may take one part in this number of the time.
 const MEMORY_SHARE: u32 = 20;
 
 /// Time limit for the end of a process that has closed its output.

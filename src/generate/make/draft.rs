@@ -69,7 +69,7 @@ fn value(plan: &ValuePlan, stream: &str) -> Result<Value, String> {
     })
 }
 
-/// The message of an attribute; a subgraph is read from its text.
+/// Makes the message of an attribute. A subgraph is parsed from its text.
 fn attribute(plan: &AttributePlan) -> Result<AttributeProto, String> {
     match plan {
         AttributePlan::Value(name, value) => Ok(attribute_message(name, value)),

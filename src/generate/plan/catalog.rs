@@ -36,7 +36,7 @@ pub enum GenerateError {
         /// The file that is missing.
         path: String,
     },
-    /// An op.yaml, or the file of the recipes, is wrong.
+    /// An op.yaml, or the file of the recipes, is invalid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] Box<YamlError>),
