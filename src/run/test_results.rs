@@ -3,7 +3,7 @@
 use crate::case::Level;
 use crate::run::{CaseResult, Outcome};
 
-/// The result of a required case.
+/// Returns the result of a required case.
 pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
     CaseResult {
         id: id.to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn result(id: &str, outcome: Outcome) -> CaseResult {
     }
 }
 
-/// The result of a case for which the runtime does not have something.
+/// Returns the result of a case for which the runtime lacks a feature.
 pub(crate) fn unsupported(id: &str, what: &str) -> CaseResult {
     CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
 }

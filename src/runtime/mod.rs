@@ -1,4 +1,4 @@
-//! What is tested: anything that takes a model and inputs, and gives outputs or a reason.
+//! Runtimes under test: anything that takes a model and inputs, and returns outputs or an error.
 
 mod accepted;
 pub mod adapter;
@@ -31,7 +31,7 @@ pub use protocol::{Host, Output, Phase, Ran, Request, Response, Runtime};
 pub use serve::serve;
 pub use worker::Limits;
 
-// What the program and the harness start runtimes with.
+// For use by the program and the harness when they start runtimes.
 #[doc(hidden)]
 pub use accepted::accepted;
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Hostile models, one unit a topic.
+//! Hostile models, one unit per topic.
 
 use std::fs;
 use std::io;
@@ -11,19 +11,19 @@ use crate::case::Case;
 use crate::hostile::{Attack, Topic, fingerprint, topics};
 use crate::suite::{CaseGroup, Source, SuiteError};
 
-/// The common beginning of all ids.
+/// Common prefix of all ids.
 const GROUP: &str = "hostile";
 
-/// The folder of models that name files. Cases name it, which outlive their suite.
+/// The folder of models with files. It outlives the suite, since cases refer to it.
 static WRITTEN: Mutex<Option<TempDir>> = Mutex::new(None);
 
-/// Removes the temporary folder of the models that name files.
+/// Removes the temporary folder of models with files.
 pub(super) fn remove_hostile_files() {
-    // A folder that cannot be removed harms nobody.
+    // A folder that cannot be removed does no harm.
     drop(WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// The hostile models, which are made when they are loaded.
+/// The hostile models, which are made on loading.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostileCases;
 
@@ -79,7 +79,7 @@ fn ids_of(topic: &'static Topic) -> impl Iterator<Item = String> {
     topic.attacks.iter().map(move |attack| format!("{GROUP}/{}/{}", topic.name, attack.name))
 }
 
-/// The case of an attack, with its files in the temporary folder where its model names some.
+/// Makes the case of an attack. If its model has files, they are in the temporary folder.
 fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
     let (mut case, files) = attack.case(id).map_err(|rule| SuiteError::File { path: id.into(), rule })?;
     if let Some(files) = files {
@@ -91,7 +91,7 @@ fn made(attack: &Attack, id: &str) -> Result<Case, SuiteError> {
     Ok(case)
 }
 
-/// The folder of a model in the temporary folder, which is written when it is first asked for.
+/// Returns the folder of a model in the temporary folder, written on first use.
 fn written(id: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     if written.is_none() {
