@@ -64,8 +64,8 @@ fn folded(text: &str) -> String {
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true if the signature of a version has this property: `T: tensor(double)`, `B: optional`, `axis: default 1`, `output
-/// Y: optional`.
+/// Returns true if the signature of a version has this property: `T: tensor(double)`, `B: optional`, `axis: default 1`,
+/// `output Y: optional`.
 fn signature_says(spec: &OpSpec, says: &str) -> bool {
     let Some((name, fact)) = says.split_once(": ") else { return false };
     if let Some(output) = name.strip_prefix("output ") {
