@@ -4,10 +4,10 @@
 //! a line, or fix the bug, the run fails.
 //!
 //!     cargo test --example rust_runtime                            # all tests
-//!     cargo test --example rust_runtime -- Neg                     # those of one operator
-//!     UPDATE_EXPECTATIONS=1 cargo test --example rust_runtime      # what it does is what is expected
+//!     cargo test --example rust_runtime -- Neg                     # tests of one operator
+//!     UPDATE_EXPECTATIONS=1 cargo test --example rust_runtime      # accepts the results
 //!
-//! In a crate of its own this file is `tests/conformance.rs`, with `harness = false` in Cargo.toml.
+//! In a separate crate, this file is `tests/conformance.rs`, with `harness = false` in Cargo.toml.
 
 use std::path::Path;
 use std::process::ExitCode;

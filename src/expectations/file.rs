@@ -72,7 +72,7 @@ pub enum ExpectationError {
     Header {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The problem.
         rule: String,
     },
     /// An entry contradicts itself or another entry.
@@ -82,7 +82,7 @@ pub enum ExpectationError {
         path: String,
         /// The number of the entry, from 1.
         number: usize,
-        /// What is wrong.
+        /// The problem.
         rule: String,
     },
     /// The file is about another runtime.

@@ -91,7 +91,7 @@ pub enum FindingError {
         path: String,
         /// The finding.
         id: String,
-        /// What is wrong.
+        /// The problem.
         error: FilterError,
     },
     /// Two findings of a runtime have the same id, or the file is about a different runtime than its name says.
@@ -99,7 +99,7 @@ pub enum FindingError {
     Rule {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The problem.
         rule: String,
     },
 }

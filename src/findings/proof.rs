@@ -12,9 +12,9 @@ pub enum Proof {
     Quote(Quote),
     /// The function body of the operator version.
     Body,
-    /// A test of the standard, where the text leaves it open.
+    /// A test of the standard, if the text leaves it open.
     UpstreamTest,
-    /// The judgement of this suite, where the text implies it or is silent.
+    /// The judgement of this suite, if the text implies it or is silent.
     Suite,
 }
 

@@ -1,4 +1,4 @@
-//! Digests of the measured cases, one per operator version, in a file beside the expectations.
+//! Digests of the measured cases, one per operator version, in a file next to the expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -134,7 +134,7 @@ fn external_data_is_a_regular_file_and_read_as_far_as_it_is_declared() {
     let folder = Folder::new();
     let case = folder.add("case", &with_initializer(external("data")).encode_to_vec());
     let data = case.join("data");
-    // A sparse file, of which the elements take 12 bytes.
+    // A sparse file. Only 12 of its bytes are elements.
     fs::File::create(&data).unwrap().set_len(1 << 40).unwrap();
     let message = "gives it 1099511627776 bytes, but its elements take 12";
     let told = call(&["run", "--suite", &folder.argument()]).expect(1, message);

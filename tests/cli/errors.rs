@@ -3,7 +3,7 @@
 use crate::models::Folder;
 use crate::program::call;
 
-/// Returns the parts of a message that stand for themselves.
+/// Returns the separate statements of a message.
 fn parts(text: &str) -> Vec<&str> {
     let parts = text.split(['\n', ';']).flat_map(|line| line.split(": ")).map(str::trim);
     parts.filter(|part| part.len() > 3 && *part != "error").collect()
