@@ -1,5 +1,5 @@
-//! Embeds every record of cases under `records/` by operator, every measurement and the digests beside it and every
-//! file of findings by name, and the data of models that keep it outside themselves, as sorted tables; nothing is parsed here.
+//! Embeds records of cases under `records/` by operator, measurements with their digests, findings files by name, and external
+//! data of models, as sorted tables. Nothing is parsed here.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut records = Vec::new();
     for domain in fs::read_dir(Path::new(&project).join("records"))? {
         let domain = domain?;
-        // Beside the folders of domains stands the record of conversions.
+        // The record of conversions is next to the domain folders.
         if domain.file_type()?.is_dir() {
             for file in fs::read_dir(domain.path())? {
                 records.push(file?.path());
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_table_of(&external, &files, Path::to_owned, "external.rs", "include_bytes")
 }
 
-/// Embeds the records as one compressed text, with a table of where each operator's ends: they are lists of much the same words.
+/// Embeds the records as one compressed text, with a table of the end offset of each operator. The texts are much alike.
 fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -41,7 +41,7 @@ fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
         let name = file.strip_prefix(root)?.with_extension("");
         named.push((name.to_str().ok_or("a name is not UTF-8")?.replace('\\', "/"), file));
     }
-    // By the text of the name, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
+    // Sorted by name, since lookups use the name. Paths would sort ai.onnx/Abs before ai.onnx.ml.
     named.sort();
     let (mut text, mut rows) = (String::new(), String::new());
     for (name, file) in named {
@@ -55,15 +55,15 @@ fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Embeds the measurements and the digests beside them, the files of a runtime as one compressed text with a table of where each
-/// ends: those of its versions are much the same.
+/// Embeds the measurements and their digests. The files of a runtime are one compressed text, with a table of end offsets, since
+/// its versions are much alike.
 fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut runtimes = Vec::new();
     for runtime in fs::read_dir(root)? {
         let runtime = runtime?;
-        // The folder of what is expected of ONNX's older releases is none.
+        // The folder with the expectations of ONNX's older releases is not a measurement.
         if runtime.file_type()?.is_dir() && runtime.file_name() != "releases" {
             runtimes.push(runtime.path());
         }
@@ -73,7 +73,7 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     for runtime in runtimes {
         let mut files =
             fs::read_dir(&runtime)?.map(|file| Ok(file?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
-        // Files of one kind beside each other.
+        // Files of the same kind are adjacent.
         files.sort_by_key(|path| (path.extension().map(ToOwned::to_owned), path.clone()));
         let (mut text, mut ends) = (Vec::new(), Vec::new());
         for path in &files {
@@ -105,7 +105,7 @@ fn write_table(
     write_table_of(root, files, name, table, "include_str")
 }
 
-/// Writes a table whose rows include the files by this macro.
+/// Writes a table whose rows include the files with this macro.
 fn write_table_of(
     root: &Path,
     files: &[PathBuf],
@@ -121,7 +121,7 @@ fn write_table_of(
         let path = file.to_str().ok_or("the path of the project is not UTF-8")?;
         rows.push(format!("    ({name:?}, {include}!({path:?})),\n"));
     }
-    // By the text of the name, by which it is looked up: paths themselves order ai.onnx/Abs before ai.onnx.ml.
+    // Sorted by name, since lookups use the name. Paths would sort ai.onnx/Abs before ai.onnx.ml.
     rows.sort();
     let text = format!("&[\n{}]\n", rows.concat());
     fs::write(Path::new(&env::var("OUT_DIR")?).join(table), text)?;

@@ -1,11 +1,11 @@
 //! A conformance test harness and opset compatibility checker for ONNX.
 //!
-//! Cases come from the backend tests of ONNX's releases and from the specs of every operator version. A runtime takes a case and
-//! gives outputs or a reason; the harness compares them, holds the outcome against what is expected, and reports.
+//! Cases come from the backend tests of ONNX's releases and from the specs of every operator version. A runtime runs a case and
+//! returns outputs or a reason. The harness compares the outputs, checks the outcome against the expectations, and reports.
 //!
-//! # For the author of a runtime
-//! Implement [`Runtime`], and give it to [`Harness`] in a test with `harness = false`, or to [`serve`] in a program, which is an adapter
-//! then. The suite becomes the tests of the crate: one for each operator version, and one for each backend test.
+//! # For authors of runtimes
+//! Implement [`Runtime`], and pass it to [`Harness`] in a test with `harness = false`, or to [`serve`] in a program, which is
+//! then an adapter. The suite becomes the tests of the crate: one per operator version, and one per backend test.
 //!
 //! ```
 //! use onnx_conformance::{Declaration, ElementType, Request, Response, Runtime, Tensor, Value, adapter};
@@ -39,7 +39,7 @@
 //! assert_eq!(Tensor::from_vec(vec![2], vec![1_f32, -0.0]).unwrap().element_type(), ElementType::Float);
 //! ```
 //!
-//! A test file then is
+//! A test file then looks like this:
 //!
 //! ```no_run
 //! # use onnx_conformance::{Declaration, Harness, Request, Response, Runtime};
@@ -53,8 +53,9 @@
 //! }
 //! ```
 //!
-//! # For who has models or reads specs
-//! [`check`](mod@check) is the checker and the converter, [`reference`](mod@reference) the specs, the values and the built-in executor; both are crates of their own.
+//! # For owners of models and readers of specs
+//! [`check`](mod@check) is the checker and the converter, [`reference`](mod@reference) has the specs, the values and the built-in
+//! executor. Both are crates of their own.
 //!
 //! ```
 //! use onnx_conformance::reference::spec::Specs;
@@ -63,8 +64,8 @@
 //! assert_eq!(sum.version.to_string(), "Sum-8");
 //! ```
 //!
-//! # What is public
-//! What these pages show. The program and the project's own tools use modules that they do not show, which change without notice.
+//! # Public API
+//! These pages show the public API. The program and the project's own tools use hidden modules, which change without notice.
 
 #![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports, reason = "much is for the command line alone"))]
 

@@ -15,7 +15,7 @@ use crate::suite::{Exporter, Filter};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder that the cases go to; not there yet, or empty
+    /// Output folder, which must be new or empty
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 

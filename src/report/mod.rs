@@ -1,4 +1,4 @@
-//! Consumers of results: the terminal, and the files of a report.
+//! Consumers of results: the terminal and report files.
 
 pub mod badge;
 pub mod case_json;
@@ -33,12 +33,12 @@ mod tests {
     use crate::runtime::Declaration;
     use crate::suite::Filter;
 
-    /// The result of a required case.
+    /// Creates the result of a required case.
     pub(super) fn result(id: &str, outcome: Outcome) -> CaseResult {
         CaseResult { ms: 1.0, ..test_results::result(id, outcome) }
     }
 
-    /// What these results come to where nothing but passing is expected.
+    /// Returns the gate result if every case is expected to pass.
     pub(super) fn tally(results: &[CaseResult]) -> (GateResult, Vec<(CaseResult, Verdict)>) {
         let book = ExpectationMatcher::new(Expectations::none("a"), &Declaration::named("a", "1"), false).unwrap();
         let mut tally = GateResult::default();

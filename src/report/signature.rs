@@ -1,16 +1,16 @@
-//! The signature of an operator version as text, and how two of them differ line by line and word by word.
+//! Signature of an operator version as text, and diffs of signatures by line and word.
 
 use onnx_conformance_reference::spec::{FormalParameter, OpSpec, Presence};
 use serde::Serialize;
 use similar::{ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
-/// A row of a difference in two columns. Lines are given by position; marks are ranges of characters of a line.
+/// A row of a side-by-side diff. Lines are given by position; marks are character ranges of a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Row {
-    /// So many lines from these positions on are the same.
+    /// Equal lines: the old position, the new position, and their number.
     Same { same: (usize, usize, usize) },
-    /// Lines of either side that face each other, with what differs in each.
+    /// Corresponding lines of either side, with the marked differences in each.
     Other {
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<(usize, Vec<(usize, usize)>)>,
@@ -19,7 +19,7 @@ pub(crate) enum Row {
     },
 }
 
-/// The signature in one line: `Y = Conv <auto_pad, group> (X, W, B?)`.
+/// Formats the signature in one line: `Y = Conv <auto_pad, group> (X, W, B?)`.
 pub(crate) fn line(spec: &OpSpec) -> String {
     let names = |formals: &[FormalParameter]| {
         let name = |formal: &FormalParameter| match formal.presence {
@@ -34,7 +34,7 @@ pub(crate) fn line(spec: &OpSpec) -> String {
     format!("{} = {}{attributes} ({})", names(&spec.outputs), spec.version.name, names(&spec.inputs))
 }
 
-/// The signature in lines, without the version's number.
+/// Formats the signature in several lines, without the version number.
 pub(crate) fn lines(spec: &OpSpec) -> Vec<String> {
     let mut lines = Vec::new();
     let mut section = |title: &str, entries: Vec<String>| {
@@ -92,14 +92,14 @@ pub(crate) fn compare(old: &[String], new: &[String]) -> Vec<Row> {
     rows
 }
 
-/// The positions, then as many gaps as it takes.
+/// Returns the positions, padded with gaps to `count`.
 fn padded(range: std::ops::Range<usize>, count: usize) -> impl Iterator<Item = Option<usize>> {
     range.map(Some).chain(std::iter::repeat(None)).take(count)
 }
 
 type Marks = Vec<(usize, usize)>;
 
-/// The words that differ, as ranges of characters of either line.
+/// Returns the differing words, as character ranges of either line.
 fn marks(old: &str, new: &str) -> (Marks, Marks) {
     let diff = TextDiff::from_words(old, new);
     let (mut left, mut right) = ((0, Marks::new()), (0, Marks::new()));

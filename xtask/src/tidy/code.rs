@@ -1,16 +1,16 @@
-//! What Rust files look like.
+//! Rules for Rust files.
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
 use crate::tidy::paths::{is_word, line_of};
 
-/// The most lines that a file may have besides its tests.
+/// Maximum number of lines of a file without its tests.
 const MOST_LINES: usize = 600;
 
-/// The files that are longer, each with the reason.
+/// Longer files, each with a reason.
 const LONGER: &[(&str, &str)] = &[];
 
-/// Tests run and pass, and a lint is lifted with a reason.
+/// Forbids ignored and panicking tests, and lints that are lifted without a reason.
 pub(crate) fn check_attributes(file: &File, findings: &mut Vec<Finding>) {
     for (attribute, fix) in [
         ("ignore", "make the test run everywhere, or remove it"),
@@ -27,7 +27,7 @@ pub(crate) fn check_attributes(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// No file grows past what can be read in one go.
+/// Limits the length of files.
 pub(crate) fn check_length(file: &File, findings: &mut Vec<Finding>) {
     let lines = if file.is_test { 0 } else { file.text.lines().count() - file.masked.test_lines };
     if lines > MOST_LINES && !file.is_generated() && !LONGER.iter().any(|(path, _)| *path == file.path) {
@@ -37,7 +37,7 @@ pub(crate) fn check_length(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The file of a module's folder, and of a crate, says what is there. Tables of what the modules declare may stand there.
+/// Requires that the root file of a module folder or crate only has declarations. Tables of the modules' items are allowed.
 pub(crate) fn check_declarations(file: &File, findings: &mut Vec<Finding>) {
     if !file.path.ends_with("/mod.rs") && !file.path.ends_with("/lib.rs") {
         return;
