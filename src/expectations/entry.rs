@@ -59,13 +59,13 @@ impl Entry {
 
     /// Returns true if a case ends as the entry says.
     pub fn agrees(&self, result: &CaseResult) -> bool {
-        self.is_milder_variation(result)
+        self.is_no_worse_variation(result)
             || result.outcome == self.outcome()
                 && self.message.as_ref().is_none_or(|message| result.message.starts_with(message.as_str()))
     }
 
-    fn is_milder_variation(&self, result: &CaseResult) -> bool {
-        self.varies && result.outcome.rank() < self.outcome().rank()
+    fn is_no_worse_variation(&self, result: &CaseResult) -> bool {
+        self.varies && result.outcome.rank() <= self.outcome().rank()
     }
 
     /// Returns the selector of the entry as written.

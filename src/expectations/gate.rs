@@ -243,6 +243,7 @@ mod tests {
         assert_eq!(verdict(Outcome::Pass), Verdict::Pass);
         assert_eq!(verdict(Outcome::Error), Verdict::ExpectedFailure);
         assert_eq!(verdict(Outcome::Accepted), Verdict::ExpectedFailure);
+        assert_eq!(verdict(Outcome::Mismatch), Verdict::ExpectedFailure);
         assert_eq!(verdict(Outcome::Crash), Verdict::Regression);
         let steady = file.replace(", varies: true", "");
         assert_eq!(matcher(&steady).verdict(&ends(Outcome::Pass)[0]).0, Verdict::Improvement);

@@ -53,7 +53,6 @@ pub struct Finding {
     #[serde(skip)]
     hostile: OnceLock<Vec<String>>,
     /// Versions of the runtime in which it was measured.
->>>>>>> w-en4
     #[serde(skip)]
     measured: OnceLock<MeasuredVersions>,
 }

@@ -44,6 +44,7 @@ fn check_code(file: &File, findings: &mut Vec<Finding>) {
     code::check_attributes(file, findings);
     code::check_length(file, findings);
     code::check_declarations(file, findings);
+    code::check_doc_comments(file, findings);
     bounds::check_bounds(file, findings);
     layers::check_order(file, findings);
     layers::check_io(file, findings);

@@ -54,6 +54,23 @@ pub(crate) fn check_declarations(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
+/// First words of a doc comment that names neither a thing nor what something does.
+const VAGUE: [&str; 7] = ["What", "How", "Whether", "Where", "Which", "Who", "Those"];
+
+/// Requires that a line of a doc comment begins with the noun of the thing or the verb of what it does.
+pub(crate) fn check_doc_comments(file: &File, findings: &mut Vec<Finding>) {
+    for (number, line) in file.text.lines().enumerate() {
+        let line = line.trim_start();
+        let Some(comment) = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! ")) else { continue };
+        let first = comment.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        if VAGUE.contains(&first) {
+            let rule = format!("a doc comment begins with `{first}`");
+            let fix = "begin with the noun of the thing, or with the verb of what it does";
+            findings.push(Finding::new(&file.path, number + 1, rule, fix));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +105,12 @@ mod tests {
         let text = "pub fn a() {}\npub(crate) struct B;\nimpl B {}\npub mod c {\n}\ntype_of!();\n";
         assert_eq!(lines("src/a/mod.rs", text, check_declarations), [1, 2, 3, 4]);
         assert_eq!(lines("src/a/b.rs", text, check_declarations), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn doc_comments_begin_with_a_noun_or_a_verb() {
+        let text = "//! What is said.\n/// Counts cases.\n/// Whether it is one.\n// Where it is, no one is told.\nfn f() {}\n";
+        assert_eq!(lines("src/a/b.rs", text, check_doc_comments), [1, 3]);
+        assert_eq!(lines("src/a/b.rs", "/// Whatever is given.\nfn f() {}\n", check_doc_comments), Vec::<usize>::new());
     }
 }
